@@ -85,8 +85,8 @@ export class AgentFolder {
 
   /** `NOT_FOUND` if no registration has succeeded, `FILE_UNUSABLE` for files that others may write. */
   async read(): Promise<AgentSettings> {
-    const [found, kubeconfig] = [await this.readSettings(), await this.readKubeconfig()];
-    if (found !== undefined && kubeconfig !== undefined) return found;
+    const [settings, kubeconfig] = [await this.readSettings(), await this.readKubeconfig()];
+    if (settings !== undefined && kubeconfig !== undefined) return settings;
     throw new CurlewError('NOT_FOUND', `cannot read ${this.path}: this site is not registered at a hub`, {
       hint: REGISTER,
     });

@@ -29,7 +29,7 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
   const files = await readWhole(request, context);
   const written = files.fleet.addons.find(({ name }) => name === addon);
   if (written !== undefined) {
-    const { file, line } = written.found.placeOf(['metadata', 'name']);
+    const { file, line } = written.findings.placeOf(['metadata', 'name']);
     throw new CurlewError('USAGE', `cannot remove ${addon}: it is in ${file}:${line}`, {
       hint: 'delete it from the files, then run the same command again; for some clusters, change its clusterSelector',
     });

@@ -13,7 +13,7 @@ export function checkFleet(fleet: WrittenFleet): void {
   const { clusters, addons } = fleet;
   checkNames('cluster', clusters);
   checkNames('add-on', addons);
-  for (const { fields, found } of clusters) checkWindows(fields.spec.windows, ['spec', 'windows'], found);
+  for (const { fields, findings } of clusters) checkWindows(fields.spec.windows, ['spec', 'windows'], findings);
   const selected = new Map(addons.map((addon) => [addon, selectedBy(addon, clusters)]));
   for (const [addon, chosen] of selected) {
     checkSelectors(addon, chosen);
@@ -32,15 +32,16 @@ function checkNames(what: string, all: readonly (WrittenCluster | WrittenAddon)[
   const first = new Map<string, WrittenCluster | WrittenAddon>();
   for (const one of all) {
     if (RESERVED.includes(one.name))
-      one.found.error('name', NAME, `no ${what} can have the name ${one.name}`, 'give it another name');
+      one.findings.error('name', NAME, `no ${what} can have the name ${one.name}`, 'give it another name');
     const twin = first.get(one.name);
     if (twin === undefined) first.set(one.name, one);
-    else one.found.error('duplicate', NAME, `${what} ${one.name} is already in ${spotOf(twin)}`, 'delete one of them');
+    else
+      one.findings.error('duplicate', NAME, `${what} ${one.name} is already in ${spotOf(twin)}`, 'delete one of them');
   }
 }
 
-function spotOf({ found }: WrittenCluster | WrittenAddon): string {
-  const { file, line } = found.placeOf(NAME);
+function spotOf({ findings }: WrittenCluster | WrittenAddon): string {
+  const { file, line } = findings.placeOf(NAME);
   return `${file}:${line}`;
 }
 
@@ -48,26 +49,26 @@ function selectedBy({ fields }: WrittenAddon, clusters: readonly WrittenCluster[
   return clusters.filter(({ labels }) => selects(fields.spec.clusterSelector, labels));
 }
 
-function checkSelectors({ name, kind, fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkSelectors({ name, kind, fields, findings }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   const { clusterSelector, rollout = {}, config = {} } = fields.spec;
   const at = ['spec', 'clusterSelector'];
   const isOwn = kind === 'FleetAddon' || (kind === 'HelmChartProxy' && !selects(clusterSelector, {}));
-  const isSound = !isOwn || checkSelector(clusterSelector, at, found);
+  const isSound = !isOwn || checkSelector(clusterSelector, at, findings);
   if (isSound && chosen.length === 0)
-    found.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
+    findings.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
   if (kind !== 'FleetAddon') return;
   for (const [index, { selector }] of (rollout.groups ?? []).entries()) {
-    checkSelector(selector, ['spec', 'rollout', 'groups', index, 'selector'], found);
+    checkSelector(selector, ['spec', 'rollout', 'groups', index, 'selector'], findings);
   }
   for (const [index, { selector }] of (config.groups ?? []).entries()) {
-    checkSelector(selector, ['spec', 'config', 'groups', index, 'selector'], found);
+    checkSelector(selector, ['spec', 'config', 'groups', index, 'selector'], findings);
   }
 }
 
-function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, path: Path, found: Findings): boolean {
+function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, path: Path, findings: Findings): boolean {
   if (Object.keys(matchLabels).length + matchExpressions.length === 0) {
     const hint = 'to select all of them, write matchExpressions with a label that each has, and operator: Exists';
-    found.error('selector', path, 'an empty selector would select every cluster, also those that come later', hint);
+    findings.error('selector', path, 'an empty selector would select every cluster, also those that come later', hint);
     return false;
   }
   let isSound = true;
@@ -75,16 +76,16 @@ function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, pa
     const needs = operator === 'In' || operator === 'NotIn';
     if (needs === values.length > 0) continue;
     const message = needs ? `${operator} needs values` : `${operator} takes no values`;
-    found.error('selector', [...path, 'matchExpressions', index], message);
+    findings.error('selector', [...path, 'matchExpressions', index], message);
     isSound = false;
   }
   return isSound;
 }
 
-function checkRollout({ fields, found, compat }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkRollout({ fields, findings, compat }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   const { rollout = {} } = fields.spec;
   const { groups = [], mandatoryDecisionGroups = [], approval = [] } = rollout;
-  checkWindows(rollout.windows, ['spec', 'rollout', 'windows'], found);
+  checkWindows(rollout.windows, ['spec', 'rollout', 'windows'], findings);
   const names = new Set(groups.map(({ name }) => name));
   const isFilled = (name: string): boolean =>
     chosen.some(({ labels }) => groups.find(({ selector }) => selects(selector, labels))?.name === name);
@@ -93,35 +94,41 @@ function checkRollout({ fields, found, compat }: WrittenAddon, chosen: readonly 
     // A group that does not exist, or is empty, is passed over there.
     if (compat === 'ocm' || (groupName === '' && groupIndex !== undefined)) continue;
     if (!names.has(groupName))
-      found.error('group', path, `there is no group ${groupName}`, 'name one of rollout.groups');
+      findings.error('group', path, `there is no group ${groupName}`, 'name one of rollout.groups');
     else if (chosen.length > 0 && !isFilled(groupName)) {
       const hint = 'without it, the rollout would begin with the next group: correct its selector, or label a cluster';
-      found.error('group', path, `no selected cluster is in the mandatory group ${groupName}`, hint);
+      findings.error('group', path, `no selected cluster is in the mandatory group ${groupName}`, hint);
     }
   }
   for (const [index, name] of approval.entries()) {
     const path = ['spec', 'rollout', 'approval', index];
-    if (!names.has(name)) found.error('group', path, `there is no group ${name}`, 'name one of rollout.groups');
+    if (!names.has(name)) findings.error('group', path, `there is no group ${name}`, 'name one of rollout.groups');
   }
 }
 
 /** Objects of Cluster API that only some of the clusters have. */
-function checkTemplate({ fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkTemplate({ fields, findings }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   for (const [, root = ''] of (fields.spec.valuesTemplate ?? '').matchAll(/\.(ControlPlane|InfraCluster)\b/g)) {
     const bare = chosen.find(({ roots = {} }) => !Object.hasOwn(roots, root));
     if (bare === undefined) continue;
     const message = `valuesTemplate uses .${root}, and ${bare.name} has none: it waits, since its values cannot be rendered`;
-    found.add('warning', 'template', ['spec', 'valuesTemplate'], message, 'add the object that its Cluster refers to');
+    findings.add(
+      'warning',
+      'template',
+      ['spec', 'valuesTemplate'],
+      message,
+      'add the object that its Cluster refers to',
+    );
     return;
   }
 }
 
 type Windows = WrittenCluster['fields']['spec']['windows'];
 
-function checkWindows(windows: Windows = [], path: Path, found: Findings): void {
+function checkWindows(windows: Windows = [], path: Path, findings: Findings): void {
   for (const [index, window] of windows.entries()) {
     const problem = windowProblem(window);
-    if (problem !== undefined) found.error('window', [...path, index, 'cron'], problem);
+    if (problem !== undefined) findings.error('window', [...path, index, 'cron'], problem);
   }
 }
 
@@ -131,10 +138,10 @@ function checkChannel(addon: WrittenAddon, fleet: WrittenFleet): void {
   const path = ['spec', 'source', 'channel'];
   if (!fleet.channels.has(wanted.name)) {
     const hint = 'give its file to the command, too; its metadata.name must be this name';
-    addon.found.error('channel', [...path, 'name'], `there is no channel ${wanted.name}`, hint);
+    addon.findings.error('channel', [...path, 'name'], `there is no channel ${wanted.name}`, hint);
   } else if (channelEntries(addon, fleet).length === 0) {
     const message = `the channel ${wanted.name} has no add-on ${wanted.addon ?? addon.name}`;
-    addon.found.error('channel', [...path, 'addon'], message);
+    addon.findings.error('channel', [...path, 'addon'], message);
   }
 }
 
@@ -142,13 +149,14 @@ function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[])
   const byKey = new Map(addons.map((one) => [one.name, one]));
   const own = addon.fields.spec.dependsOn ?? [];
   for (const [index, name] of own.entries()) {
-    if (!byKey.has(name)) addon.found.error('dependency', ['spec', 'dependsOn', index], `there is no add-on ${name}`);
+    if (!byKey.has(name))
+      addon.findings.error('dependency', ['spec', 'dependsOn', index], `there is no add-on ${name}`);
   }
   const circle = circleOf(addon.name, (name) => byKey.get(name)?.fields.spec.dependsOn);
   // Once for each circle.
   if (circle === undefined || circle.some((other) => compareNames(other, addon.name, 'native') < 0)) return;
   const path = ['spec', 'dependsOn', own.indexOf(circle[1] ?? '')];
-  addon.found.error(
+  addon.findings.error(
     'circle',
     path,
     `these depend on each other: ${circle.join(' -> ')}`,
@@ -168,7 +176,7 @@ function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly WrittenClu
       owners.set(key, owner ?? addon);
       if (owner === undefined || owner.name === addon.name) continue;
       const message = `${owner.name} in ${spotOf(owner)} has the same ${identity} on ${cluster.name}`;
-      addon.found.error('identity', ['spec', 'source'], message, 'let one of them select other clusters');
+      addon.findings.error('identity', ['spec', 'source'], message, 'let one of them select other clusters');
       break;
     }
   }

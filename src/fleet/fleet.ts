@@ -18,7 +18,7 @@ interface Written<Fields> {
   readonly file: FleetFile;
   readonly fields: Fields;
   /** Receives what is wrong with it. */
-  readonly found: Findings;
+  readonly findings: Findings;
 }
 
 export interface WrittenCluster extends Written<ClusterFields> {

@@ -136,9 +136,9 @@ function attempted(
   const { cluster, addon, spec, status: before } = recorded;
   const { [cluster]: cut } = isGone ? begun : {};
   const { [cluster]: failure } = failures;
-  const found = cut ?? failure;
-  if (found === undefined || (cut === undefined && found.hash === spec.specHash)) return undefined;
-  const { hash, since } = found;
+  const attempt = cut ?? failure;
+  if (attempt === undefined || (cut === undefined && attempt.hash === spec.specHash)) return undefined;
+  const { hash, since } = attempt;
   const reason = failure?.reason ?? '';
   // Going back is tried again: the record stays as it is. What the files want has failed, even if it was good before.
   const isBack = status?.rolledBack === true && hash === spec.knownGood?.specHash;

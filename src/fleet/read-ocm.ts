@@ -28,7 +28,7 @@ export interface OcmDocument {
   readonly file: FleetFile;
   readonly kind: string;
   readonly value: unknown;
-  readonly found: Findings;
+  readonly findings: Findings;
 }
 
 /** The kinds that become something of a fleet. */
@@ -42,7 +42,7 @@ export const OCM_KINDS = [
   'PlacementDecision',
 ];
 
-type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'found'> & { readonly value: Read<Schema> };
+type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'findings'> & { readonly value: Read<Schema> };
 
 /** The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. */
 export function readOcm<Cluster extends { readonly name: string; readonly labels: Labels }>(
@@ -53,7 +53,7 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
     documents.flatMap(({ kind, value, ...one }) => {
       if (kind !== wanted) return [];
       const converted = convert(schema, value);
-      if ('problems' in converted) reported(converted.problems, one.found);
+      if ('problems' in converted) reported(converted.problems, one.findings);
       return 'problems' in converted ? [] : [{ ...one, value: converted.value }];
     });
   const managed = read('ManagedCluster', MANAGED_CLUSTER);
@@ -63,53 +63,54 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
     labels: { ...byCluster.get(one.name)?.metadata.labels, ...one.labels },
   }));
   const names = new Set(clusters.map(({ name }) => name));
-  const need = (name: string, path: readonly string[], found: Findings): void => {
+  const need = (name: string, path: readonly string[], findings: Findings): void => {
     const hint = 'add a Cluster of this name, with a kubeconfig';
-    if (!names.has(name)) found.error('cluster', path, `there is no Cluster ${name} that gives access to it`, hint);
+    if (!names.has(name)) findings.error('cluster', path, `there is no Cluster ${name} that gives access to it`, hint);
   };
-  for (const { value, found } of managed) {
-    need(value.metadata.name, ['metadata', 'name'], found);
+  for (const { value, findings } of managed) {
+    need(value.metadata.name, ['metadata', 'name'], findings);
     if (value.spec.taints !== undefined)
-      found.add('warning', 'ignored', ['spec', 'taints'], 'taints have no effect: select clusters by their labels');
+      findings.add('warning', 'ignored', ['spec', 'taints'], 'taints have no effect: select clusters by their labels');
   }
   const candidates = labeled.map(({ name, labels }): Candidate => {
     const own = byCluster.get(name);
     return { name, labels, claims: own === undefined ? {} : claimsOf(own) };
   });
   const decisions = read('PlacementDecision', PLACEMENT_DECISION);
-  for (const { value, found } of decisions)
-    for (const name of decidedIn(value)) need(name, ['status', 'decisions'], found);
+  for (const { value, findings } of decisions)
+    for (const name of decidedIn(value)) need(name, ['status', 'decisions'], findings);
   const keyOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
     `${namespace}/${name}`;
   const placed = placeDecided(decisions.map(({ value }) => value));
-  for (const { value, found } of read('Placement', PLACEMENT)) {
+  for (const { value, findings } of read('Placement', PLACEMENT)) {
     const key = keyOf(value.metadata);
     if (placed.has(key)) continue;
-    notePlacement(value, found);
+    notePlacement(value, findings);
     placed.set(key, placeAll(value, candidates));
   }
   const templates = read('AddOnTemplate', ADDON_TEMPLATE);
-  for (const { value, found } of templates) noteTemplate(value, found);
+  for (const { value, findings } of templates) noteTemplate(value, findings);
   const configs = read('AddOnDeploymentConfig', ADDON_DEPLOYMENT_CONFIG);
-  for (const { value, found } of configs) noteConfig(value, found);
+  for (const { value, findings } of configs) noteConfig(value, findings);
   const around = {
     placed,
     templates: new Map(templates.map(({ value }) => [value.metadata.name, value.spec])),
     configs: new Map(configs.map(({ value }) => [keyOf(value.metadata), value.spec])),
   };
   const onClusters = read('ManagedClusterAddOn', MANAGED_CLUSTER_ADDON);
-  for (const { value, found } of onClusters) need(value.metadata.namespace ?? '', ['metadata', 'namespace'], found);
+  for (const { value, findings } of onClusters)
+    need(value.metadata.namespace ?? '', ['metadata', 'namespace'], findings);
   const byAddon = groupBy(onClusters, ({ value }) => value.metadata.name);
-  const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, found }) => {
+  const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, findings }) => {
     const { name } = value.metadata;
     const own = byAddon.get(name) ?? [];
-    const compat = compatOf(value, found);
-    return fromClusterManagementAddon(value, own, { found, around }).map((one) => ({
+    const compat = compatOf(value, findings);
+    return fromClusterManagementAddon(value, own, { findings, around }).map((one) => ({
       ...one,
       compat,
       named: name,
       file,
-      found,
+      findings,
     }));
   });
   return { clusters: labeled, addons };

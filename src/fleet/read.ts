@@ -68,14 +68,14 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
     fleet.ocm,
     fleet.clusters.map((one) => fleet.capi.complete(one)),
   );
-  for (const { file, found, name, named, spec, compat } of addons) {
+  for (const { file, findings, name, named, spec, compat } of addons) {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
-    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, found }));
+    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, findings }));
   }
   const { ocm: _ocm, capi: _capi, secrets, proxies, ...all } = { ...fleet, clusters };
   const withAccess = (one: WrittenAddon): WrittenAddon => {
     const proxy = proxies.get(one);
-    const access = proxy && secrets.accessOf(proxy, one.found);
+    const access = proxy && secrets.accessOf(proxy, one.findings);
     return access === undefined ? one : { ...one, access };
   };
   const read = { ...all, addons: all.addons.map(withAccess) };
@@ -111,12 +111,12 @@ function readList(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): read
   if (kind !== 'List' || !Array.isArray(items)) return [readDocument(file, { text, line }, fleet)];
   return items.map((item: Json, at) => {
     const placeOf: YamlText['placeOf'] = (path) => list.placeOf(['items', at, ...path]);
-    const found = new Findings({ placeOf, diagnostics: at === 0 ? list.diagnostics : [] }, false, 'fleet');
+    const findings = new Findings({ placeOf, diagnostics: at === 0 ? list.diagnostics : [] }, false, 'fleet');
     if (isJsonObject(item) && item['kind'] === 'Channel' && item['apiVersion'] === CHANNEL_API_VERSION) {
-      found.error('kind', ['kind'], 'a Channel cannot be read from a List', 'write it as a document of its own');
-      return found;
+      findings.error('kind', ['kind'], 'a Channel cannot be read from a List', 'write it as a document of its own');
+      return findings;
     }
-    return readValue(file, item, found, fleet);
+    return readValue(file, item, findings, fleet);
   });
 }
 
@@ -124,31 +124,31 @@ function readDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): 
   // Larger than others, and with other rules for values.
   if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, fleet.channels);
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isValues });
-  const found = new Findings(yaml, false, 'fleet');
+  const findings = new Findings(yaml, false, 'fleet');
   const { value } = yaml;
-  if (value === undefined) return found;
+  if (value === undefined) return findings;
   if (isJsonObject(value) && value['kind'] === 'Channel') return readOwnChannel(file, { text, line }, fleet.channels);
-  return readValue(file, value, found, fleet);
+  return readValue(file, value, findings, fleet);
 }
 
-function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet): Found {
+function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Fleet): Found {
   const { clusters, addons, capi } = fleet;
   const { apiVersion, kind, type } = isJsonObject(value) ? value : {};
   if (kind === 'Secret' && apiVersion === 'v1' && isJsonObject(value)) {
-    if (type === 'cluster.x-k8s.io/secret') capi.addSecret(value, found);
-    return found;
+    if (type === 'cluster.x-k8s.io/secret') capi.addSecret(value, findings);
+    return findings;
   }
   if (typeof apiVersion === 'string' && OCM.test(`apiVersion: ${apiVersion}`)) {
     const name = typeof kind === 'string' ? kind : 'document';
-    if (OCM_KINDS.includes(name)) fleet.ocm.push({ file, kind: name, value, found });
-    else leaveAlone(name, found);
-    return found;
+    if (OCM_KINDS.includes(name)) fleet.ocm.push({ file, kind: name, value, findings });
+    else leaveAlone(name, findings);
+    return findings;
   }
   if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
-    if (kind === 'HelmChartProxy') readProxy(file, value, fleet, found);
-    else if (kind === 'Cluster') readCapiCluster(file, value, clusters, found);
+    if (kind === 'HelmChartProxy') readProxy(file, value, fleet, findings);
+    else if (kind === 'Cluster') readCapiCluster(file, value, clusters, findings);
     else if (isJsonObject(value)) capi.add(value);
-    return found;
+    return findings;
   }
   const isOwn = (typeof apiVersion === 'string' && apiVersion.startsWith('fleet.curlew.dev/')) || kind === 'FleetAddon';
   // One inside another document.
@@ -156,38 +156,38 @@ function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet):
   if (kind !== 'Cluster' && kind !== 'FleetAddon') {
     const near = typeof kind === 'string' ? nearest(kind, ['Cluster', 'FleetAddon', 'Channel']) : undefined;
     const hint = near === undefined ? 'write Cluster, FleetAddon or Channel' : `did you mean "${near}"?`;
-    found.error('kind', ['kind'], `${CHANNEL_API_VERSION} has no such kind in a folder`, hint);
-    return found;
+    findings.error('kind', ['kind'], `${CHANNEL_API_VERSION} has no such kind in a folder`, hint);
+    return findings;
   }
   if (kind === 'Cluster') {
     const read = convert(KINDS.Cluster, value);
-    if ('problems' in read) return reported(read.problems, found);
+    if ('problems' in read) return reported(read.problems, findings);
     const { name, labels = {} } = read.value.metadata;
-    const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], found);
+    const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], findings);
     const object = capiObject({ name, labels }, read.value.spec.networks);
     if (kubeconfig !== undefined)
-      clusters.push({ file, fields: read.value, found, name, labels: named(name, labels), kubeconfig, object });
-    return found;
+      clusters.push({ file, fields: read.value, findings, name, labels: named(name, labels), kubeconfig, object });
+    return findings;
   }
   const read = convert(KINDS.FleetAddon, value);
-  if ('problems' in read) return reported(read.problems, found);
+  if ('problems' in read) return reported(read.problems, findings);
   if (read.value.spec.valuesSecret !== undefined) {
     const hint = 'write the values into spec.config, and keep the folder private';
-    found.error('secret', ['spec', 'valuesSecret'], 'a folder has no Secrets: valuesSecret is for a hub', hint);
+    findings.error('secret', ['spec', 'valuesSecret'], 'a folder has no Secrets: valuesSecret is for a hub', hint);
   }
-  const entry = entryOf(file, read.value, found);
-  const compat = compatOf(value, found);
-  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, compat, entry, kind });
-  return found;
+  const entry = entryOf(file, read.value, findings);
+  const compat = compatOf(value, findings);
+  addons.push({ file, fields: read.value, findings, name: read.value.metadata.name, compat, entry, kind });
+  return findings;
 }
 
-function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, found: Findings): void {
+function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, findings: Findings): void {
   const read = convert(HELM_CHART_PROXY, value);
-  if ('problems' in read) return void reported(read.problems, found);
-  const { entry, spec } = fromHelmChartProxy(read.value, found);
+  if ('problems' in read) return void reported(read.problems, findings);
+  const { entry, spec } = fromHelmChartProxy(read.value, findings);
   const { name } = read.value.metadata;
-  const compat = compatOf(value, found);
-  const addon = become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, found });
+  const compat = compatOf(value, findings);
+  const addon = become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, findings });
   addons.push(addon);
   proxies.set(addon, read.value);
 }
@@ -196,11 +196,11 @@ function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, 
 function become(
   { kind, name, compat, spec }: Pick<WrittenAddon, 'kind' | 'name' | 'compat'> & Pick<AddonFields, 'spec'>,
   fields: EntryFields,
-  { file, found }: Pick<WrittenAddon, 'file' | 'found'>,
+  { file, findings }: Pick<WrittenAddon, 'file' | 'findings'>,
 ): WrittenAddon {
-  const entry = readEntry(fields, ['spec'], contextOf(file), found);
+  const entry = readEntry(fields, ['spec'], contextOf(file), findings);
   const own = { apiVersion: CHANNEL_API_VERSION, kind: 'FleetAddon', metadata: { name }, spec } as const;
-  return { file, fields: own, found, name, compat, entry, kind };
+  return { file, fields: own, findings, name, compat, entry, kind };
 }
 
 /** Charts of add-ons have such documents as templates, which are no YAML. */
@@ -209,31 +209,31 @@ function readOcmDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet
   const { value } = yaml;
   const kind = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
   if (OCM_KINDS.includes(kind) && (value !== undefined || !text.includes('{{'))) {
-    const found = new Findings(yaml, false, 'fleet');
-    if (value !== undefined) fleet.ocm.push({ file, kind, value, found });
-    return found;
+    const findings = new Findings(yaml, false, 'fleet');
+    if (value !== undefined) fleet.ocm.push({ file, kind, value, findings });
+    return findings;
   }
   return leaveAlone(kind, new Findings({ ...yaml, diagnostics: [] }, false, 'fleet'));
 }
 
-function leaveAlone(kind: string, found: Findings): Findings {
+function leaveAlone(kind: string, findings: Findings): Findings {
   const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
-  found.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
-  return found;
+  findings.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
+  return findings;
 }
 
 function isManifest([spec, agent]: Path): boolean {
   return spec === 'spec' && agent === 'agentSpec';
 }
 
-function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], found: Findings): void {
+function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], findings: Findings): void {
   const read = convert(CAPI_CLUSTER, value);
-  if ('problems' in read) return void reported(read.problems, found);
+  if ('problems' in read) return void reported(read.problems, findings);
   const { name, labels = {} } = read.value.metadata;
   const spec = fromCapiCluster(read.value);
   const kubeconfig = posix.join(posix.dirname(file.path), spec.access.kubeconfig);
   const fields = { apiVersion: CHANNEL_API_VERSION, kind: 'Cluster', metadata: { name, labels }, spec } as const;
-  clusters.push({ file, fields, found, name, labels: named(name, labels), kubeconfig, object: read.value });
+  clusters.push({ file, fields, findings, name, labels: named(name, labels), kubeconfig, object: read.value });
 }
 
 function named(name: string, labels: Labels): Labels {
@@ -273,40 +273,40 @@ function isIn(folder: string, path: string): boolean {
 }
 
 /** A path that a file names, below its folder. */
-function pathIn(file: FleetFile, location: string, path: Path, found: Findings): string | undefined {
+function pathIn(file: FleetFile, location: string, path: Path, findings: Findings): string | undefined {
   const resolved = posix.join(posix.dirname(file.path), location);
   if (!location.startsWith('/') && isIn(file.folder, resolved)) return resolved;
   const message = `${path.join('.')} must be a path in the folder ${file.folder}`;
-  found.error('outside', path, message, INSIDE);
+  findings.error('outside', path, message, INSIDE);
   return undefined;
 }
 
 const SOURCES = ['manifest', 'chart', 'channel'] as const;
 
 /** The content as the entry of a channel has it. */
-function entryOf(file: FleetFile, { metadata, spec }: AddonFields, found: Findings): Entry | undefined {
+function entryOf(file: FleetFile, { metadata, spec }: AddonFields, findings: Findings): Entry | undefined {
   const { source } = spec;
   const at = ['spec', 'source'];
   const sources = SOURCES.filter((name) => source[name] !== undefined);
   if (sources.length !== 1) {
     const what = sources.length === 0 ? 'nothing says what to deliver' : `${sources.join(' and ')} exclude each other`;
-    found.error('source', at, what, `write one of ${SOURCES.join(', ')}`);
+    findings.error('source', at, what, `write one of ${SOURCES.join(', ')}`);
     return undefined;
   }
   if (source.channel !== undefined) return undefined;
   const { manifest, chart } = source;
   if (chart !== undefined && (chart.repoURL === undefined) === (chart.oci === undefined)) {
-    found.error('source', [...at, 'chart'], 'spec.source.chart must have one of repoURL, oci');
+    findings.error('source', [...at, 'chart'], 'spec.source.chart must have one of repoURL, oci');
     return undefined;
   }
-  if (manifest !== undefined && pathIn(file, manifest, [...at, 'manifest'], found) === undefined) return undefined;
+  if (manifest !== undefined && pathIn(file, manifest, [...at, 'manifest'], findings) === undefined) return undefined;
   const fields = {
     name: metadata.name,
     version: chart?.version,
     ...(spec.drift !== undefined && { drift: spec.drift }),
     ...(chart === undefined ? { manifest } : { chart }),
   };
-  return readEntry(fields, at, contextOf(file), found);
+  return readEntry(fields, at, contextOf(file), findings);
 }
 
 function contextOf({ path }: FleetFile) {

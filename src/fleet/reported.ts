@@ -8,26 +8,26 @@ import type { WrittenAddon } from './fleet.ts';
 import { UNLIKE_CAAPH } from './upstream/helm-chart-proxy.ts';
 import { UNLIKE_OCM } from './upstream/rollout-strategy.ts';
 
-export function reported(problems: readonly Problem[], found: Findings): Findings {
+export function reported(problems: readonly Problem[], findings: Findings): Findings {
   for (const { path, message, hint, issue } of problems) {
     const [what = ''] = issue.message.split('\n');
     const isWrong = issue.type !== 'never' && issue.received !== 'undefined';
     const text = isWrong ? `${message.slice(0, -what.length - 2)} must be ${what}` : message;
-    found.error(issue.type === 'never' ? 'unknown-field' : 'value', path, text, hint);
+    findings.error(issue.type === 'never' ? 'unknown-field' : 'value', path, text, hint);
   }
-  return found;
+  return findings;
 }
 
 const COMPAT = 'curlew.dev/compat';
 const RULES: readonly Rules[] = ['caaph', 'ocm', 'native'];
 
 /** Undefined without the annotation. */
-export function compatOf(document: unknown, found: Findings): Rules | undefined {
+export function compatOf(document: unknown, findings: Findings): Rules | undefined {
   const path = ['metadata', 'annotations', COMPAT];
   const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), document);
   const rules = RULES.find((one) => one === value);
   if (value !== undefined && rules === undefined)
-    found.error('compat', path, `${COMPAT} must be one of ${RULES.join(', ')}`);
+    findings.error('compat', path, `${COMPAT} must be one of ${RULES.join(', ')}`);
   return rules;
 }
 
@@ -44,9 +44,9 @@ const UNLIKE = {
 export function differencesIn(addons: readonly WrittenAddon[]): readonly Diagnostic[] {
   const unsaid = addons.filter(({ compat }) => compat === undefined);
   const first = [...new Map(unsaid.toReversed().map((one) => [one.kind, one])).values()].toReversed();
-  return first.flatMap(({ kind, found }) => {
+  return first.flatMap(({ kind, findings }) => {
     const [rules, all] = UNLIKE[kind];
-    const place = found.placeOf(['kind']);
+    const place = findings.placeOf(['kind']);
     const hint = `${COMPAT}: ${rules} selects the rules of that program, ${COMPAT}: native those of curlew without this message`;
     return all.map((message, at): Diagnostic => {
       return { code: 'fleet/rules', severity: 'info', message, place, hint: at === all.length - 1 ? hint : undefined };

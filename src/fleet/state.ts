@@ -161,9 +161,9 @@ function mapped<T>(all: Readonly<Record<string, T>>, change: (one: T) => T): Rea
  * The orders that count. With another state than the one in which they were followed, how much they have let pass is not known: then
  * only pauses do.
  */
-export function ordersFor({ id }: Pick<FleetState, 'id'>, given: FleetOrders): FleetOrders {
-  const { state, addons, ...others } = given;
-  if (state === undefined || state === id) return given;
+export function ordersFor({ id }: Pick<FleetState, 'id'>, orders: FleetOrders): FleetOrders {
+  const { state, addons, ...others } = orders;
+  if (state === undefined || state === id) return orders;
   return { ...others, addons: mapped(addons, ({ paused }): Order => (paused === undefined ? {} : { paused })) };
 }
 

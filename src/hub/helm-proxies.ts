@@ -30,12 +30,12 @@ export function readProxy(object: Live): HubProxy {
   const { namespace = 'default', name, annotations } = object.metadata;
   const title = namespace === 'default' ? name : `${namespace}-${name}`;
   const taken = { ...readTaken('HelmChartProxy', object), title };
-  const found = findingsOf(taken.from);
+  const findings = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };
-  const { entry, spec } = fromHelmChartProxy(read.value, found);
-  const compat = compatOf(object, found) ?? 'native';
-  const wrong = found.diagnostics.find(({ severity }) => severity === 'error');
+  const { entry, spec } = fromHelmChartProxy(read.value, findings);
+  const compat = compatOf(object, findings) ?? 'native';
+  const wrong = findings.diagnostics.find(({ severity }) => severity === 'error');
   if (wrong !== undefined) return { ...taken, made: wrong.message, ...NONE };
   if (title.length > MAX_NAME) return { ...taken, made: `${title} is too long for a FleetAddon`, ...NONE };
   const { credentials, tlsConfig } = read.value.spec;
@@ -71,7 +71,7 @@ export function readProxy(object: Live): HubProxy {
     },
   };
   const needsRoots = /\.(?:ControlPlane|InfraCluster)\b/.test(spec.valuesTemplate ?? '');
-  return { ...taken, made, needsRoots, notes: found.diagnostics.map(({ message }) => message) };
+  return { ...taken, made, needsRoots, notes: findings.diagnostics.map(({ message }) => message) };
 }
 
 /** The status of a proxy at `now`, by that of its FleetAddon; `problem` says why it has none. */

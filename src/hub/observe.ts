@@ -171,22 +171,22 @@ export function readAddon(object: Live): HubAddon {
   const stored = own && readStatus(own);
   const doubts = findingsOf(name);
   const compat = compatOf(object, doubts);
-  const given = 'problems' in read ? undefined : read.value;
-  const found = given && sourceOf(given.source, name);
-  const { channel } = given?.source ?? {};
+  const fields = 'problems' in read ? undefined : read.value;
+  const source = fields && sourceOf(fields.source, name);
+  const { channel } = fields?.source ?? {};
   // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time.
-  const since = (given?.valuesSecret ?? channel) === undefined ? (stored?.since ?? 0) : 0;
+  const since = (fields?.valuesSecret ?? channel) === undefined ? (stored?.since ?? 0) : 0;
   const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
   const problem =
     ('problems' in read ? read.problems[0].message : undefined) ??
-    windowsProblem(given?.rollout?.windows) ??
-    ((found ?? channel) === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
+    windowsProblem(fields?.rollout?.windows) ??
+    ((source ?? channel) === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
   const {
     source: _source,
     drift,
     valuesSecret,
     ...others
-  } = given ?? {
+  } = fields ?? {
     clusterSelector: {},
     drift: undefined,
     valuesSecret: undefined,
@@ -204,7 +204,7 @@ export function readAddon(object: Live): HubAddon {
     addon: {
       name,
       generation,
-      ...(found ?? { identity: name, source: { content: {} } }),
+      ...(source ?? { identity: name, source: { content: {} } }),
       ...(compat !== undefined && { compat }),
       // A release of the same name is taken over there without a question.
       ...(compat === 'caaph' && { adopt: true }),
@@ -301,7 +301,7 @@ function readOrders(
 ): Pick<FleetAddon, 'orders' | 'lapsed'> & { readonly paused: boolean; readonly problem?: string } {
   const { [`${ORDER}pause`]: pause = 'false', [PAUSED]: held } = annotations;
   const paused = pause !== 'false' || held === 'true';
-  const found: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
+  const byVerb: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
   let lapsed: FleetAddon['lapsed'];
   for (const verb of ['approve', 'retry', 'rollback'] as const) {
     const text = annotations[`${ORDER}${verb}`];
@@ -311,10 +311,10 @@ function readOrders(
       const example = '{"generation":1,"at":"2026-01-02T03:04:05Z"}';
       return { paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
     }
-    if (value.generation === generation) found[verb] = value;
+    if (value.generation === generation) byVerb[verb] = value;
     else if (verb === 'approve') lapsed = approvalIn(value);
   }
-  const { approve, retry, rollback } = found;
+  const { approve, retry, rollback } = byVerb;
   // The time of an approval says how many removals have begun under it.
   const [first] = [approve, retry, rollback].flatMap((one) => one ?? []);
   const others = { paused, ...(lapsed && { lapsed }) };

@@ -54,7 +54,7 @@ export function fleetOf(
   recent: ReadonlySet<string> = new Set(),
 ): OcmFleet {
   const documents = objects.map(({ kind, value, from }): OcmDocument => {
-    return { kind, value, found: findingsOf(from), file: { path: from, folder: '', text: '' } };
+    return { kind, value, findings: findingsOf(from), file: { path: from, folder: '', text: '' } };
   });
   const read = readOcm(documents, clusters);
   const addons = new Map<string, (Made & { readonly name: string })[]>();
@@ -63,7 +63,9 @@ export function fleetOf(
     const made = { name, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
     addons.set(file.path, [...(addons.get(file.path) ?? []), made]);
   }
-  const said = documents.flatMap(({ file, found }) => found.diagnostics.map((one) => ({ ...one, from: file.path })));
+  const said = documents.flatMap(({ file, findings }) =>
+    findings.diagnostics.map((one) => ({ ...one, from: file.path })),
+  );
   // Other clusters may have other ways to their add-ons.
   const wrong = said.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
   const undecided = undecidedIn(objects, recent);
@@ -100,8 +102,8 @@ function undecidedIn(objects: readonly OcmObject[], recent: ReadonlySet<string>)
   return new Map(
     of('ClusterManagementAddOn').flatMap((one) => {
       const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);
-      const found = keys.find((key) => waiting.has(key));
-      return found === undefined ? [] : [[one.from, `Placement ${found} has no PlacementDecision yet`]];
+      const undecided = keys.find((key) => waiting.has(key));
+      return undecided === undefined ? [] : [[one.from, `Placement ${undecided} has no PlacementDecision yet`]];
     }),
   );
 }
@@ -126,8 +128,8 @@ interface Reference {
 }
 
 /** References in a field of an object; what cannot be read is said elsewhere. */
-function referencesIn(given: unknown): readonly Reference[] {
-  return (Array.isArray(given) ? given.filter(isObject) : []).flatMap(({ defaultConfig, ...type }) => {
+function referencesIn(list: unknown): readonly Reference[] {
+  return (Array.isArray(list) ? list.filter(isObject) : []).flatMap(({ defaultConfig, ...type }) => {
     const {
       group = '',
       resource = '',
@@ -205,8 +207,8 @@ interface Stored {
 }
 
 function storedIn(status: unknown, list: string): readonly Stored[] {
-  const found = isObject(status) ? status[list] : undefined;
-  return Array.isArray(found) ? found.filter(isObject) : [];
+  const entries = isObject(status) ? status[list] : undefined;
+  return Array.isArray(entries) ? entries.filter(isObject) : [];
 }
 
 function hashed({ referent, hash }: Config): Values {

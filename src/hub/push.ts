@@ -57,13 +57,13 @@ export function accessIn({ source }: ClusterAddonSpec) {
 
 /** What is delivered, or why it cannot be. */
 export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
-  const found = contentOf(addon, spec);
-  if (found === undefined) return 'this version of curlew cannot read its content';
-  if ('package' in found) return 'a package is installed on nodes, which only an agent can do';
+  const content = contentOf(addon, spec);
+  if (content === undefined) return 'this version of curlew cannot read its content';
+  if ('package' in content) return 'a package is installed on nodes, which only an agent can do';
   // What names it is no file.
-  const place = { ...found.entry.place, file: `/fleetaddons/${addon}` };
-  const entry = { ...found.entry, place, ...(drift && { drift }) };
-  const rendered = found.isTemplate ? objectsOf(spec.values, cluster) : undefined;
+  const place = { ...content.entry.place, file: `/fleetaddons/${addon}` };
+  const entry = { ...content.entry, place, ...(drift && { drift }) };
+  const rendered = content.isTemplate ? objectsOf(spec.values, cluster) : undefined;
   return { entry, content: spec, revision: String(spec.revision), rendered };
 }
 
@@ -147,13 +147,13 @@ export function pushedStatus(
   look: Look,
   { now, seen }: { readonly now: number; readonly seen: number | undefined },
 ): Values | undefined {
-  const found =
+  const answer =
     'problem' in look
       ? { facts: undefined, problem: look.problem, ahead: undefined }
       : { facts: { version: look.kubernetes, server: look.server }, problem: '', ahead: look.ahead ?? 0 };
-  const next = clusterStatus(found, [], stored, now);
+  const next = clusterStatus(answer, [], stored, now);
   const { lastSeen: last, ...old } = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
   if (canonicalJson(next) === canonicalJson(old)) return undefined;
-  const lastSeen = found.facts ? timeOf(now) : seen === undefined ? last : timeOf(seen);
+  const lastSeen = answer.facts ? timeOf(now) : seen === undefined ? last : timeOf(seen);
   return { ...next, ...(lastSeen !== undefined && { lastSeen }) };
 }

@@ -72,7 +72,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
     const runner = new Runner([one], held.cluster, {
       request,
       context,
-      found: () => revision,
+      contentFor: () => revision,
       read: async () => Promise.resolve(content ?? new Uint8Array()),
       live: undefined,
     });

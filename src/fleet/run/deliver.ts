@@ -88,18 +88,18 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
       context,
     );
     await using lease = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
-    const found = (job: Job): Deliverable | undefined => {
+    const contentFor = (job: Job): Deliverable | undefined => {
       const seen = before.observed.clusters.find((one) => one.name === name);
       const now = revisions.get(job.addon);
-      const kept = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
-      const content = seen && deliverable(job.hash, seen, kept);
+      const candidates = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
+      const content = seen && deliverable(job.hash, seen, candidates);
       const { access: logins, entry: present } = before.fleet.addons.find((one) => one.name === job.addon) ?? {};
       // What becomes of changes by others is no content: an earlier one follows what is written now.
       const entry = content && { ...content.entry, drift: present?.drift ?? content.entry.drift };
       return content && entry && { ...content, entry, ...(logins && { access: logins }) };
     };
     const live = look !== undefined && 'live' in look ? look.live : undefined;
-    const runner = new Runner(jobs, lease.cluster, { request, context, found, read, live });
+    const runner = new Runner(jobs, lease.cluster, { request, context, contentFor, read, live });
     const records = [...lease.cluster.facts.records.values()];
     const isChanged = ({ addon }: Job): boolean => {
       const [then, now] = [recordsOf(look), records].map((all) => canonicalJson(ownRecord(all, addon) ?? {}));

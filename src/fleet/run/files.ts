@@ -68,17 +68,17 @@ export async function openFleet(
   const missing = await Promise.all([
     Promise.resolve(outside.flat()),
     ...local.map(async ({ file, place }) => leadsOut(file, roots, context, place)),
-    ...clusters.map(async ({ found, kubeconfig, secret }) => {
+    ...clusters.map(async ({ findings, kubeconfig, secret }) => {
       if (secret !== undefined) return [];
-      const place = found.placeOf(['spec', 'access', 'kubeconfig']);
+      const place = findings.placeOf(['spec', 'access', 'kubeconfig']);
       const unread = await unreadable('kubeconfig', kubeconfig, place, context);
       const wrong = isWhole && unread.length === 0 ? await unusable(kubeconfig, place, context) : [];
       return [...unread, ...wrong, ...(await leadsOut(kubeconfig, roots, context, place))];
     }),
-    ...addons.map(async ({ found, entry }) => {
+    ...addons.map(async ({ findings, entry }) => {
       const file = entry && fileOf(entry);
       if (file === undefined || strange.has(file)) return [];
-      const place = found.placeOf(['spec', 'source', 'manifest']);
+      const place = findings.placeOf(['spec', 'source', 'manifest']);
       return [
         ...(await unreadable('manifest', file, place, context)),
         ...(await leadsOut(file, roots, context, place)),

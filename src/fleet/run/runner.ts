@@ -28,7 +28,7 @@ interface RunnerParts {
   readonly request: Pick<FleetApplyRequest, 'helm' | 'wait' | keyof WebRequest>;
   readonly context: Context;
   /** What a job delivers; undefined if that is not known. */
-  readonly found: (job: Job) => Deliverable | undefined;
+  readonly contentFor: (job: Job) => Deliverable | undefined;
   /** The file that an entry delivers. */
   readonly read: (entry: Entry) => Promise<Uint8Array>;
   /** How objects differ from their records, by the key of the record. */
@@ -69,17 +69,17 @@ export class Runner {
     const { request, context } = parts;
     for (const job of jobs)
       if (job.hash !== '' && (job.act !== 'remove' || this.#hasHooks(job))) this.#tasks.set(job, this.#taskOf(job));
-    const found = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
+    const ready = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
     this.#delivery = new Delivery({
       cluster,
       request: {
         helm: request.helm,
         timeout: request.wait,
-        takeOver: found.flatMap(({ job, task }) => (job.takesOver ? [task.addon.name] : [])),
+        takeOver: ready.flatMap(({ job, task }) => (job.takesOver ? [task.addon.name] : [])),
       },
       context,
       trust: async () => webTrust(request, context),
-      tasks: found.map(({ task }) => task),
+      tasks: ready.map(({ task }) => task),
     });
   }
 
@@ -96,14 +96,14 @@ export class Runner {
 
   async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Done> {
     try {
-      const found = this.#tasks.get(job);
-      if (found === undefined) return { ...job, ...(await this.#remove(job)) };
-      if (typeof found === 'string') return { ...job, result: 'failed', reason: found };
-      const { errors } = await deliver(this.#delivery, found.task, how);
+      const prepared = this.#tasks.get(job);
+      if (prepared === undefined) return { ...job, ...(await this.#remove(job)) };
+      if (typeof prepared === 'string') return { ...job, result: 'failed', reason: prepared };
+      const { errors } = await deliver(this.#delivery, prepared.task, how);
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
       if (job.act === 'remove')
         return { ...job, ...(errors.length > 0 ? { result: 'failed', reason } : await this.#remove(job)) };
-      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: found.revision };
+      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: prepared.revision };
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
@@ -129,15 +129,16 @@ export class Runner {
 
   /** A template can have objects that must run before its others are removed: they join these. */
   #hasHooks(job: Job): boolean {
-    return (this.#parts.found(job)?.rendered?.hooks.length ?? 0) > 0;
+    return (this.#parts.contentFor(job)?.rendered?.hooks.length ?? 0) > 0;
   }
 
   #taskOf(job: Job): { readonly task: Task; readonly revision: string } | string {
     const { addon: name, hash, act } = job;
     const { read, context } = this.#parts;
-    const found = this.#parts.found(job);
-    if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
-    const { entry, content, revision, rendered, access } = found;
+    const deliverable = this.#parts.contentFor(job);
+    if (deliverable === undefined)
+      return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
+    const { entry, content, revision, rendered, access } = deliverable;
     const { records, annotations } = this.#cluster.facts;
     const key = recordKey(entry.namespace, entry.name);
     const record = records.get(key);

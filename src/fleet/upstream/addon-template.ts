@@ -53,18 +53,18 @@ const IGNORED: Readonly<Record<string, string>> = {
 };
 
 /** Warns of each field that has no effect. */
-export function noteTemplate({ spec }: Read<typeof ADDON_TEMPLATE>, found: Findings): void {
+export function noteTemplate({ spec }: Read<typeof ADDON_TEMPLATE>, findings: Findings): void {
   for (const [field, why] of Object.entries(IGNORED)) {
     const path = field.split('.');
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), spec);
     const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
-    if (!isEmpty) found.add('warning', 'ignored', ['spec', ...path], `${field} has no effect: ${why}`);
+    if (!isEmpty) findings.add('warning', 'ignored', ['spec', ...path], `${field} has no effect: ${why}`);
   }
 }
 
 /** Warns of each field that has no effect. */
-export function noteConfig({ spec }: Read<typeof ADDON_DEPLOYMENT_CONFIG>, found: Findings): void {
+export function noteConfig({ spec }: Read<typeof ADDON_DEPLOYMENT_CONFIG>, findings: Findings): void {
   if (spec.proxyConfig?.caBundle === undefined) return;
   const message = 'proxyConfig.caBundle has no effect: mount the authority with an object of the template';
-  found.add('warning', 'ignored', ['spec', 'proxyConfig', 'caBundle'], message);
+  findings.add('warning', 'ignored', ['spec', 'proxyConfig', 'caBundle'], message);
 }

@@ -19,12 +19,13 @@ export class CapiObjects {
   }
 
   /** A Secret without a kubeconfig is not needed. */
-  addSecret({ metadata, data, stringData }: Values, found: Findings): void {
+  addSecret({ metadata, data, stringData }: Values, findings: Findings): void {
     const name = isObject(metadata) ? String(metadata['name']) : '';
     if (!name.endsWith(SUFFIX)) return;
     const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one['value'] : undefined));
     const text = typeof plain === 'string' ? plain : typeof encoded === 'string' ? decoded(encoded) : undefined;
-    if (text === undefined) found.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
+    if (text === undefined)
+      findings.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
     else this.#kubeconfigs.set(name.slice(0, -SUFFIX.length), text);
   }
 

@@ -20,7 +20,7 @@ export class ChartSecrets {
   }
 
   /** What a proxy names; a warning says what is not among the files. Undefined if there is nothing. */
-  accessOf({ metadata, spec }: Proxy, found: Findings): ChartAccess | undefined {
+  accessOf({ metadata, spec }: Proxy, findings: Findings): ChartAccess | undefined {
     const { credentials, tlsConfig } = spec;
     const textOf = (field: string, secret: { readonly name: string; readonly namespace?: string }, key: string) => {
       const title = `${secret.namespace ?? metadata.namespace ?? 'default'}/${secret.name}`;
@@ -28,7 +28,7 @@ export class ChartSecrets {
       if (text !== undefined) return text;
       const message = `${field} has no effect: no Secret ${title} among the files has a text in ${key}`;
       const instead = field === 'credentials' ? 'log in on this machine: helm registry login' : TRUST;
-      found.add('warning', 'ignored', ['spec', field], message, `add it to the files, or ${instead}`);
+      findings.add('warning', 'ignored', ['spec', field], message, `add it to the files, or ${instead}`);
       return undefined;
     };
     const logins = credentials && textOf('credentials', credentials.secret, credentials.key ?? 'config.json');

@@ -36,7 +36,7 @@ export const MANAGED_CLUSTER_ADDON = foreign(addonName, { installNamespace: text
 /** A ManagedClusterAddOn, whose namespace is the name of its cluster. */
 export interface OnCluster {
   readonly value: Read<typeof MANAGED_CLUSTER_ADDON>;
-  readonly found: Findings;
+  readonly findings: Findings;
 }
 
 /** What the other documents of a folder have; placements by `NAMESPACE/NAME`. */
@@ -56,27 +56,27 @@ interface Part {
 export function fromClusterManagementAddon(
   { metadata: { name }, spec }: Addon,
   onClusters: readonly OnCluster[],
-  { found, around }: { readonly found: Findings; readonly around: Around },
+  { findings, around }: { readonly findings: Findings; readonly around: Around },
 ) {
   const { supportedConfigs: supported = [], defaultConfigs = [], addOnConfiguration } = spec;
   if (addOnConfiguration !== undefined) {
     const message = 'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations';
-    found.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
+    findings.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
   }
   const defaults = supported.flatMap(({ defaultConfig, ...type }, at): readonly Located[] => {
     const path = ['spec', 'supportedConfigs', at, 'defaultConfig'];
     return defaultConfig === undefined ? [] : [{ reference: { ...type, ...defaultConfig }, path }];
   });
   const located = [...defaults, ...locate(defaultConfigs, ['spec', 'defaultConfigs'])];
-  const base = layerOf(located, around, { supported, found });
-  const own = onClusters.map(({ value, found: at }) => {
+  const base = layerOf(located, around, { supported, findings });
+  const own = onClusters.map(({ value, findings: at }) => {
     const { namespace: cluster = '' } = value.metadata;
     const { installNamespace: namespace, configs = [] } = value.spec;
-    const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, found: at });
+    const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, findings: at });
     return { names: [cluster], values: { ...layer, ...(namespace && { namespace }) } };
   });
   const parts = partsOf(
-    { name, spec, found },
+    { name, spec, findings },
     own.flatMap(({ names }) => names),
     around,
   );
@@ -87,7 +87,7 @@ export function fromClusterManagementAddon(
   const layers = [base, ...[...own, ...parts].map(({ values }) => values)];
   if (layers.every(({ templates }) => templates === undefined)) {
     const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
-    found.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
+    findings.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
     return [];
   }
   const last = withoutLater(parts.map(({ names }) => names));
@@ -107,7 +107,7 @@ function locate(refs: readonly Located['reference'][], path: Located['path']): r
 
 /** Its placements, or the clusters on which people install it. */
 function partsOf(
-  { name, spec, found }: { readonly name: string; readonly spec: Addon['spec']; readonly found: Findings },
+  { name, spec, findings }: { readonly name: string; readonly spec: Addon['spec']; readonly findings: Findings },
   installed: readonly string[],
   around: Around,
 ): readonly Part[] {
@@ -120,7 +120,7 @@ function partsOf(
     const placed = around.placed.get(key) ?? { names: [], groups: [], groupSize: undefined };
     if (!around.placed.has(key)) {
       const hint = 'add its file to the folder, or a PlacementDecision of it';
-      found.error('placement', [...path, 'name'], `there is no Placement ${key} among the files`, hint);
+      findings.error('placement', [...path, 'name'], `there is no Placement ${key} among the files`, hint);
     }
     const title = at === 0 ? name : `${name}-${one.name}`;
     const wrong = titles.has(title)
@@ -129,23 +129,23 @@ function partsOf(
         ? ''
         : 'no add-on can be named';
     if (wrong !== '')
-      found.error('placement', [...path, 'name'], `${wrong} ${title}`, 'give the Placement another name');
+      findings.error('placement', [...path, 'name'], `${wrong} ${title}`, 'give the Placement another name');
     titles.add(title);
-    const values = layerOf(locate(one.configs ?? [], [...path, 'configs']), around, { supported, found });
-    const rollout = fromRolloutStrategy(one.rolloutStrategy ?? {}, placed, [...path, 'rolloutStrategy'], found);
+    const values = layerOf(locate(one.configs ?? [], [...path, 'configs']), around, { supported, findings });
+    const rollout = fromRolloutStrategy(one.rolloutStrategy ?? {}, placed, [...path, 'rolloutStrategy'], findings);
     return { title, names: placed.names, values, rollout };
   });
 }
 
 const HOSTED = 'addon.open-cluster-management.io/hosting-cluster-name';
 
-function noteOnCluster({ value, found }: OnCluster, unplaced: ReadonlySet<string>): void {
+function noteOnCluster({ value, findings }: OnCluster, unplaced: ReadonlySet<string>): void {
   const { namespace = '', annotations = {} } = value.metadata;
   if (HOSTED in annotations) {
     const message = `${HOSTED} has no effect: an add-on runs on the cluster that it is for`;
-    found.add('warning', 'ignored', ['metadata', 'annotations', HOSTED], message);
+    findings.add('warning', 'ignored', ['metadata', 'annotations', HOSTED], message);
   }
   if (!unplaced.has(namespace)) return;
   const message = `no placement of ${value.metadata.name} selects ${namespace}: it does not run there`;
-  found.add('warning', 'placement', ['metadata', 'namespace'], message);
+  findings.add('warning', 'placement', ['metadata', 'namespace'], message);
 }

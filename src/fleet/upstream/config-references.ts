@@ -34,7 +34,10 @@ const CONFIGS = 'addon.open-cluster-management.io/addondeploymentconfigs';
 export function layerOf(
   located: readonly Located[],
   { templates, configs }: Configurations,
-  { supported, found }: { readonly supported: readonly Read<typeof TYPE_WITH_DEFAULT>[]; readonly found: Findings },
+  {
+    supported,
+    findings,
+  }: { readonly supported: readonly Read<typeof TYPE_WITH_DEFAULT>[]; readonly findings: Findings },
 ): TemplateValues {
   for (const { reference, path } of located) {
     const { group = '', resource, namespace = '', name } = reference;
@@ -45,17 +48,17 @@ export function layerOf(
       [CONFIGS, configs.has(`${namespace}/${name}`)],
     ]).get(title);
     if (supported.length > 0 && !isSupported) {
-      found.error(
+      findings.error(
         'config',
         path,
         `supportedConfigs of the add-on have no ${title}`,
         'remove it, or add its type there',
       );
     } else if (known === undefined) {
-      found.add('warning', 'ignored', path, `${title} has no effect: only a program of the add-on reads it`);
+      findings.add('warning', 'ignored', path, `${title} has no effect: only a program of the add-on reads it`);
     } else if (!known) {
       const message = `there is no ${resource} ${namespace === '' ? name : `${namespace}/${name}`} among the files`;
-      found.error('config', path, message, 'add its file to the folder');
+      findings.error('config', path, message, 'add its file to the folder');
     }
   }
   const references = located.map(({ reference: { group = '', namespace = '', ...one } }) => {

@@ -84,15 +84,15 @@ export const UNLIKE_CAAPH = [
 ] as const;
 
 /** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
-export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, found: Findings) {
+export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, findings: Findings) {
   const { name } = metadata;
   const { chartName, repoURL, version, valuesTemplate, reconcileStrategy, rolloutStepSize } = spec;
   const { wait, atomic, ...options } = spec.options ?? {};
-  noteIgnored(options, ['spec', 'options'], found);
-  if (spec.rollout !== undefined) noteIgnored(true, ['spec', 'rollout'], found);
+  noteIgnored(options, ['spec', 'options'], findings);
+  if (spec.rollout !== undefined) noteIgnored(true, ['spec', 'rollout'], findings);
   if (!version) {
     const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it`;
-    found.add('warning', 'version', ['spec', 'chartName'], message, 'write version');
+    findings.add('warning', 'version', ['spec', 'chartName'], message, 'write version');
   }
   const isOci = repoURL.startsWith('oci:');
   const chart = {
@@ -116,11 +116,12 @@ export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PR
   };
 }
 
-function noteIgnored(value: unknown, path: Path, found: Findings): void {
+function noteIgnored(value: unknown, path: Path, findings: Findings): void {
   const name = path.slice(1).join('.');
   const { [name]: why } = IGNORED;
   if (name in ALWAYS && value === ALWAYS[name]) return;
-  if (why !== undefined) found.add('warning', 'ignored', path, `${name} has no effect: ${why}`);
-  else if (isObject(value) && GROUPS.has(name)) for (const key in value) noteIgnored(value[key], [...path, key], found);
-  else found.error('unknown-field', path, `"${String(path.at(-1))}" is not a field`);
+  if (why !== undefined) findings.add('warning', 'ignored', path, `${name} has no effect: ${why}`);
+  else if (isObject(value) && GROUPS.has(name))
+    for (const key in value) noteIgnored(value[key], [...path, key], findings);
+  else findings.error('unknown-field', path, `"${String(path.at(-1))}" is not a field`);
 }

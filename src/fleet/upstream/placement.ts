@@ -150,18 +150,18 @@ const IGNORED = {
 const DECIDE = 'add the PlacementDecision of the hub to the folder: its clusters are selected then';
 
 /** Warns of each field that has no effect, or another one than on a hub. */
-export function notePlacement({ spec }: Read<typeof PLACEMENT>, found: Findings): void {
+export function notePlacement({ spec }: Read<typeof PLACEMENT>, findings: Findings): void {
   for (const [field, why] of Object.entries(IGNORED)) {
-    if (field in spec) found.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`, DECIDE);
+    if (field in spec) findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`, DECIDE);
   }
   if (spec.clusterSets !== undefined) {
     const message = `clusterSets is compared with the label ${SET}: a set with a selector of its own is not read`;
-    found.add('warning', 'ignored', ['spec', 'clusterSets'], message, DECIDE);
+    findings.add('warning', 'ignored', ['spec', 'clusterSets'], message, DECIDE);
   }
   for (const [index, { requiredClusterSelector }] of (spec.predicates ?? []).entries()) {
     if (requiredClusterSelector?.celSelector === undefined) continue;
     const message = 'a predicate with celSelector selects no cluster: CEL is not evaluated';
     const path = ['spec', 'predicates', index, 'requiredClusterSelector', 'celSelector'];
-    found.add('warning', 'ignored', path, message, DECIDE);
+    findings.add('warning', 'ignored', path, message, DECIDE);
   }
 }

@@ -43,12 +43,12 @@ export function fromRolloutStrategy(
   strategy: Read<typeof ROLLOUT_STRATEGY>,
   { groups, groupSize }: Placed,
   path: Path,
-  found: Findings,
+  findings: Findings,
 ) {
   const { type = 'All' } = strategy;
   for (const [other, field] of Object.entries(FIELDS)) {
     if (other === type || strategy[field] === undefined) continue;
-    found.add('warning', 'ignored', [...path, field], `${field} has no effect: the type is ${type}`);
+    findings.add('warning', 'ignored', [...path, field], `${field} has no effect: the type is ${type}`);
   }
   const { minSuccessTime, ...own } = strategy[FIELDS[type]] ?? {};
   return {

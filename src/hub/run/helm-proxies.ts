@@ -102,16 +102,16 @@ export class HelmProxies {
     if (typeof made === 'string') return this.#note(`${from} is left alone: ${made}`);
     if (needsRoots) await this.#readRoots(hub, one);
     const namespace = namespaceOf(name);
-    const found = hub.clusters.get({ namespace, name });
-    if (found !== undefined && found.origin?.from !== from) {
+    const cluster = hub.clusters.get({ namespace, name });
+    if (cluster !== undefined && cluster.origin?.from !== from) {
       return this.#note(`${from} is left alone: Cluster ${name} of the fleet is not made from it`);
     }
-    if (found?.origin?.hash === hashOfMade(made)) return;
-    if (found === undefined) {
+    if (cluster?.origin?.hash === hashOfMade(made)) return;
+    if (cluster === undefined) {
       const value = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
       await createObject(hub.call, NAMESPACES, { name: namespace, value });
     }
-    hub.clusters.put(await writeMade(hub, CLUSTERS, { namespace, name, made, at: found?.at }));
+    hub.clusters.put(await writeMade(hub, CLUSTERS, { namespace, name, made, at: cluster?.at }));
   }
 
   async #readRoots({ call }: Hub, { from, resourceVersion: version, references }: CapiCluster): Promise<void> {
@@ -119,8 +119,8 @@ export class HelmProxies {
     const roots: Record<string, LiveObject> = {};
     for (const { root, kind, group, ...named } of references) {
       const resource = this.#served.find((one) => one.kind === kind && groupOf(one) === group);
-      const found = resource && (await getObject(call, resource, named));
-      if (found !== undefined) roots[root] = found;
+      const object = resource && (await getObject(call, resource, named));
+      if (object !== undefined) roots[root] = object;
     }
     this.#roots.set(from, { version, roots });
   }

@@ -55,8 +55,8 @@ export async function writeMade(
 /** The add-ons of these names that are made from an object. */
 export function ownAddons({ addons }: Hub, from: string, names: Iterable<string>): readonly HubAddon[] {
   return [...names].flatMap((name) => {
-    const found = addons.get({ name });
-    return found?.origin?.from === from ? [found] : [];
+    const addon = addons.get({ name });
+    return addon?.origin?.from === from ? [addon] : [];
   });
 }
 
@@ -65,14 +65,14 @@ export async function makeAddon(
   hub: Hub,
   name: string,
   made: Made,
-  found: HubAddon | undefined,
+  before: HubAddon | undefined,
 ): Promise<string | undefined> {
-  if (found === undefined && hub.addons.get({ name }) !== undefined) {
+  if (before === undefined && hub.addons.get({ name }) !== undefined) {
     return `there is a FleetAddon ${name} that is not made from it`;
   }
-  if (found?.addon.deleting === true) return `FleetAddon ${name} is being removed`;
-  if (found?.origin?.hash === hashOfMade(made)) return undefined;
-  hub.addons.put(await writeMade(hub, ADDONS, { name, made, at: found?.at }));
+  if (before?.addon.deleting === true) return `FleetAddon ${name} is being removed`;
+  if (before?.origin?.hash === hashOfMade(made)) return undefined;
+  hub.addons.put(await writeMade(hub, ADDONS, { name, made, at: before?.at }));
   return undefined;
 }
 

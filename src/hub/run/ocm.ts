@@ -115,9 +115,9 @@ export class OcmAddons {
   }
 
   #source(kind: string): Source<OcmObject> {
-    const found = this.#sources.get(kind);
-    if (found === undefined) throw new TypeError(`${kind} is not watched`);
-    return found;
+    const source = this.#sources.get(kind);
+    if (source === undefined) throw new TypeError(`${kind} is not watched`);
+    return source;
   }
 
   async #take(one: OcmObject, around: Around): Promise<void> {

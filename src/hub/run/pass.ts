@@ -174,8 +174,8 @@ function takesAway({ put, drop, released }: Writes): boolean {
 /** With the definition of a kind, the API server deletes all its objects. The add-ons themselves must stay. */
 async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
   for (const name of [...HELD_BY, ...(upstream?.definitions ?? [])]) {
-    const found = await getObject(call, DEFINITIONS, { name });
-    const isHere = found !== undefined && typeof found.metadata.deletionTimestamp !== 'string';
+    const definition = await getObject(call, DEFINITIONS, { name });
+    const isHere = definition !== undefined && typeof definition.metadata.deletionTimestamp !== 'string';
     if (!isHere) return `nothing is removed from clusters: the CustomResourceDefinition ${name} is deleted`;
   }
   return undefined;
@@ -194,8 +194,8 @@ function clusterKey(name: string): string {
 
 /** With a namespace, the API server deletes all in it. The add-ons themselves must stay. */
 async function goesWithNamespace({ call }: Hub, cluster: string): Promise<boolean> {
-  const found = await getObject(call, NAMESPACES, { name: namespaceOf(cluster) });
-  return typeof found?.metadata.deletionTimestamp === 'string';
+  const namespace = await getObject(call, NAMESPACES, { name: namespaceOf(cluster) });
+  return typeof namespace?.metadata.deletionTimestamp === 'string';
 }
 
 interface PassParts {
@@ -275,17 +275,17 @@ class Pass {
   }
 
   /** Finalizer and status of an add-on, if they are to change. */
-  async #writeAddon(found: HubAddon): Promise<void> {
+  async #writeAddon(object: HubAddon): Promise<void> {
     const { now } = this.#parts;
-    const { addon, problem, finalizers } = found;
-    let { at } = found;
+    const { addon, problem, finalizers } = object;
+    let { at } = object;
     const isHeld = finalizers.includes(FINALIZER);
     if (this.#begun.has(addon.name) && !isHeld && addon.deleting !== true) {
       at = await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value: [...finalizers, FINALIZER] }]);
     }
     const wanted = this.#statuses.get(addon.name) ?? addon.status;
     const after = wanted ?? (problem === undefined ? undefined : NO_STATUS);
-    if (after !== undefined) await this.#writeStatus(found, { at, after, now });
+    if (after !== undefined) await this.#writeStatus(object, { at, after, now });
   }
 
   /** After its records are gone: without it they would stay. */
@@ -296,14 +296,14 @@ class Pass {
   }
 
   async #writeStatus(
-    found: HubAddon,
+    object: HubAddon,
     { at, after, now }: { readonly at: Version; readonly after: FleetAddonStatus; readonly now: number },
   ): Promise<void> {
-    const status = statusObject(after, found, now);
-    const changed = await patchStatus(this.#hub, ADDONS, { at, status, before: found.status });
+    const status = statusObject(after, object, now);
+    const changed = await patchStatus(this.#hub, ADDONS, { at, status, before: object.status });
     if (changed === undefined) return;
     this.#hub.addons.put(changed);
-    for (const one of happened(found.addon.status, found, after)) await this.#tell(at, one);
+    for (const one of happened(object.addon.status, object, after)) await this.#tell(at, one);
   }
 
   async #patch(at: Version, changes: readonly object[]): Promise<Version> {
@@ -315,12 +315,12 @@ class Pass {
 
   async #put({ cluster, addon, spec }: Writes['put'][number]): Promise<void> {
     const { call, uid, clusterAddons } = this.#hub;
-    const found = this.#parts.records.get(keyOf({ cluster, addon }));
-    const value = specObject(spec, uid, found?.record?.config);
+    const stored = this.#parts.records.get(keyOf({ cluster, addon }));
+    const value = specObject(spec, uid, stored?.record?.config);
     const named = { namespace: namespaceOf(cluster), name: addon };
-    if (found !== undefined) {
+    if (stored !== undefined) {
       const changes = [{ op: 'replace', path: '/spec', value }];
-      return clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at: found.at, changes }));
+      return clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at: stored.at, changes }));
     }
     const { apiVersion, kind } = CLUSTER_ADDONS;
     const created = await createObject(call, CLUSTER_ADDONS, {
@@ -336,10 +336,10 @@ class Pass {
 
   async #drop(key: Writes['drop'][number]): Promise<void> {
     const { call, clusterAddons, report } = this.#hub;
-    const found = this.#parts.records.get(keyOf(key));
-    if (found === undefined) return;
-    await deleteObject(call, CLUSTER_ADDONS, found.at);
-    clusterAddons.drop(found.at);
+    const stored = this.#parts.records.get(keyOf(key));
+    if (stored === undefined) return;
+    await deleteObject(call, CLUSTER_ADDONS, stored.at);
+    clusterAddons.drop(stored.at);
     report(`${key.cluster}: ${key.addon} leaves the hub: ${key.reason}`);
   }
 

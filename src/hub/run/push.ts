@@ -54,7 +54,7 @@ interface Next {
 
 /** A ClusterAddon on a cluster that is delivered to, with its add-on. */
 interface Own {
-  readonly found: HubClusterAddon;
+  readonly object: HubClusterAddon;
   readonly record: ClusterAddon;
   readonly addon: HubAddon | undefined;
 }
@@ -104,9 +104,9 @@ export class Pushes {
 
   #ownOf(cluster: string): readonly Own[] {
     const { addons, clusterAddons } = this.#hub;
-    return clusterAddons.values(namespaceOf(cluster)).flatMap((found) => {
-      const { record } = found ?? {};
-      return found && record ? [{ found, record, addon: addons.get({ name: record.addon }) }] : [];
+    return clusterAddons.values(namespaceOf(cluster)).flatMap((object) => {
+      const { record } = object ?? {};
+      return object && record ? [{ object, record, addon: addons.get({ name: record.addon }) }] : [];
     });
   }
 
@@ -171,12 +171,12 @@ export class Pushes {
     const look: Look = looks?.get(name) ?? { problem: secret.problem ?? '' };
     const now = this.#parts.now();
     // It may have changed meanwhile.
-    const found = this.#cluster(name);
-    const status = found && pushedStatus(found, look, { now, seen: this.#seen.get(name) });
-    if (found !== undefined && status !== undefined) await this.#write(CLUSTERS, found, status);
+    const current = this.#cluster(name);
+    const status = current && pushedStatus(current, look, { now, seen: this.#seen.get(name) });
+    if (current !== undefined && status !== undefined) await this.#write(CLUSTERS, current, status);
     if ('problem' in look) throw new CurlewError('CLUSTER_FAILED', look.problem);
     this.#seen.set(name, now);
-    return found === undefined || found.cluster.paused === true ? undefined : { access, look };
+    return current === undefined || current.cluster.paused === true ? undefined : { access, look };
   }
 
   /** The Cluster now, if it is still delivered to. */
@@ -231,7 +231,7 @@ export class Pushes {
     await using files = await openChannels({ ...request, channels: [] }, context);
     const contents = new Map<Job, Deliverable | CurlewError | string>();
     for (const [job, own] of jobs) contents.set(job, await this.#deliverable(own));
-    const found = (job: Job) => {
+    const contentFor = (job: Job) => {
       const content = contents.get(job);
       return typeof content === 'object' && !(content instanceof CurlewError) ? content : undefined;
     };
@@ -239,7 +239,7 @@ export class Pushes {
     const runner = new Runner([...jobs.keys()], lease.cluster, {
       request,
       context,
-      found,
+      contentFor,
       live: look.live,
       read: async (entry) => files.readManifest({ ...from, location: entry.place.file }, entry, context),
     });
@@ -303,11 +303,12 @@ export class Pushes {
   }
 
   async #report({ record: { cluster, addon, spec } }: Own, report: Report): Promise<void> {
-    const found = this.#find(cluster, addon);
+    const clusterAddon = this.#find(cluster, addon);
     // What has happened is about the spec that was followed.
     const status =
-      found?.record && addonStatus({ ...found, record: { ...found.record, spec } }, report, this.#parts.now());
-    if (found !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, found, status);
+      clusterAddon?.record &&
+      addonStatus({ ...clusterAddon, record: { ...clusterAddon.record, spec } }, report, this.#parts.now());
+    if (clusterAddon !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, clusterAddon, status);
   }
 
   async #write(
@@ -324,8 +325,8 @@ export class Pushes {
 /** What is ordered on a cluster. */
 function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[]): string {
   const orders = own.map(({ record: { addon: name, spec }, addon }) => {
-    const { adopt, orders: given } = addon?.addon ?? {};
-    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, given?.retry];
+    const { adopt, orders: addonOrders } = addon?.addon ?? {};
+    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, addonOrders?.retry];
   });
   return JSON.stringify([secret, cluster.paused, orders]);
 }

@@ -122,8 +122,8 @@ export class Upstream {
 
   /** A Cluster with what is known of it elsewhere; undefined if it has gone there. */
   joined(own: HubCluster): HubCluster | undefined {
-    const found = this.#proxies === undefined ? own : this.#proxies.joined(own);
-    return found && this.#addons !== undefined ? this.#addons.joined(found) : found;
+    const cluster = this.#proxies === undefined ? own : this.#proxies.joined(own);
+    return cluster && this.#addons !== undefined ? this.#addons.joined(cluster) : cluster;
   }
 
   /** Writes what the objects are to become, and how far that is; `now` in seconds since 1970. */

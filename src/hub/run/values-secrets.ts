@@ -46,8 +46,8 @@ export class ValuesSecrets {
 
   /** The values that have this digest. `CLUSTER_FAILED` if there are others now. */
   async read({ digest, ...place }: Place & { readonly digest: string }): Promise<SecretValues> {
-    const found = await this.#valuesOf(place);
-    const values = found();
+    const answer = await this.#valuesOf(place);
+    const values = answer();
     this.#keep(place, values.digest);
     if (values.digest === digest) return values;
     const title = titleOfSecret({ namespace, name: place.name });
@@ -58,8 +58,8 @@ export class ValuesSecrets {
     const known = this.#kept.get(keyOf(place));
     if (known !== undefined && this.#now() < known.until) return known.digest;
     try {
-      const found = await this.#valuesOf(place);
-      return this.#keep(place, digestIn(found));
+      const answer = await this.#valuesOf(place);
+      return this.#keep(place, digestIn(answer));
     } catch (error) {
       // A server that is away has said nothing new.
       if (typeof known?.digest === 'string' && error instanceof CurlewError) return this.#keep(place, known.digest);
