@@ -4,7 +4,7 @@ import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
 import type { SeenMachine } from '../machine/cluster.ts';
 import type { EtcdMember } from '../machine/etcd.ts';
-import { openNodeApi, seenNodes } from '../machine/run/nodes.ts';
+import { nodesAndMembers, openNodeApi } from '../machine/run/nodes.ts';
 import { CLUSTER_NODES } from '../requests/cluster.ts';
 
 export interface ClusterNodes {
@@ -17,6 +17,6 @@ export interface ClusterNodes {
 export const clusterNodes = useCase(CLUSTER_NODES, async (_, context: Context): Promise<ClusterNodes> => {
   const { call } = await openNodeApi(context);
   using etcd = await openEtcd({ signal: context.signal });
-  const [machines, members] = await Promise.all([seenNodes(call), etcd?.members()]);
+  const { machines, members } = await nodesAndMembers(call, etcd);
   return { machines, ...(members !== undefined && { members }) };
 });

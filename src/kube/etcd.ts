@@ -13,8 +13,10 @@ import type { Session } from './session.ts';
 
 export interface Member {
   readonly id: string;
-  /** That of its Node; empty while it starts for the first time. */
+  /** That of its Node where kubeadm has made it; empty while it starts for the first time. */
   readonly name: string;
+  /** Hosts of the URLs by which other members reach it. */
+  readonly addresses: readonly string[];
   readonly learner: boolean;
   /** It answers, and raises no alarm. */
   readonly healthy: boolean;
@@ -54,6 +56,7 @@ const membersSchema = v.object({
         name: v.optional(v.string(), ''),
         isLearner: v.optional(v.boolean(), false),
         clientURLs: v.optional(v.array(v.pipe(v.string(), v.url())), []),
+        peerURLs: v.optional(v.array(v.pipe(v.string(), v.url())), []),
       }),
     ),
     [],
@@ -138,8 +141,10 @@ export async function openEtcd({
         name,
         isLearner: learner,
         clientURLs,
+        peerURLs,
       }: (typeof members)[number]): Promise<Member> => {
-        return { id, name, learner, healthy: await isHealthy(clientURLs[0]) };
+        const addresses = peerURLs.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
+        return { id, name, addresses, learner, healthy: await isHealthy(clientURLs[0]) };
       };
       return mapLimited(members, one, { width: AT_ONCE, signal });
     },

@@ -49,7 +49,8 @@ async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scen
     const conditions = [{ type: 'Ready', status: ready }];
     const status = { conditions, nodeInfo: { kubeletVersion: 'v1.34.4' } };
     await api.merge(`/api/v1/nodes/${name}/status`, { status });
-    if (control) members.set(name, { id: String(members.size + 1), name, learner: false, healthy: ready === 'True' });
+    const id = String(members.size + 1);
+    if (control) members.set(name, { id, name, addresses: [], learner: false, healthy: ready === 'True' });
   }
   const etcd: Etcd = {
     members: async () => [...members.values()],
@@ -124,6 +125,25 @@ test('a node that is gone is nothing to do, and a member of etcd that it has lef
   assert.equal([...cluster.members.keys()], ['one', 'two']);
 });
 
+test('a member of etcd that has another name than its node is known by its address', async () => {
+  await using cluster = await scene(THREE);
+  for (const [at, name] of ['one', 'two', 'three'].entries()) {
+    const addresses = [`10.0.0.${at + 1}`];
+    await cluster.api.merge(`/api/v1/nodes/${name}/status`, {
+      status: { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) },
+    });
+    const member = cluster.members.get(name);
+    if (member !== undefined && name !== 'one') cluster.members.set(name, { ...member, name: `infra${at}`, addresses });
+  }
+  // A worker that has the address of a member is not its node.
+  const worker = { addresses: [{ type: 'InternalIP', address: '10.0.0.2' }] };
+  await cluster.api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'four' } });
+  await cluster.api.merge('/api/v1/nodes/four/status', { status: worker });
+  assert.equal(phases(await cluster.remove('four', { yes: false })), ['mark', 'delete-node']);
+  assert.equal(phases(await cluster.remove('three')), ['mark', 'remove-member', 'delete-node']);
+  assert.equal([...cluster.members.keys()], ['one', 'two']);
+});
+
 test('pods of DaemonSets and of the kubelet itself stay, and an orphan goes', async () => {
   await using cluster = await scene({ one: { control: true }, two: {} });
   const { api } = cluster;
@@ -194,7 +214,7 @@ test('the last healthy control plane stays, and one without which etcd has no qu
   await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /etcd would lose its quorum without it: 2 of 2/);
   assert.equal(phases(await cluster.remove('two')), ['mark', 'remove-member', 'delete-node']);
   await using learning = await scene(THREE);
-  learning.members.set('one', { id: '1', name: 'one', learner: true, healthy: true });
+  learning.members.set('one', { addresses: [], id: '1', name: 'one', learner: true, healthy: true });
   await assert.rejectsWith(learning.remove('three'), 'CLUSTER_FAILED', /none a learner/);
   assert.equal([...last.writes(), ...learning.writes()], []);
 });
@@ -229,7 +249,7 @@ test('a node whose name a member of etcd has leaves like a control plane, whatev
   await using cluster = await scene(THREE);
   const labels = { 'node-role.kubernetes.io/control-plane': null };
   for (const name of ['two', 'three']) await cluster.api.merge(`/api/v1/nodes/${name}`, { metadata: { labels } });
-  cluster.members.set('one', { id: '1', name: 'one', learner: false, healthy: false });
+  cluster.members.set('one', { addresses: [], id: '1', name: 'one', learner: false, healthy: false });
   await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /no other control plane is healthy/);
 });
 

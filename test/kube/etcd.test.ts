@@ -55,15 +55,21 @@ test('members have the ids of 64 bits that they have, and those that do not answ
       header: { cluster_id: '1' },
       members: [
         { ID: '18446744073709551615', name: 'one', peerURLs: [own], clientURLs: [own] },
-        { ID: '2', name: 'two', clientURLs: ['https://127.0.0.1:1'], isLearner: true },
+        {
+          ID: '2',
+          name: 'two',
+          peerURLs: ['https://[fd00::2]:2380'],
+          clientURLs: ['https://127.0.0.1:1'],
+          isLearner: true,
+        },
         { ID: '3', peerURLs: [own] },
       ],
     },
   }));
   assert.equal(await server.etcd.members(), [
-    { id: '18446744073709551615', name: 'one', learner: false, healthy: true },
-    { id: '2', name: 'two', learner: true, healthy: false },
-    { id: '3', name: '', learner: false, healthy: false },
+    { id: '18446744073709551615', name: 'one', addresses: ['127.0.0.1'], learner: false, healthy: true },
+    { id: '2', name: 'two', addresses: ['fd00::2'], learner: true, healthy: false },
+    { id: '3', name: '', addresses: ['127.0.0.1'], learner: false, healthy: false },
   ]);
 });
 
@@ -72,7 +78,7 @@ test('a member that raises an alarm is not healthy', async () => {
     '/health': { health: 'false', reason: 'ALARM NOSPACE' },
     '/v3/cluster/member/list': { members: [{ ID: '1', name: 'one', clientURLs: [own] }] },
   }));
-  assert.equal(await server.etcd.members(), [{ id: '1', name: 'one', learner: false, healthy: false }]);
+  assert.equal(await server.etcd.members(), [{ id: '1', name: 'one', addresses: [], learner: false, healthy: false }]);
 });
 
 test('a member is removed by its id, and a refusal has the reason', async () => {

@@ -4,6 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
+import type { Etcd, Member } from '../../kube/etcd.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
@@ -74,6 +75,34 @@ const nodeSchema = v.object({
 /** The Nodes of the cluster. One whose kubelet has stopped reporting does not answer. */
 export async function seenNodes(call: Call): Promise<readonly SeenMachine[]> {
   return ((await listObjects(call, NODES)) ?? []).map(seenNode);
+}
+
+/**
+ * The Nodes, and the members of etcd by the names of their Nodes: in a cluster that curlew has not made, a member may have a name of its
+ * own, and is known by its address. Members are undefined without etcd.
+ */
+export async function nodesAndMembers(
+  call: Call,
+  etcd: Pick<Etcd, 'members'> | undefined,
+): Promise<{ readonly machines: readonly SeenMachine[]; readonly members: readonly Member[] | undefined }> {
+  const [nodes = [], members] = await Promise.all([listObjects(call, NODES), etcd?.members()]);
+  const machines = nodes.map(seenNode);
+  const names = new Set(members?.map(({ name }) => name));
+  const owners = new Map<string, string>();
+  for (const node of nodes) {
+    const { name, role } = seenNode(node);
+    // A worker, or a new control plane, may have got the address of one that is gone.
+    if (role !== 'control-plane' || names.has(name)) continue;
+    for (const address of detailsOf(node).addresses) owners.set(address, name);
+  }
+  const isNode = new Set(machines.map(({ name }) => name));
+  const named = (member: Member): Member => {
+    // One without a name has not started yet.
+    if (member.name === '' || isNode.has(member.name)) return member;
+    const [name = member.name] = member.addresses.flatMap((address) => owners.get(address) ?? []);
+    return { ...member, name };
+  };
+  return { machines, members: members?.map(named) };
 }
 
 /** Where a Node is reached within the cluster; none if it does not exist. */

@@ -3,11 +3,11 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Etcd } from '../../kube/etcd.ts';
 import { deleteObject } from '../../kube/objects.ts';
-import type { Phase, SeenCluster, SeenMachine } from '../cluster.ts';
+import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
 import { NOTHING } from '../world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
-import { markLeaving, NODES, seenNodes, type NodeApi } from './nodes.ts';
+import { markLeaving, NODES, nodesAndMembers, type NodeApi } from './nodes.ts';
 
 export interface NodeRemoval {
   readonly node: string;
@@ -50,8 +50,7 @@ export async function removeFrom(
   const done: NodeRemoval['steps'][number][] = [];
   let first: SeenMachine | undefined;
   for (;;) {
-    const members = await etcd?.members();
-    const seen = await look(cluster, node);
+    const { members, ...seen } = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
     const isGone = done.some(({ phase }) => phase === 'delete-node');
     const { chains, held } = isGone ? NOTHING : planRemoval({ ...seen, members }, node);
@@ -85,12 +84,13 @@ export async function removeFrom(
   }
 }
 
-async function look(cluster: NodeApi, node: string): Promise<SeenCluster> {
-  const nodes = await seenNodes(cluster.call);
+async function look(cluster: Parameters<typeof removeFrom>[0], node: string) {
+  const { machines: nodes, members } = await nodesAndMembers(cluster.call, cluster.etcd);
   const isKnown = nodes.some(({ name, answers }) => name === node && answers);
   const left = isKnown ? await leftToDrain(cluster, node) : undefined;
   const drained = left !== undefined && left.toEvict.length === 0 && left.waiting.length === 0;
-  return { complete: true, machines: nodes.map((one) => (one.name === node ? { ...one, drained } : one)) };
+  const machines = nodes.map((one) => (one.name === node ? { ...one, drained } : one));
+  return { complete: true, machines, members };
 }
 
 function notesOf(machine: SeenMachine | undefined, others: readonly SeenMachine[]): readonly string[] {
