@@ -14,6 +14,7 @@ import { holdLease } from '../kube/lease.ts';
 import { listObjects } from '../kube/objects.ts';
 import { apiPath } from '../kube/path.ts';
 import { discover, type Discovery, type Resource } from '../kube/resources.ts';
+import { choosing, type KubeconfigWay } from '../kube/kubeconfig.ts';
 import { kubeconfigPaths } from '../kube/session.ts';
 import { configMapClient, type ConfigMapClient } from '../kube/config-map.ts';
 import type { Context } from '../core/context.ts';
@@ -25,6 +26,8 @@ export interface ClusterRequest {
   readonly context?: string | undefined;
   /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
   readonly isForeign?: boolean | undefined;
+  /** Where it was named; default: as the option. */
+  readonly way?: KubeconfigWay | undefined;
 }
 
 export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
@@ -81,14 +84,14 @@ export async function openClusterApi(
     env,
     kubeContext: request.context,
     isForeign: request.isForeign,
-    way: request.kubeconfig === undefined ? undefined : '--kubeconfig',
+    way: request.kubeconfig === undefined ? undefined : (request.way ?? '--kubeconfig'),
     deadlineMs: REQUEST_MS,
   });
   if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter) };
   const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
-  throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {
-    hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
-  });
+  const option = `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`;
+  const hint = request.way === 'spec.access' ? choosing(request.way, 'a kubeconfig that exists') : option;
+  throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, { hint });
 }
 
 /** Also reads a cluster again whose records have changed. */

@@ -57,7 +57,7 @@ export async function askCluster<T>(
   const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
   try {
     using access = accessTo(cluster);
-    return await ask({ kubeconfig: access.kubeconfig, isForeign: allowExec !== true }, own);
+    return await ask({ kubeconfig: access.kubeconfig, isForeign: allowExec !== true, way: 'spec.access' }, own);
   } catch (error) {
     context.signal.throwIfAborted();
     if (late.aborted) return { problem: `no answer within ${timeoutMs / 1000} s${slow}` };

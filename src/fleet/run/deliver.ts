@@ -84,7 +84,7 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
     const { name } = written;
     const look = before.looks.get(name);
     const cluster = await openChannelCluster(
-      { kubeconfig: access.kubeconfig, isForeign: request.allowExec !== true },
+      { kubeconfig: access.kubeconfig, isForeign: request.allowExec !== true, way: 'spec.access' },
       context,
     );
     await using lease = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });

@@ -226,7 +226,10 @@ export class Pushes {
     const { request } = this.#parts;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
     using file = accessTo(access);
-    const opened = await openChannelCluster({ kubeconfig: file.kubeconfig, isForeign: true }, context);
+    const opened = await openChannelCluster(
+      { kubeconfig: file.kubeconfig, isForeign: true, way: 'spec.access' },
+      context,
+    );
     await using lease = await holdCluster(opened, { doing: `apply the fleet of a hub to ${access.name}`, context });
     await using files = await openChannels({ ...request, channels: [] }, context);
     const contents = new Map<Job, Deliverable | CurlewError | string>();
