@@ -1,11 +1,11 @@
 /** `curlew machine …`: one machine of a cluster in a file. */
-import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { isSettled } from '../../machine/cluster.ts';
 import type { MachineResult } from '../../machine/run/settle.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
 import { commandFor } from '../command.ts';
+import { drainLines, isDrained } from '../render/drain.ts';
 import { planLines } from './cluster.ts';
 
 /** Exit status of what would change, or waits. */
@@ -53,22 +53,19 @@ export const drain = commandFor(MACHINE_DRAIN, {
     'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon. Without --yes it shows the pods.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   run: async ({ request }, context) => (await import('../../app/machine-drain.ts')).drainMachine(request, context),
-  render: ({ machine, isCordoned, pods, held, failed }, { request: { yes } }) => {
-    const isDone = isCordoned && pods.length === 0;
+  render: (result, { request: { yes } }) => {
+    const { machine, held, failed } = result;
     const lines = [
-      ...pods.map((name) => `to do: ${machine} evict ${name}`),
-      isDone
-        ? `${machine} is drained, and takes no pods: kubectl uncordon ${machine} ends this`
-        : `${machine}: ${isCordoned ? '' : 'to be cordoned, '}${counted(pods.length, 'pod')} to evict`,
+      ...drainLines(machine, result),
       ...(held === undefined ? [] : [`waits: ${machine}: ${held}`]),
       ...(failed === undefined ? [] : [`failed: ${machine} drain: ${failed}`]),
-      ...(yes || isDone || held !== undefined ? [] : ['add --yes to do it']),
+      ...(yes || isDrained(result) || held !== undefined ? [] : ['add --yes to do it']),
     ];
     return lines.map(visible).join('\n');
   },
-  exitCode: ({ isCordoned, pods, failed }) => {
-    if (failed !== undefined) return ERROR_CODES.CLUSTER_FAILED;
-    return isCordoned && pods.length === 0 ? 0 : LEFT;
+  exitCode: (result) => {
+    if (result.failed !== undefined) return ERROR_CODES.CLUSTER_FAILED;
+    return isDrained(result) ? 0 : LEFT;
   },
 });
 

@@ -1,0 +1,25 @@
+/** A node whose pods move to others, as `curlew node drain` and `curlew machine drain` show it. */
+import { counted } from '../../core/counted.ts';
+
+interface Drained {
+  /** It takes no new pods. */
+  readonly isCordoned: boolean;
+  /** Pods that are still to be evicted, or to end. */
+  readonly pods: readonly string[];
+}
+
+/** Nothing is left to do. */
+export function isDrained({ isCordoned, pods }: Drained): boolean {
+  return isCordoned && pods.length === 0;
+}
+
+/** What is left to do, or what ends it. */
+export function drainLines(name: string, node: Drained): readonly string[] {
+  const { isCordoned, pods } = node;
+  return [
+    ...pods.map((pod) => `to do: ${name} evict ${pod}`),
+    isDrained(node)
+      ? `${name} is drained, and takes no pods: kubectl uncordon ${name} ends this`
+      : `${name}: ${isCordoned ? '' : 'to be cordoned, '}${counted(pods.length, 'pod')} to evict`,
+  ];
+}
