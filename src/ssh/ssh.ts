@@ -185,7 +185,10 @@ status=$?; case $status in ${SSH_FAILED}|${NO_SUDO}) exit ${INSTEAD};; esac; exi
   return `exec /bin/sh -c ${quotedWord(outer)}`;
 }
 
-function failureOf(host: SshHost, { status, stderr, lastLines, error }: ProgramResult): CurlewError {
+/** Images of clouds let root in for this answer alone. */
+const OTHER_USER = /^Please login as the user "[^"]{1,64}" rather than the user "[^"]{1,64}"/m;
+
+function failureOf(host: SshHost, { status, stdout, stderr, lastLines, error }: ProgramResult): CurlewError {
   const text = [...stderr.split('\n'), ...lastLines].map((line) => line.trim()).filter((line) => line !== '');
   const last = text.at(-1) ?? error?.reason ?? '';
   if (error?.problem === 'late')
@@ -193,17 +196,26 @@ function failureOf(host: SshHost, { status, stderr, lastLines, error }: ProgramR
   if (error?.problem === 'output')
     return new SshError(host, 'output', error.reason, 'look at what the program prints there');
   if (error !== undefined && status === undefined) return error;
+  const at = `${host.address}${host.port === undefined ? '' : `:${host.port}`}`;
+  const account = host.user === undefined ? 'the user' : `the user ${host.user}`;
   if (status === NO_SUDO)
     return new SshError(
       host,
       'sudo',
-      `sudo is refused: ${last}`,
-      'let the user run sudo without a password, or connect as root',
+      `${at} refuses sudo to ${account}: ${last}`,
+      'let the user run sudo without a password, or name another one as ssh.user of the machine, such as root',
+    );
+  const other = OTHER_USER.exec(stdout)?.[0];
+  if (status !== SSH_FAILED && other !== undefined)
+    return new SshError(
+      host,
+      'denied',
+      `${at} refuses ${account}: ${other}`,
+      'name that one as ssh.user of the machine',
     );
   if (status !== SSH_FAILED)
     return new SshError(host, 'status', `it failed with status ${status}${last === '' ? '' : `: ${last}`}`, '');
   const all = text.join('\n');
-  const at = `${host.address}${host.port === undefined ? '' : `:${host.port}`}`;
   if (/host key|HOST IDENTIFICATION/i.test(all))
     return new SshError(
       host,
@@ -212,7 +224,12 @@ function failureOf(host: SshHost, { status, stderr, lastLines, error }: ProgramR
       `if it was installed again, or the fingerprint is of another type of key: ssh-keyscan -t ed25519${host.port === undefined ? '' : ` -p ${host.port}`} ${host.address} | ssh-keygen -lf -, compare with the console of the host, and change hostKey`,
     );
   if (/Permission denied|Too many authentication|No supported authentication/.test(all))
-    return new SshError(host, 'denied', `${at} refuses the user: ${last}`, 'check user and key: ssh -v');
+    return new SshError(
+      host,
+      'denied',
+      `${at} refuses ${account}: ${last}`,
+      `name a user who may log in as ssh.user of the machine, or add your key to its authorized_keys; this shows the keys that are tried: ssh -v${host.port === undefined ? '' : ` -p ${host.port}`} ${host.user === undefined ? '' : `${host.user}@`}${host.address}`,
+    );
   const { via } = host;
   // With a shared connection, ssh does not show what the one to the jump host says, such as that its host key is unknown.
   const jump = via === undefined ? '' : `, and that this connects without a question: ssh -J ${via} ${host.address}`;

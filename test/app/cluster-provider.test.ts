@@ -31,7 +31,7 @@ async function scene(providers: object = { lab: 'lab' }): Promise<Scene> {
   const context = {
     signal: never,
     report: noReport,
-    env: { HOME: box.path, PATH: process.env['PATH'] },
+    env: { HOME: box.path, PATH: `${box.path}:${process.env['PATH']}` },
     cwd: box.path,
   };
   const lists = async (...machines: readonly object[]): Promise<void> =>
@@ -175,6 +175,31 @@ esac
   assert.equal(
     deleted.unreached.map(({ host }) => host),
     ['p2'],
+  );
+});
+
+test('an account that a host refuses is named with the host, and with what to do', async () => {
+  await using at = await scene();
+  const asked = async (user: string | undefined, script: string): Promise<string> => {
+    await writeFile(at.at('ssh'), `#!/bin/sh\n${script}\n`);
+    await chmod(at.at('ssh'), 0o755);
+    const ssh = { ...AWAY.ssh, user };
+    const { refused } = await at.plan({ ...P1, provider: undefined, ...AWAY, ssh });
+    return refused.map(({ host, reason }) => `${host}: ${reason}`).join('\n');
+  };
+  const denied = `echo "$2@127.0.0.1: Permission denied (publickey)." >&2; exit 255`;
+  assert.is(
+    await asked('ops', denied),
+    'p1: 127.0.0.1:1 refuses the user ops: ops@127.0.0.1: Permission denied (publickey).: name a user who may log in as ssh.user of the machine, or add your key to its authorized_keys; this shows the keys that are tried: ssh -v -p 1 ops@127.0.0.1',
+  );
+  assert.match(await asked(undefined, denied), /ssh -v -p 1 127\.0\.0\.1$/);
+  assert.is(
+    await asked('root', `echo 'Please login as the user "ubuntu" rather than the user "root".'; exit 142`),
+    'p1: 127.0.0.1:1 refuses the user root: Please login as the user "ubuntu" rather than the user "root": name that one as ssh.user of the machine',
+  );
+  assert.match(
+    await asked('ops', `echo 'sudo: a password is required' >&2; exit 253`),
+    /^p1: 127\.0\.0\.1:1 refuses sudo to the user ops: /,
   );
 });
 
