@@ -28,6 +28,8 @@ export interface HostFacts {
   readonly cluster: string | undefined;
   /** Digest of the bundle that is unpacked on it. */
   readonly bundle: string | undefined;
+  /** Its provider called it outdated when it was new. */
+  readonly born: BornOutdated | undefined;
   /** Its images were loaded while the host was a node already. */
   readonly hasImages: boolean;
   /** What curlew runs on it now. */
@@ -40,6 +42,13 @@ export interface HostLock {
   readonly owner: string;
   /** Time in ISO 8601, by the clock of the host; undefined where the lock does not say it. */
   readonly since: string | undefined;
+}
+
+export interface BornOutdated {
+  /** Digest of what its provider said, and of what it was told. */
+  readonly mark: string;
+  /** Time in ISO 8601, by the clock of the host; undefined where the record does not say it. */
+  readonly at: string | undefined;
 }
 
 /** For sh; `$1` is the folder of records. Prints one fact per line. */
@@ -58,6 +67,7 @@ if [ -e /etc/kubernetes/curlew/attempt ]; then p attempt yes; fi
 if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
+p born "$(cat "$1/born" 2>/dev/null)"
 p begun "$(cut -d ' ' -f 1 "$1/unfinished" 2>/dev/null)"
 # An install moves packages from the bundle to its own folder, which a reset manually removes.
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/admin.conf ] || [ -n "$(ls -d "$1"/bundle/*/kubernetes/* /var/lib/curlew/*/kubernetes/* 2>/dev/null)" ]; then
@@ -100,18 +110,29 @@ export function readFacts(text: string): HostFacts | undefined {
     bundle: found.get('bundle'),
     hasImages: found.has('images'),
     running: found.get('running'),
+    born: bornOf(found.get('born')),
     lock: lockOf(found.get('lock')),
   };
 }
 
 const MAX_SECONDS = 8_640_000_000_000;
 
+function bornOf(text: string | undefined): BornOutdated | undefined {
+  if (text === undefined) return undefined;
+  const [mark = '', seconds = ''] = text.split(' ');
+  return { mark, at: timeOf(seconds) };
+}
+
 function lockOf(text: string | undefined): HostLock | undefined {
   if (text === undefined) return undefined;
-  const [owner = '', word = ''] = text.split(' ');
+  const [owner = '', seconds = ''] = text.split(' ');
+  return { owner, since: timeOf(seconds) };
+}
+
+function timeOf(word: string): string | undefined {
   const seconds = Number(word);
   const isTime = word !== '' && seconds >= 0 && seconds <= MAX_SECONDS;
-  return { owner, since: isTime ? new Date(seconds * 1000).toISOString() : undefined };
+  return isTime ? new Date(seconds * 1000).toISOString() : undefined;
 }
 
 /**

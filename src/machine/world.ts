@@ -234,9 +234,17 @@ export function replacedFor(
 }
 
 /** What keeps a machine from what its provider would have to replace. */
-export function keptAs({ wanted }: Pick<World, 'wanted'>, { name, outdated }: SeenMachine): readonly Held[] {
-  if (outdated === undefined || wanted.get(name)?.update !== 'InPlaceOnly') return [];
-  return [{ host: name, reason: `${outdated}, and update: InPlaceOnly never replaces a machine` }];
+export function keptAs(
+  { wanted, desired }: Pick<World, 'wanted' | 'desired'>,
+  { name, outdated }: SeenMachine,
+): readonly Held[] {
+  if (outdated === undefined) return [];
+  const { update, kubeletVersion = desired.version } = wanted.get(name) ?? {};
+  if (update === 'InPlaceOnly')
+    return [{ host: name, reason: `${outdated}, and update: InPlaceOnly never replaces a machine` }];
+  if (kubeletVersion === desired.version) return [];
+  const reason = `${outdated}, and a new machine would have ${desired.version}, not its kubeletVersion ${kubeletVersion}: remove that, and it is replaced`;
+  return [{ host: name, reason }];
 }
 
 /** What comes before a machine is replaced: it goes before the new one comes, so all others must work. */

@@ -190,16 +190,42 @@ tests(
   },
 );
 
+/** Lets the provider call p2 outdated. */
+async function callOutdated(scene: Scene): Promise<void> {
+  const path = scene.at.at('curlew-lab');
+  const outdated = '{uid: $uid} + (if env.OLD == $uid then {outdated: "it has another image"} else {} end) +';
+  await writeFile(path, (await readFile(path, 'utf8')).replace('{uid: $uid} +', outdated));
+  await first(scene, 'OLD=paris/p2; export OLD');
+}
+
+tests('a worker that its provider always calls outdated is made new once, and waits then', async () => {
+  await withLab(MACHINES, async (scene) => {
+    const { at, docker } = scene;
+    await at.apply();
+    await callOutdated(scene);
+    const replaced = await at.apply();
+    assert.equal(replaced.failed, []);
+    assert.equal(done(replaced), ['p2 mark', 'p2 delete', 'p2 create', 'p2 images', 'p2 join']);
+    assert.match(
+      replaced.held[0]?.reason ?? '',
+      /^the provider lab still calls it outdated after it was made new at 20\S+Z: it has another image: correct \S+curlew-lab$/,
+    );
+    const again = await at.apply();
+    assert.equal([again.done, again.held.length, await docker.runs()], [[], 1, 3]);
+  });
+});
+
 tests('a worker that its provider calls outdated is replaced, and with InPlaceOnly it waits', async () => {
   await withLab({ ...MACHINES, p2: { ...LAB, update: 'InPlaceOnly' } }, async (scene) => {
     const { at, docker } = scene;
     await at.apply();
-    const [path, old] = [at.at('curlew-lab'), at.at('old')];
-    const outdated = '{uid: $uid} + (if env.OLD == $uid then {outdated: "it has another image"} else {} end) +';
-    await writeFile(path, (await readFile(path, 'utf8')).replace('{uid: $uid} +', outdated));
-    await first(
-      scene,
-      `if [ "$1" = create ]; then rm '${old}'; fi; OLD=$(cat '${old}' 2>/dev/null) || OLD=; export OLD`,
+    await callOutdated(scene);
+    const old = at.at('old');
+    await first(scene, `if [ "$1" = create ]; then rm '${old}'; fi`);
+    const path = at.at('curlew-lab');
+    await writeFile(
+      path,
+      (await readFile(path, 'utf8')).replace('OLD=paris/p2;', `OLD=$(cat '${old}' 2>/dev/null) || OLD=;`),
     );
     await writeFile(old, 'paris/p2');
     const kept = await at.apply();

@@ -194,6 +194,28 @@ test('a plan differs with everything that a machine gets, and with the preflight
   assert.equal(planOf(ONE, look(ONE), bundle, { ignore: [] }).digest, digest);
 });
 
+test('a plan differs with the host key that a provider says', () => {
+  const all = look(ONE);
+  const hosts = all.hosts.map((one): HostLook => {
+    return one.host.name === 'w1' ? { ...one, host: { ...one.host, ssh: { ...one.host.ssh, hostKey: 'y' } } } : one;
+  });
+  assert.not.equal(planOf(ONE, { ...all, hosts }, bundle).digest, planOf(ONE, all, bundle).digest);
+});
+
+test('an outdated worker that stays behind its cluster is shown, and not replaced', () => {
+  const late = 'v1.33.9';
+  const machines = ONE.machines.map((one) => (one.name === 'w1' ? { ...one, kubeletVersion: late } : one));
+  const seen = look(ONE, { w1: { kubelet: late, exists: true, outdated: 'its image is debian-11' } });
+  const plan = planOf({ ...ONE, machines }, seen, bundle);
+  assert.equal([plan.steps, plan.refused], [[], []]);
+  assert.equal(plan.held, [
+    {
+      host: 'w1',
+      reason: `its image is debian-11, and a new machine would have ${VERSION}, not its kubeletVersion ${late}: remove that, and it is replaced`,
+    },
+  ]);
+});
+
 test('nothing leaves while no control plane says what the cluster has', () => {
   const unknown = { ...look(ONE), speaker: undefined };
   const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, unknown);

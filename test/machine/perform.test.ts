@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { HostFacts } from '../../src/machine/facts.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
-import type { ClusterLook } from '../../src/machine/run/look.ts';
+import { lookAt, type ClusterLook } from '../../src/machine/run/look.ts';
 import { perform } from '../../src/machine/run/perform.ts';
 import { createKeyedMutex } from '../../src/platform/limit/keyed-mutex.ts';
 import type { Ssh } from '../../src/ssh/ssh.ts';
@@ -45,6 +45,63 @@ test('a control plane without curlew gets the bundle before it removes the one t
   };
   assert.equal(await remove({ cp1: digest, cp2: digest }), ['cp2 remove']);
   assert.equal((await remove({ cp1: digest })).slice(-2), ['cp2 unpack', 'cp2 remove']);
+});
+
+test('a machine that its provider calls outdated from the first moment on is replaced once', async () => {
+  const verdict = (outdated?: string): string =>
+    JSON.stringify({
+      apiVersion: 'provider.curlew.dev/v1',
+      machines: [{ uid: 'paris/w1', address: '10.0.0.1', ssh: { hostKey: 'x' }, outdated }],
+      machine: { uid: 'paris/w1' },
+    });
+  await using box = await tree({ lab: '#!/bin/sh\ncat >/dev/null; cat "$(dirname "$0")/answer"\n' });
+  const records: string[] = [];
+  const run: Ssh['run'] = async (_, { script, operands: [, mark = ''] = [] }) => {
+    if (script.includes('born"; if')) {
+      records.splice(0, 1, mark);
+      return '';
+    }
+    const born = records.join('') === '' ? [] : [`born=${records.join('')} 1790000000`];
+    return ['hostname=w1', 'machineId=1', 'arch=x86_64', ...born, ''].join('\n');
+  };
+  const ssh = { run } as Ssh;
+  const by = { name: 'lab', program: box.at('lab'), env: {} };
+  const clusterWith = (config: object): WrittenCluster => {
+    const wanted = { uid: 'paris/w1', name: 'w1', role: 'worker', config };
+    const host = { name: 'w1', role: 'worker', ssh: { name: 'w1' }, machine: {}, provided: { by, wanted } };
+    return { name: 'paris', machines: [host], kubeconfig: box.at('conf') } as unknown as WrittenCluster;
+  };
+  const small = clusterWith({ size: 'small' });
+  const context = { signal: never, report: noReport, env: {}, cwd: box.path };
+  const create = async (): Promise<void> => {
+    const look = { hosts: small.machines.map((host) => ({ host })), extras: [], seen: { machines: [] } };
+    const scene = { cluster: small, look, remote: { ssh, signal: never }, ignore: [], report: noReport };
+    await perform(scene as unknown as Parameters<typeof perform>[0], {
+      host: 'w1',
+      phase: 'create',
+      reason: '',
+      waits: [],
+    });
+  };
+  const seen = async (cluster: WrittenCluster) => {
+    const { seen: now, held } = await lookAt(cluster, { ssh, bundle: undefined }, context);
+    return [now.machines[0]?.outdated, held.map(({ host, reason }) => `${host}: ${reason}`)];
+  };
+  await writeFile(box.at('answer'), verdict());
+  await create();
+  await writeFile(box.at('answer'), verdict('old image'));
+  assert.equal(await seen(small), ['old image', []]);
+  await create();
+  assert.equal(await seen(small), [
+    undefined,
+    [
+      `w1: the provider lab still calls it outdated after it was made new at 2026-09-21T14:13:20.000Z: old image: correct ${by.program}`,
+    ],
+  ]);
+  // It was told something else since, or says something else.
+  assert.equal(await seen(clusterWith({ size: 'large' })), ['old image', []]);
+  await writeFile(box.at('answer'), verdict('old disk'));
+  assert.equal(await seen(small), ['old disk', []]);
 });
 
 test.run();

@@ -15,6 +15,7 @@ import { SshError, type Ssh } from '../../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { listHosts, lostMachines, type ListedHost } from './listed.ts';
 import { seenNode } from './nodes.ts';
+import { verdictOf } from './provider.ts';
 
 /** On a host: curlew's own files there, which only root can read. */
 export const REMOTE = '/var/lib/curlew-remote';
@@ -100,6 +101,7 @@ export async function lookAt(
     nodes: nodes && new Set(byName.keys()),
     madeBy: isMade ? cluster.kubeconfig : undefined,
   });
+  const stuck = hosts.flatMap(bornOutdated);
   const machines = hosts.map(({ host: { name }, facts, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
@@ -109,7 +111,7 @@ export async function lookAt(
       answers: facts !== undefined,
       toCreate,
       exists,
-      outdated,
+      outdated: stuck.some(({ host }) => host === name) ? undefined : outdated,
       hostId: facts?.machineId,
       cluster: belongs,
       attempted: facts?.isUnfinished === true,
@@ -121,7 +123,7 @@ export async function lookAt(
   return {
     hosts,
     extras: listed.extras,
-    held: listed.held,
+    held: [...listed.held, ...stuck],
     seen: {
       complete:
         nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
@@ -132,6 +134,20 @@ export async function lookAt(
     speaker,
     silent: silent[0]?.host,
   };
+}
+
+/** Called outdated since it was new: without this, each apply would make one more new machine. */
+function bornOutdated({
+  host: { name: host, provided },
+  facts,
+  outdated,
+}: HostLook): readonly (Held & { host: string })[] {
+  if (provided === undefined || outdated === undefined) return [];
+  const { by, wanted } = provided;
+  if (facts?.born?.mark !== verdictOf(wanted, outdated)) return [];
+  const { at = 'an unknown time' } = facts.born;
+  const reason = `the provider ${by.name} still calls it outdated after it was made new at ${at}: ${outdated}: correct ${by.program}`;
+  return [{ host, reason }];
 }
 
 /** What makes a host a node loads them by itself. */

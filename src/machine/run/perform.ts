@@ -12,7 +12,7 @@ import type { Phase, Step } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { reached } from './listed.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
-import { createProvided, deleteProvided } from './provider.ts';
+import { createProvided, deleteProvided, verdictOf } from './provider.ts';
 import { runCommand, sendBundle, type BundleFile, type Remote } from './remote.ts';
 
 const SHORT_MS = 60_000;
@@ -119,15 +119,20 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
   await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
 }
 
+/** Records on a new machine what its provider called outdated already: see `verdictOf`. */
+const BORN = `rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born"; fi`;
+
 /** Ends once its SSH server answers. */
 async function createHost({ ssh, signal }: Remote, host: WrittenHost): Promise<void> {
   if (host.provided === undefined)
     throw new CurlewError('UNSUPPORTED', `cannot create ${host.name}: it has no provider`);
   const { by, wanted } = host.provided;
-  const { ssh: at } = reached(host, await createProvided(by, wanted, signal));
+  const made = await createProvided(by, wanted, signal);
+  const { ssh: at } = reached(host, made);
+  const operands = [REMOTE, made.outdated === undefined ? '' : verdictOf(wanted, made.outdated)];
   const attempt = async (): Promise<SshError | undefined> => {
     try {
-      await ssh.run(at, { script: 'true', limitMs: SHORT_MS, signal });
+      await ssh.run(at, { script: BORN, operands, limitMs: SHORT_MS, signal });
       return undefined;
     } catch (error) {
       if (error instanceof SshError && STARTING.has(error.problem)) return error;

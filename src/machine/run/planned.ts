@@ -91,6 +91,8 @@ export function planOf(
     canonicalJson({
       desired,
       machines: jsonOf(cluster.machines.map(({ machine }) => machine)),
+      // Providers say keys and users, too.
+      ssh: jsonOf(hosts.map(({ host }) => host.ssh)),
       installer: cluster.installer,
       ignore: ignore.toSorted(),
       seen: jsonOf(seen),

@@ -1,6 +1,7 @@
 /** Providers of machines: programs of the operator that create, list and delete them, with JSON on standard input and output. */
 import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, parseText, shallowJson } from '../../core/json.ts';
 import { convert, type Read } from '../../core/schema.ts';
@@ -88,6 +89,11 @@ export async function createProvided(provider: Provider, wanted: Wanted, signal:
 export async function deleteProvided(provider: Provider, wanted: Wanted, signal: AbortSignal): Promise<void> {
   const seen = await change(provider, { command: 'delete', wanted, isDone: (one) => one === undefined }, signal);
   if (seen !== undefined) throw failed(provider, 'delete', `its list still has ${wanted.uid}`);
+}
+
+/** Digest of what a provider says of a machine, and was told: while both are the same, another new machine changes nothing. */
+export function verdictOf({ config = {} }: Wanted, outdated: string): Digest {
+  return digestOf(canonicalJson({ config, outdated }));
 }
 
 export function isReady(seen: Provided | undefined): seen is Ready {
