@@ -94,7 +94,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
   const { left } = deletionOf(cluster, look);
   const done: string[] = [];
   const failed: ClusterDeletion['failed'][number][] = [];
-  const act = async (one: HostLook, isLast: boolean): Promise<void> => {
+  const act = async (one: HostLook, isAlone: boolean): Promise<void> => {
     const host = one.host.name;
     try {
       const {
@@ -108,7 +108,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
         async () =>
           exists === true && provided !== undefined
             ? deleteProvided(provided.by, provided.wanted, lock.signal)
-            : resetHost(remote, one, { isLast, report: context.report }),
+            : resetHost(remote, one, { isAlone, report: context.report }),
         () => 'done',
       );
       done.push(host);
@@ -119,8 +119,10 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
   };
   const workers = left.filter(({ host }) => host.role === 'worker');
   await eachLimited(workers, async (one) => act(one, true), { width: AT_ONCE, signal: lock.signal });
-  const planes = left.filter(({ host }) => host.role === 'control-plane');
-  for (const one of planes) if (failed.length === 0) await act(one, one === planes.at(-1));
+  // The Nodes of those that were reset before are still there for the last one, too.
+  const planes = [...cluster.machines, ...look.seen.machines].filter(({ role }) => role === 'control-plane');
+  const isAlone = new Set(planes.map((one) => one.name)).size === 1;
+  for (const one of left) if (one.host.role === 'control-plane' && failed.length === 0) await act(one, isAlone);
   return result(done, failed);
 });
 
@@ -143,8 +145,10 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
     if (facts === undefined && exists === true) left.push(one);
     else if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
     else if (belongs !== undefined && belongs !== name) refuse(`it belongs to the cluster ${belongs}`);
-    else if (facts.cluster !== undefined && facts.cluster !== name) continue;
-    else if (facts.hostname !== host.name) refuse(`its hostname is ${facts.hostname}: it may be another machine`);
+    else if (facts.cluster !== undefined && facts.cluster !== name) {
+      // Nothing of it is left there; but a provider has its machine until it deletes it.
+      if (exists === true) refuse(`it is prepared for the cluster ${facts.cluster}`);
+    } else if (facts.hostname !== host.name) refuse(`its hostname is ${facts.hostname}: it may be another machine`);
     else if (exists === true) left.push(one);
     else if (facts.isPart && facts.bundle === undefined)
       refuse('curlew is not there: curlew reset on it, or cluster apply sends it the bundle');
@@ -152,7 +156,8 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
   }
   const known = new Set(hosts.map(({ host }) => host.name));
   const others = seen.machines.filter((machine) => machine.joined && !known.has(machine.name));
-  unreached.push(...others.map((machine) => ({ host: machine.name, reason: 'the file does not have it' })));
+  const unlisted = 'the file does not have it: add it there, or run curlew reset on it';
+  unreached.push(...others.map((machine) => ({ host: machine.name, reason: unlisted })));
   unreached.push(
     ...extras.map(({ host }) => ({ host: host.name, reason: 'only its provider has it: curlew machine remove' })),
   );
@@ -161,13 +166,13 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
 }
 
 /**
- * What `reset` has removed before is no failure of it. A control plane that others survive refuses to leave, since it could cost etcd its
- * quorum, which is of no use here: its reset continues, and counts if it has worked.
+ * What `reset` has removed before is no failure of it. A control plane of several refuses to leave while the Node of another is there, since
+ * it could cost etcd its quorum, which is of no use here: its reset continues, and counts if it has worked.
  */
 async function resetHost(
   remote: Remote,
   { host, facts }: HostLook,
-  { isLast, report }: { readonly isLast: boolean; readonly report: Context['report'] },
+  { isAlone, report }: { readonly isAlone: boolean; readonly report: Context['report'] },
 ): Promise<void> {
   let failure: unknown;
   if (facts?.bundle !== undefined) {
@@ -175,11 +180,11 @@ async function resetHost(
     try {
       await runCommand(remote, host.ssh, {
         name: id,
-        command: ['./tasks.sh', 'reset', '--yes', ...(isLast ? [] : ['--keep-going'])],
+        command: ['./tasks.sh', 'reset', '--yes', ...(isAlone ? [] : ['--keep-going'])],
         line: (text) => report({ type: 'step-log', id, text }),
       });
     } catch (error) {
-      if (isLast || !(error instanceof SshError) || error.problem !== 'status') throw error;
+      if (isAlone || !(error instanceof SshError) || error.problem !== 'status') throw error;
       failure = error;
     }
   }

@@ -307,6 +307,10 @@ test('a machine of a provider is deleted instead of reset when it leaves, and ne
   assert.match(reasons(runs), /^w1: its node is ready, and the provider lab does not have it: /);
   const unknown = leave({ w1: { answers: false } }, undefined);
   assert.equal([phases(unknown), reasons(unknown)], [[], 'w1: its provider does not say']);
+  // All of the cluster is gone, apart from this one.
+  const alone = provided(look(ONE, { w1: { joined: false, answers: false } }), { cp1: false, w1: true });
+  const last = planLeaving({ cluster: ONE, name: 'w1', bundle }, { ...alone, speaker: undefined });
+  assert.equal([phases(last), last.held], [['w1 delete'], []]);
   const other = leave({ w1: { cluster: 'berlin' } }, true);
   assert.equal([phases(other), reasons(other)], [[], 'w1: it belongs to the cluster berlin']);
 });

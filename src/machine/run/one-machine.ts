@@ -154,7 +154,9 @@ function belongsTo(cluster: string): string {
 /** Why nothing is known of nodes, where some control plane is one or may be one. */
 function silence({ speaker, hosts }: ClusterLook): readonly Held[] {
   const control = hosts.filter(({ host }) => host.role === 'control-plane');
-  const isNone = control.every(({ facts }) => facts !== undefined && !facts.isControlPlane);
+  const isNone = control.every(({ facts, exists }) => {
+    return exists === false || (facts !== undefined && !facts.isControlPlane);
+  });
   return speaker !== undefined || isNone ? [] : [{ reason: 'no control plane could be asked for its nodes' }];
 }
 
