@@ -22,8 +22,8 @@ export const previewApply = useCase(CLUSTER_APPLY, async (request, context: Cont
 });
 
 async function planned(request: Parameters<typeof applyCluster>[0], context: Context): Promise<Plan<PlannedCluster>> {
-  const { files, plan: path, ignore = [] } = request;
-  const cluster = await readHosts(files, 'apply', context);
+  const { plan: path, ignore = [] } = request;
+  const cluster = await readHosts(request, 'apply', context);
   const saved = path === undefined ? undefined : await readSaved(path, context);
   const bundle = { path: request.bundle, facts: await bundleFacts(request.bundle, context) };
   const next: Plan<PlannedCluster>['next'] = (look) => planOf(cluster, look, bundle.facts, request);

@@ -41,8 +41,8 @@ const AT_ONCE = 8;
  * `USAGE` for another name. What is wrong with hosts is in the result; `BUSY` while another operator changes the cluster.
  */
 export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Context): Promise<ClusterDeletion> => {
-  const { files, confirm, skipUnreachable = false } = request;
-  const cluster = await readHosts(files, 'delete', context);
+  const { confirm, skipUnreachable = false } = request;
+  const cluster = await readHosts(request, 'delete', context);
   const { name } = cluster;
   if (confirm !== undefined && confirm !== name) {
     throw new CurlewError('USAGE', `cannot delete ${name}: it was confirmed as ${confirm}`, {

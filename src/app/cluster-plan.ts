@@ -16,10 +16,10 @@ import { CLUSTER_PLAN } from '../requests/cluster.ts';
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
 export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Context): Promise<PlannedCluster> => {
-  const { files, force = false } = request;
+  const { force = false } = request;
   const out = request.out === undefined ? undefined : resolve(context.cwd, request.out);
   if (out !== undefined) await refuseExisting(out, force);
-  const cluster = await readHosts(files, 'plan', context);
+  const cluster = await readHosts(request, 'plan', context);
   const bundle = request.bundle === undefined ? undefined : await bundleFacts(request.bundle, context);
   await using ssh: Ssh = openSsh(context.env);
   const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, request);

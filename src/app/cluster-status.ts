@@ -67,8 +67,8 @@ type Health = v.InferOutput<typeof healthSchema>;
 type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
-export const clusterStatus = useCase(CLUSTER_STATUS, async ({ files }, context: Context): Promise<ClusterStatus> => {
-  const cluster = await readHosts(files, 'look at', context);
+export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Context): Promise<ClusterStatus> => {
+  const cluster = await readHosts(request, 'look at', context);
   await using ssh = openSsh(context.env);
   const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);

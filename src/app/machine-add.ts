@@ -16,9 +16,9 @@ import { bundleFacts } from './cluster-plan.ts';
  * someone else changes it at the same time.
  */
 export const addMachine = useCase(MACHINE_ADD, async (request, context: Context): Promise<MachineResult> => {
-  const { file, name, bundle: path, ignore = [], yes = false } = request;
+  const { file, config, name, bundle: path, ignore = [], yes = false } = request;
   const doing = `add ${name}`;
-  const before = await readHosts([file], doing, context);
+  const before = await readHosts({ files: [file], config }, doing, context);
   const machine = machineOf(request);
   const old = before.machines.find((one) => one.name === name)?.machine;
   if (old !== undefined && canonicalJson(old) !== canonicalJson(machine)) {
@@ -28,7 +28,9 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
   }
   const changed = old === undefined ? await changedFile(before, { add: machine }) : undefined;
   const cluster =
-    changed === undefined ? before : await readChanged({ file: before.file, text: changed.after }, doing, context);
+    changed === undefined
+      ? before
+      : await readChanged({ file: before.file, text: changed.after, config }, doing, context);
   const facts = await bundleFacts(path, context);
   const given = { cluster, name, bundle: facts };
   let written = false;

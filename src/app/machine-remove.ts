@@ -14,9 +14,9 @@ import { bundleFacts } from './cluster-plan.ts';
  * number of them would be left, and where etcd would lose its quorum. `UNSUPPORTED`, before anything is done, if the file cannot be changed.
  */
 export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Context): Promise<MachineResult> => {
-  const { file, name, bundle: path, yes = false } = request;
+  const { file, config, name, bundle: path, yes = false } = request;
   const doing = `remove ${name}`;
-  const cluster = await readHosts([file], doing, context);
+  const cluster = await readHosts({ files: [file], config }, doing, context);
   const host = cluster.machines.find((one) => one.name === name);
   if (host !== undefined) await changedFile(cluster, { remove: name });
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
@@ -28,7 +28,7 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   }
   if (host !== undefined) {
     // A person may have changed it meanwhile.
-    const now = await readHosts([file], doing, context);
+    const now = await readHosts({ files: [file], config }, doing, context);
     await writeChanged(await changedFile(now, { remove: name }));
   }
   const isSilent = host?.provided === undefined && result.hosts.some(({ answers }) => !answers);

@@ -9,9 +9,9 @@ import { bundleFacts } from './cluster-plan.ts';
 
 /** Nothing for a healthy machine. Refused where others would not survive it, and where too many are unhealthy. */
 export const repairMachine = useCase(MACHINE_REPAIR, async (request, context: Context): Promise<MachineResult> => {
-  const { file, name, bundle: path, ignore = [], maxUnhealthy, yes = false } = request;
+  const { file, config, name, bundle: path, ignore = [], maxUnhealthy, yes = false } = request;
   const doing = `repair ${name}`;
-  const cluster = await readHosts([file], doing, context);
+  const cluster = await readHosts({ files: [file], config }, doing, context);
   requireMachine(cluster, name, doing);
   const facts = await bundleFacts(path, context);
   const given = { cluster, name, bundle: facts, maxUnhealthy };

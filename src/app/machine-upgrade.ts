@@ -9,9 +9,9 @@ import { bundleFacts } from './cluster-plan.ts';
 
 /** What must come before it on other machines is not done, but shown as what it waits for. `NOT_FOUND` for an unknown machine. */
 export const upgradeMachine = useCase(MACHINE_UPGRADE, async (request, context: Context): Promise<MachineResult> => {
-  const { file, name, bundle: path, ignore = [], yes = false } = request;
+  const { file, config, name, bundle: path, ignore = [], yes = false } = request;
   const doing = `upgrade ${name}`;
-  const cluster = await readHosts([file], doing, context);
+  const cluster = await readHosts({ files: [file], config }, doing, context);
   requireMachine(cluster, name, doing);
   const facts = await bundleFacts(path, context);
   const given = { cluster, name, bundle: facts };

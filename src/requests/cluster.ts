@@ -1,6 +1,7 @@
 /** Requests about clusters that are described in files. */
 import { flag, numberOf, one, path, paths, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
+import { CONFIG } from './connection.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
   files: paths('A B', 'two files with one cluster each', {
@@ -14,6 +15,8 @@ const FILES = {
     operand: true,
     required: 'specify the file of a cluster',
   }),
+  // Its providers.
+  ...CONFIG,
 };
 const BUNDLE = path('FILE', 'the bundle that hosts get');
 export const HOST_BUNDLE = { bundle: { ...BUNDLE, required: 'add --bundle FILE' } };

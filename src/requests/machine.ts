@@ -2,6 +2,7 @@
 import { choice, flag, numberOf, one, path, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
 import { HOST_BUNDLE } from './cluster.ts';
+import { CONFIG } from './connection.ts';
 import { IGNORE } from './node.ts';
 
 const MACHINE = {
@@ -10,12 +11,16 @@ const MACHINE = {
     required: 'specify the file of a cluster',
   }),
   name: text('NAME', 'name of the machine', { operand: true, required: 'specify one machine' }),
+  ...CONFIG,
 } as const;
 const yes = flag('do it; without this, show what would be done', { short: 'y' });
 
 export const MACHINE_ADD = request('machine add', 'Add a machine to the file of a cluster, and let it join', {
   ...MACHINE,
-  address: text('HOST', 'name or address of the host', { required: 'add --address HOST' }),
+  address: text('HOST', 'name or address of the host', {
+    required: 'add --address HOST',
+    hint: 'a machine of a provider has none: copy the entry of another one in the file, and curlew cluster apply creates it',
+  }),
   hostKey: text('KEY', 'its host key: SHA256:…, or type and key', {
     required: 'add --host-key',
     hint: 'ssh-keyscan -t ed25519 HOST | ssh-keygen -lf - prints it: compare it with the console of the host',

@@ -96,9 +96,13 @@ test('the file of a running cluster has its nodes, and with their host keys noth
     const lines = command.render(adopted, { request: { out: 'paris.yaml' } } as never, {} as never);
     assert.match(lines, 'a-worker: ssh-keyscan -t ed25519 10.0.0.9 | ssh-keygen -lf -\n');
     const context = { signal: never, report: noReport, env: {}, cwd: box.path };
-    await assert.rejectsWith(readHosts(['paris.yaml'], 'plan', context), 'SPEC_INVALID', /p1 has no host key/);
+    await assert.rejectsWith(
+      readHosts({ files: ['paris.yaml'] }, 'plan', context),
+      'SPEC_INVALID',
+      /p1 has no host key/,
+    );
     await writeFile(box.at('paris.yaml'), text.replaceAll(/# (ssh: .*)/g, '$1'));
-    const cluster = await readHosts(['paris.yaml'], 'plan', context);
+    const cluster = await readHosts({ files: ['paris.yaml'] }, 'plan', context);
     assert.equal([cluster.name, cluster.version, cluster.kubeconfig], ['paris', VERSION, box.at('keys/conf')]);
     assert.equal(cluster.installer, { kubernetes: { loadBalancerAddress: 'balancer.example:6443' } });
     const { labels, taints } = cluster.machines[3]?.machine ?? {};

@@ -219,6 +219,14 @@ test('a provider is named by the operator, and says alone how its machines are r
   await assert.rejectsWith(at.plan({ ...P1, provider: { exec: 'lab', program: '/bin/sh' } }), 'SPEC_INVALID');
 });
 
+test('a configuration in another file names the providers', async () => {
+  await using at = await scene({});
+  await assert.rejectsWith(at.plan(P1), 'SPEC_INVALID', /the provider lab of the machine p1 is not known here$/);
+  await writeFile(at.at('own.json'), JSON.stringify({ providers: { lab: at.at('.config/curlew/lab') } }));
+  const context = { signal: never, report: noReport, env: { HOME: at.path, PATH: process.env['PATH'] }, cwd: at.path };
+  assert.equal(steps(await clusterPlan({ files: ['paris.yaml'], config: 'own.json' }, context))[0], 'p1 create');
+});
+
 test('update: Replace is for workers of a provider', async () => {
   await using at = await scene();
   const update = 'Replace';

@@ -3,6 +3,7 @@ import { parametersOf, request, type Request } from '../../src/core/request.ts';
 import { commandOf, COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
 import * as v from 'valibot';
 import { operandsOf, readArguments } from '../../src/cli/read-arguments.ts';
+import { MACHINE_ADD } from '../../src/requests/machine.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -75,6 +76,17 @@ function refusal(...words: readonly string[]): string {
   }
   return 'taken';
 }
+
+test('a machine of a provider has no address, which the hint about one says', () => {
+  const words = ['paris.yaml', 'p3', '--bundle', 'b.tar.gz'];
+  try {
+    readArguments({ of: MACHINE_ADD }, words);
+    assert.unreachable();
+  } catch (error) {
+    assert.match(String(error), 'add --address HOST');
+    assert.match((error as CurlewError).hint ?? '', 'a machine of a provider has none: copy the entry of another one');
+  }
+});
 
 test('words, values and flags are read', () => {
   const args = readArguments({ of: build }, ['a', '-o', 'x', '--mirror=1', '--mirror', '2', 'b', '--json']);

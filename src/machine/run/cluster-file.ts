@@ -37,6 +37,11 @@ export interface WrittenCluster extends DesiredCluster {
   readonly installer: Readonly<Record<string, unknown>>;
 }
 
+interface Configured {
+  /** The configuration that has the providers; default: the operator's own. */
+  readonly config?: string | undefined;
+}
+
 /** `SPEC_INVALID` for mistakes in a file, `USAGE` if the files have no cluster, or several. Begins errors with `cannot DOING`. */
 export async function readCluster(given: readonly string[], doing: string, context: Context): Promise<ClusterFields> {
   return (await findCluster(given, doing, context)).fields;
@@ -66,20 +71,28 @@ function oneCluster(texts: readonly FleetFile[], doing: string, name: string): F
 }
 
 /** The same with what an SSH connection to each machine needs. `SPEC_INVALID` if a machine does not have it. */
-export async function readHosts(given: readonly string[], doing: string, context: Context): Promise<WrittenCluster> {
-  return hostsOf(await findCluster(given, doing, context), doing, context);
+export async function readHosts(
+  { files, config }: { readonly files: readonly string[] } & Configured,
+  doing: string,
+  context: Context,
+): Promise<WrittenCluster> {
+  return hostsOf(await findCluster(files, doing, context), { doing, config }, context);
 }
 
 /** The same cluster after its file was changed to this text. */
 export async function readChanged(
-  { file, text }: { readonly file: string; readonly text: string },
+  { file, text, config }: { readonly file: string; readonly text: string } & Configured,
   doing: string,
   context: Context,
 ): Promise<WrittenCluster> {
-  return hostsOf(oneCluster([{ path: file, folder: dirname(file), text }], doing, file), doing, context);
+  return hostsOf(oneCluster([{ path: file, folder: dirname(file), text }], doing, file), { doing, config }, context);
 }
 
-async function hostsOf({ fields, kubeconfig, file }: Found, doing: string, context: Context): Promise<WrittenCluster> {
+async function hostsOf(
+  { fields, kubeconfig, file }: Found,
+  { doing, config: path }: { readonly doing: string } & Configured,
+  context: Context,
+): Promise<WrittenCluster> {
   const { cwd, env } = context;
   const { metadata, spec } = fields;
   const { kubernetes, paused, machines = [], installer = {} } = spec;
@@ -89,7 +102,7 @@ async function hostsOf({ fields, kubeconfig, file }: Found, doing: string, conte
   if (machines.length === 0) throw wrong('it has no machines', 'list them in spec.machines');
   // The file of a cluster never names a program: whoever writes it would run that as the operator.
   const isProvided = machines.some(({ provider }) => provider !== undefined);
-  const programs = new Map(isProvided ? (await readConfig(undefined, context)).providers : []);
+  const programs = new Map(isProvided ? (await readConfig(path, context)).providers : []);
   const hosts = machines.map((machine): WrittenHost => {
     const { name, role, address, kubeletVersion, ssh, provider, update } = machine;
     if (update === 'Replace' && role === 'control-plane')
