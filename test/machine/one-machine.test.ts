@@ -336,6 +336,19 @@ test('a repair deletes and creates what does not answer, and resets what does', 
   assert.equal(phases(control), ['cp2 mark', 'cp2 remove-member', 'cp2 delete-node', 'cp2 delete', ...again('cp2')]);
 });
 
+test('a machine that refuses the connection is deleted and created by its repair, and another one is not', () => {
+  const refused = [{ host: 'w1', reason: 'it refuses the user' }];
+  const repair = (exists: Readonly<Record<string, boolean>>): PlannedMachine => {
+    const all = provided(look(ONE, { w1: { ready: false, answers: false } }), exists);
+    return planRepair({ cluster: ONE, name: 'w1', bundle }, { ...all, refused }, []);
+  };
+  const again = ['w1 create', 'w1 images', 'w1 join'];
+  assert.equal(phases(repair({ w1: true })), ['w1 mark', 'w1 delete-node', 'w1 delete', ...again]);
+  const kept = repair({});
+  assert.equal(phases(kept), []);
+  assert.match(reasons(kept), 'w1: it refuses the user');
+});
+
 test('a control plane that runs, and that its provider does not have, gets no second machine by a repair', () => {
   const all = provided(look(THREE), { cp2: false });
   const members = all.seen.members?.map((one) => ({ ...one, healthy: one.name !== 'cp2' }));

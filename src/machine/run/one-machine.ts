@@ -220,7 +220,9 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
     machines: seen.machines.map((one) => (one.name === name ? { ...withoutNode(one, isReset), toCreate } : one)),
     members: seen.members?.filter((one) => one.name !== name),
   };
-  const after = planMachine(given, { ...look, seen: gone });
+  // What is wrong with a host that is deleted does not keep it.
+  const left = isDeleted ? look.refused.filter((one) => one.host !== name) : look.refused;
+  const after = planMachine(given, { ...look, seen: gone, refused: left });
   const silent =
     machine.answers || host?.exists !== undefined
       ? []
