@@ -45,7 +45,7 @@ export interface HostLock {
 }
 
 export interface BornOutdated {
-  /** Digest of what its provider said, and of what it was told. */
+  /** Digest of what its provider said, and of the configuration that it got. */
   readonly mark: string;
   /** Time in ISO 8601, by the clock of the host; undefined where the record does not say it. */
   readonly at: string | undefined;

@@ -1,4 +1,4 @@
-/** In which order machines of a cluster are reset, and what is said of the others. `ssh` is a script that plays the hosts. */
+/** The order in which machines of a cluster are reset, and what is said of the others. `ssh` is a script that plays the hosts. */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { deleteCluster, type ClusterDeletion } from '../../src/app/cluster-delete.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';

@@ -91,7 +91,7 @@ export async function deleteProvided(provider: Provider, wanted: Wanted, signal:
   if (seen !== undefined) throw failed(provider, 'delete', `its list still has ${wanted.uid}`);
 }
 
-/** Digest of what a provider says of a machine, and was told: while both are the same, another new machine changes nothing. */
+/** Digest of what a provider says of a machine, and of its configuration: while both are the same, another new machine changes nothing. */
 export function verdictOf({ config = {} }: Wanted, outdated: string): Digest {
   return digestOf(canonicalJson({ config, outdated }));
 }
