@@ -132,8 +132,9 @@ function dependency(target: Target): string | false {
   return false;
 }
 
+/** Also of what is to replace another add-on: that one stays until there is something in its place. */
 function problemOfContent(target: Target): string | undefined {
-  if (isRemoval(target)) return undefined;
+  if (target.action === 'delete') return undefined;
   const content = target.run.contents.contentOf(target.cluster, target.record);
   return typeof content === 'string' ? content : undefined;
 }

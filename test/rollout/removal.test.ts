@@ -235,4 +235,15 @@ test('an add-on stays as long as another one that depends on it is there', () =>
   assert.equal(world.begin('base'), ['Remove a']);
 });
 
+test('what is to be replaced by another identity stays where there is nothing to put in its place', () => {
+  const world = new TestFleet([cluster('a'), cluster('b')], addon('net', { rollout: { maxRemovals: 2 } }));
+  world.settle();
+  const valuesTemplate = '{{ if eq .Cluster.name "a" }}{{ fail "no site" }}{{ end }}';
+  world.change('net', { identity: 'other', valuesTemplate });
+  world.settle();
+  assert.match(world.why('a') ?? '', 'no site');
+  assert.is(world.spec('a')?.action, 'Install');
+  assert.is(world.spec('b')?.identity, 'other');
+});
+
 test.run();
