@@ -7,7 +7,8 @@ import { recordKey, type AddonRecord } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Addon, Task } from '../../deliver/addon.ts';
+import { hiding } from '../../core/secret.ts';
+import { hiddenIn, type Addon, type Task } from '../../deliver/addon.ts';
 import type { ChannelCluster } from '../../deliver/cluster.ts';
 import { deliver } from '../../deliver/deliver.ts';
 import { Delivery } from '../../deliver/delivery.ts';
@@ -95,20 +96,26 @@ export class Runner {
   }
 
   async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Done> {
+    // What is delivered hides them by itself; a removal knows only the record.
+    const hide = hiding(hiddenIn(this.#parts.contentFor(job) ?? {}));
+    const removed = async (): Promise<Done> => {
+      const { reason, ...rest } = await this.#remove(job);
+      return { ...job, ...rest, reason: hide(reason) };
+    };
     try {
       const prepared = this.#tasks.get(job);
-      if (prepared === undefined) return { ...job, ...(await this.#remove(job)) };
+      if (prepared === undefined) return await removed();
       if (typeof prepared === 'string') return { ...job, result: 'failed', reason: prepared };
       const { errors } = await deliver(this.#delivery, prepared.task, how);
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
-      if (job.act === 'remove')
-        return { ...job, ...(errors.length > 0 ? { result: 'failed', reason } : await this.#remove(job)) };
+      if (job.act === 'remove' && errors.length === 0) return await removed();
       return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: prepared.revision };
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
-      this.errors.set(job, error);
-      return { ...job, result: 'failed', reason: error.message.split('\n')[0] ?? '' };
+      const shown = new CurlewError(error.code, hide(error.message), { hint: error.hint });
+      this.errors.set(job, shown);
+      return { ...job, result: 'failed', reason: shown.message.split('\n')[0] ?? '' };
     }
   }
 
