@@ -284,6 +284,7 @@ strict() {
   key="$(cat etc/kubernetes/curlew/certificate-key)"
   [[ "$key" =~ ^[0-9a-f]{64}$ && "$(cat calls)" != *"$key"* ]]
   [ "$(sed -n '2,3p;$p' given)" = "$(lines 'kind: InitConfiguration' "certificateKey: $key" 'kind: ClusterConfiguration')" ]
+  grep -qxF "localAPIEndpoint: { advertiseAddress: \"$PRIVATE_ADDRESS\" }" given
   [ "$(stat -c %a etc/kubernetes/curlew/certificate-key)" = 600 ]
   [ "$(ls etc/kubernetes/curlew)" = certificate-key ]
 }

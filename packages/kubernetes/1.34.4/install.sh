@@ -644,8 +644,10 @@ kubernetes_upload_certificates() {
   (
     umask 077
     od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key.new"
-    printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificateKey: %s\nnodeRegistration: { criSocket: "unix://%s" }\n---\n%s\n' \
-      "$(cat "$key.new")" "$(kubeadm_get_containerd_sock)" "$settings" >"$file"
+    # Without an address, kubeadm wants a default route.
+    printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificateKey: %s\n' "$(cat "$key.new")" >"$file"
+    printf 'localAPIEndpoint: { advertiseAddress: "%s" }\nnodeRegistration: { criSocket: "unix://%s" }\n---\n%s\n' \
+      "$PRIVATE_ADDRESS" "$(kubeadm_get_containerd_sock)" "$settings" >>"$file"
   )
   kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
   mv "$key.new" "$key"
