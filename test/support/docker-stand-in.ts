@@ -25,6 +25,8 @@ start() {
   setsid unshare -m -u sh -c "$(cat '${lab}/own')" "$PWD/root/m" "$PWD/root" "$(cat hostname)" \\
     ${SSHD} -D -E "$PWD/log" -f "$PWD/sshd_config" </dev/null >/dev/null 2>&1 &
   echo $! >pid
+  # What the provider still has in its process group when it ends is ended with it.
+  until grep -q '^Server listening' log 2>/dev/null; do kill -0 "$(cat pid)"; sleep 0.02; done
 }
 case $1 in
   ps) shopt -s nullglob; for one in c/*; do grep -qx "\${5#label=}" "$one/labels" && echo "\${one#c/}"; done; exit 0;;
