@@ -243,7 +243,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     !isAsWanted &&
     isFailure(own.state) &&
     spec?.action === 'Install' &&
-    spec.specHash === spec.knownGood?.specHash &&
+    spec.knownGood !== undefined &&
     spec.startedAt >= run.begun.since;
   const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
   const changed = goal !== undefined || !isAsWanted || isRetried;
