@@ -26,7 +26,10 @@ const BINDINGS: Resource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings
 
 const namespace = 'kube-system';
 const HOUR_MS = 60 * 60_000;
-/** The hook of the kubernetes package writes it with the upload of the certificates. */
+/**
+ * The hook of the kubernetes package writes the key with the upload of the certificates, and after a blank which Secret and which state of
+ * it that made: another control plane may have uploaded them since, with a key of its own.
+ */
 const CERTIFICATE_KEY = '/etc/kubernetes/curlew/certificate-key';
 
 /** `CLUSTER_FAILED` if the cluster is not one of kubeadm, or has no certificates for another control plane. */
@@ -66,18 +69,21 @@ function randomText(length: number): string {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('');
 }
 
-/** The key of the certificates that the last run of `install` has uploaded. */
-async function certificateKey(call: Call): Promise<string> {
-  const key = (await readStateFile(CERTIFICATE_KEY, 1024))?.trim() ?? '';
-  const uploaded = await getObject(call, SECRETS, { namespace, name: 'kubeadm-certs' }, { onlyMetadata: true });
-  if (/^[0-9a-f]{64}$/.test(key) && uploaded !== undefined) return key;
-  throw new CurlewError(
-    'CLUSTER_FAILED',
-    'cannot make a token: the cluster has no certificates for another control plane',
-    {
-      hint: 'with kubernetes.loadBalancerAddress, ./install.sh on the first node uploads them for 2 hours',
-    },
-  );
+/** The key of the certificates that the cluster has, if `install` on this machine has uploaded them; `CLUSTER_FAILED` otherwise. */
+export async function certificateKey(call: Call, file = CERTIFICATE_KEY): Promise<string> {
+  const [, key, upload] = /^([0-9a-f]{64}) (\S+)$/.exec((await readStateFile(file, 1024))?.trim() ?? '') ?? [];
+  const secret = await getObject(call, SECRETS, { namespace, name: 'kubeadm-certs' }, { onlyMetadata: true });
+  if (key !== undefined && secret !== undefined) {
+    const { uid, resourceVersion } = secret.metadata;
+    if (upload === `${uid}/${resourceVersion}`) return key;
+  }
+  const what =
+    secret === undefined
+      ? 'the cluster has no certificates for another control plane'
+      : 'this machine does not have the key of the certificates for another control plane';
+  throw new CurlewError('CLUSTER_FAILED', `cannot make a token: ${what}`, {
+    hint: 'with kubernetes.loadBalancerAddress, ./install.sh on this machine uploads them for 2 hours',
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { joinToken } from '../../src/app/join-token.ts';
+import { certificateKey, joinToken } from '../../src/app/join-token.ts';
 import { requireOwnCluster } from '../../src/machine/run/cluster-info.ts';
+import { openNodeApi } from '../../src/machine/run/nodes.ts';
 import { apiClient, at } from '../support/api-client.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
@@ -77,6 +78,27 @@ test('without certificates there is no token for a control plane, and nothing is
     [],
   );
   assert.equal((await readdir(box.path)).includes('join.yaml'), false);
+});
+
+test('the key of certificates that another control plane has replaced makes no token', async () => {
+  await using box = await tree({ conf: '' });
+  await using server = await startMemoryApiServer({ certificate });
+  await writeFile(box.at('conf'), server.kubeconfig);
+  const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
+  const { call } = await openNodeApi(context);
+  const api = apiClient(server.kubeconfig);
+  const metadata = { name: 'kubeadm-certs', namespace: 'kube-system' };
+  const { body } = await api.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+  const key = '0123456789abcdef'.repeat(4);
+  const { uid, resourceVersion } = at(body, 'metadata') as Readonly<Record<string, string>>;
+  await writeFile(box.at('key'), `${key} ${uid}/${resourceVersion}\n`);
+  assert.is(await certificateKey(call, box.at('key')), key);
+  await api.merge(`${SECRETS}/kubeadm-certs`, { data: { 'ca.key': 'AAAA' } });
+  const outdated = certificateKey(call, box.at('key'));
+  await assert.rejectsWith(outdated, 'CLUSTER_FAILED', /this machine does not have the key of the certificates/);
+  // An earlier version of the package wrote only the key.
+  await writeFile(box.at('key'), key);
+  await assert.rejectsWith(certificateKey(call, box.at('key')), 'CLUSTER_FAILED', /does not have the key/);
 });
 
 test('files of this machine are not used for another cluster', async () => {

@@ -259,7 +259,7 @@ strict() {
   [[ "$(kubernetes_node_settings)" == *"name: register-with-taints"*"value: 'gpu=yes:NoSchedule'" ]]
 }
 
-@test "certificates for other control planes are uploaded again only when they are gone, with a key that no argument has" {
+@test "certificates for other control planes are uploaded again only when they are gone or replaced, with a key that no argument has" {
   own_machine
   openssl() { return 127; }
   # No file of the first control plane: it is gone, and this is another one.
@@ -267,13 +267,13 @@ strict() {
     if [[ "$*" == *' kubeadm-config '* ]]; then
       echo 'kind: ClusterConfiguration'
     elif [[ -e uploaded ]]; then
-      echo secret/kubeadm-certs
+      wc -l <uploaded
     fi
   }
   kubeadm() {
     echo "kubeadm $*" >>calls
     cp "${!#}" given
-    touch uploaded
+    echo >>uploaded
   }
   kubernetes_upload_certificates
   [ ! -e calls ]
@@ -281,26 +281,33 @@ strict() {
   kubernetes_upload_certificates
   kubernetes_upload_certificates
   [ "$(wc -l <calls)" -eq 1 ]
-  key="$(cat etc/kubernetes/curlew/certificate-key)"
+  [ "$(cut -d ' ' -f 2 etc/kubernetes/curlew/certificate-key)" = 1 ]
+  key="$(cut -d ' ' -f 1 etc/kubernetes/curlew/certificate-key)"
   [[ "$key" =~ ^[0-9a-f]{64}$ && "$(cat calls)" != *"$key"* ]]
-  [ "$(sed -n '2,3p;$p' given)" = "$(lines 'kind: InitConfiguration' "certificateKey: $key" 'kind: ClusterConfiguration')" ]
+  [ "$(sed -n '2,3p;$p' given)" = "$(lines 'kind: InitConfiguration' "certificateKey: \"$key\"" 'kind: ClusterConfiguration')" ]
   grep -qxF "localAPIEndpoint: { advertiseAddress: \"$PRIVATE_ADDRESS\" }" given
   [ "$(stat -c %a etc/kubernetes/curlew/certificate-key)" = 600 ]
   [ "$(ls etc/kubernetes/curlew)" = certificate-key ]
+  # Another control plane uploads them, with a key of its own.
+  echo >>uploaded
+  kubernetes_upload_certificates
+  kubernetes_upload_certificates
+  [ "$(wc -l <calls)" -eq 2 ]
+  [[ "$(cat etc/kubernetes/curlew/certificate-key)" != "$key"* ]]
 }
 
 @test "a key of certificates that were not uploaded is not kept, and one that ends within the hour of a token is renewed" {
   own_machine
   LOAD_BALANCER_ADDRESS=lb
-  echo old >etc/kubernetes/curlew/certificate-key
+  echo old uid/1 >etc/kubernetes/curlew/certificate-key
   touch -d '61 minutes ago' etc/kubernetes/curlew/certificate-key
-  kubectl() { echo secret/kubeadm-certs; }
+  kubectl() { echo uid/1; }
   kubeadm() { return 1; }
   run strict kubernetes_upload_certificates
   [[ "$status" -eq 1 && ! -e etc/kubernetes/curlew/certificate-key ]]
   kubeadm() { cp "${!#}" given; }
   kubernetes_upload_certificates
-  grep -qxF "certificateKey: $(cat etc/kubernetes/curlew/certificate-key)" given
+  grep -qxF "certificateKey: \"$(cut -d ' ' -f 1 etc/kubernetes/curlew/certificate-key)\"" given
   kubectl() { return 1; }
   run strict kubernetes_upload_certificates
   [ "$status" -eq 1 ]

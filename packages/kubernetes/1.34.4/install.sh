@@ -629,29 +629,37 @@ kubernetes_packed_images() {
 }
 
 # For further control planes, encrypted by a key that only root can read. The cluster deletes them after two hours, and a token of
-# join-token is valid for one. A key exists only while what is uploaded is encrypted by it, also after a power cut.
+# join-token is valid for one. Any control plane may upload them, with a key of its own, so what was uploaded is written next to the key.
 kubernetes_upload_certificates() {
-  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml" found settings
+  local file="$KUBERNETES_STATE/certificate-key" config="$KUBERNETES_STATE/upload.yaml" uploaded key settings
   [[ -n "${LOAD_BALANCER_ADDRESS-}" ]] || return 0
-  if [[ -s "$key" && -z "$(find "$key" -mmin +60)" ]]; then
-    found="$(kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found --output=name)"
-    if [[ -n "$found" ]]; then return 0; fi
+  if [[ -s "$file" && -z "$(find "$file" -mmin +60)" ]]; then
+    uploaded="$(kubernetes_uploaded_certificates)"
+    if [[ -n "$uploaded" && "$(cat "$file")" == *" $uploaded" ]]; then return 0; fi
   fi
-  rm -f "$key"
+  rm -f "$file"
   # From the cluster: the first control plane, whose file has the same, may be gone.
   settings="$(kubectl --namespace kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}')"
+  key="$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n')"
   # Not as an argument, which every user of the machine could read.
   (
     umask 077
-    od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key.new"
-    # Without an address, kubeadm wants a default route.
-    printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificateKey: %s\n' "$(cat "$key.new")" >"$file"
+    # Without quotes, a key of digits would be a number. Without an address, kubeadm wants a default route.
+    printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificateKey: "%s"\n' "$key" >"$config"
     printf 'localAPIEndpoint: { advertiseAddress: "%s" }\nnodeRegistration: { criSocket: "unix://%s" }\n---\n%s\n' \
-      "$PRIVATE_ADDRESS" "$(kubeadm_get_containerd_sock)" "$settings" >>"$file"
+      "$PRIVATE_ADDRESS" "$(kubeadm_get_containerd_sock)" "$settings" >>"$config"
   )
-  kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
-  mv "$key.new" "$key"
-  rm -f "$file"
+  kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$config"
+  rm -f "$config"
+  uploaded="$(kubernetes_uploaded_certificates)"
+  (umask 077 && printf '%s %s\n' "$key" "$uploaded" >"$file.new")
+  mv "$file.new" "$file"
+}
+
+# Prints what only the present state of the uploaded certificates has, or nothing if there are none. curlew join-token compares it as well.
+kubernetes_uploaded_certificates() {
+  kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found \
+    -o jsonpath='{.metadata.uid}/{.metadata.resourceVersion}'
 }
 
 # For curlew certificates renew: all that kubeadm has made, and then those who read them only when they start, one after the other.
