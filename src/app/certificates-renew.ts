@@ -3,12 +3,13 @@ import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd } from '../kube/etcd.ts';
-import { mayRestart, type EtcdMember } from '../machine/etcd.ts';
+import { openEtcd, type Member } from '../kube/etcd.ts';
+import { mayRestart } from '../machine/etcd.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
 import { certificatesIn } from '../machine/run/certificates.ts';
+import { ownAddresses } from '../machine/run/cluster-info.ts';
 
 export interface CertificateDays {
   /** Path below /etc/kubernetes. */
@@ -44,7 +45,7 @@ export const renewCertificates = useCase(
         if (error instanceof CurlewError) return [];
         throw error;
       });
-      requireRestart(members ?? [], hostname().toLowerCase());
+      requireRestart(members ?? [], { name: hostname().toLowerCase(), addresses: ownAddresses() });
       await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
     }
     const after = dryRun ? new Map<string, number>() : await daysOf(FOLDER, new Date());
@@ -63,8 +64,13 @@ export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<str
 }
 
 /** `CLUSTER_FAILED` if the others would not keep the quorum of etcd while this one restarts, and one of them is not healthy. */
-export function requireRestart(members: readonly EtcdMember[], own: string): void {
-  const broken = members.filter(({ name, healthy, learner }) => name !== own && (healthy !== true || learner === true));
+export function requireRestart(
+  members: readonly Member[],
+  machine: { readonly name: string; readonly addresses: ReadonlySet<string> },
+): void {
+  const ownMember = members.find(({ addresses }) => addresses.some((one) => machine.addresses.has(one)));
+  const own = ownMember?.name ?? machine.name;
+  const broken = members.filter(({ name, healthy, learner }) => name !== own && (!healthy || learner));
   if (broken.length === 0 || mayRestart(members, own)) return;
   const names = broken.map(({ name }) => (name === '' ? 'one that has just joined' : name)).join(', ');
   throw new CurlewError(

@@ -1,10 +1,10 @@
 /** Takes a node out of its cluster, from one of its control planes. */
-import { hostname, networkInterfaces } from 'node:os';
+import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
-import { clusterInfo, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { clusterInfo, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
 import { DRAIN_MS } from '../machine/run/drain.ts';
 import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';
 import { removeFrom, type NodeRemoval } from '../machine/run/removal.ts';
@@ -18,8 +18,7 @@ export const removeNode = useCase(NODE_REMOVE, async (request, context: Context)
   const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
   if (node === hostname().toLowerCase()) throw isOwn(node);
   const cluster = await openNodeApi(context);
-  // A node may have another name than its machine.
-  const own = new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
+  const own = ownAddresses();
   if ((await addressesOf(cluster.call, node)).some((address) => own.has(address))) throw isOwn(node);
   using etcd = await openEtcd({ signal: context.signal });
   const doing = `remove ${node}`;

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { daysOf, renewCertificates, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import type { EtcdMember } from '../../src/machine/etcd.ts';
+import type { Member } from '../../src/kube/etcd.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -54,9 +54,12 @@ test('certificates are shown with the days that are left, in files and in kubeco
   assert.equal((await daysOf(box.at('missing'), new Date())).size, 0);
 });
 
+const member = (name: string, healthy = true): Member => {
+  return { id: name, name, addresses: [`${name}.example.com`], healthy, learner: false };
+};
+
 test('etcd is not restarted where another member is not healthy and the rest would be no quorum', () => {
-  const member = (name: string, healthy = true): EtcdMember => ({ name, healthy, learner: false });
-  const check = (...members: readonly EtcdMember[]) => requireRestart(members, 'one');
+  const check = (...members: readonly Member[]) => requireRestart(members, { name: 'one', addresses: new Set() });
   check();
   check(member('one'));
   check(member('one'), member('two'));
@@ -67,8 +70,18 @@ test('etcd is not restarted where another member is not healthy and the rest wou
     /since three is not healthy/,
   );
   assert.match(
-    failureOf(() => check(member('one'), member('two'), { name: 'three', healthy: true, learner: true })),
+    failureOf(() => check(member('one'), member('two'), { ...member('three'), learner: true })),
     /since three/,
+  );
+});
+
+test('the member of this machine is known by its address, whatever its name', () => {
+  const check = (...members: readonly Member[]) =>
+    requireRestart(members, { name: 'machine', addresses: new Set(['one.example.com']) });
+  check(member('one', false), member('two'));
+  assert.match(
+    failureOf(() => check(member('one'), member('two', false), member('three'))),
+    /since two is not healthy/,
   );
 });
 

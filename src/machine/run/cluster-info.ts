@@ -1,5 +1,6 @@
 /** What kubeadm publishes of a cluster, and whether this machine is part of it. */
 import { createHash, X509Certificate } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';
 import type { Call } from '../../kube/call.ts';
 import { parseKubeconfig } from '../../kube/kubeconfig.ts';
@@ -48,6 +49,11 @@ export async function requireOwnCluster(
   throw new CurlewError('CLUSTER_FAILED', what, {
     hint: 'run it on a control plane of the other cluster, or without KUBECONFIG',
   });
+}
+
+/** By which a node or a member of etcd is known as that of this machine: it may have another name than the machine. */
+export function ownAddresses(): ReadonlySet<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
 }
 
 function digestOf(certificate: Buffer): string {
