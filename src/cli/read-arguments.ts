@@ -126,7 +126,9 @@ function valuesOf(fields: Fields, texts: ReadonlyMap<string, readonly string[]>)
   const entries = Object.entries(fields).map(([name, field]) => {
     const option = optionName(name);
     const words = texts.get(option);
-    return [name, words === undefined ? absent(field) : field.read(words, field.operand ? field.value : `--${option}`)];
+    // The value of an operand may be all its words, as in the usage: bash|zsh|fish.
+    const title = field.value.includes('|') ? name : field.value;
+    return [name, words === undefined ? absent(field) : field.read(words, field.operand ? title : `--${option}`)];
   });
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>;
 }

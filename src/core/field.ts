@@ -1,6 +1,7 @@
 /** Fields of requests: each is a value of a library call, and an option or operand of a command. Pure. */
 import * as v from 'valibot';
 import { CurlewError } from './errors.ts';
+import { nearest } from './nearest.ts';
 import { archName, ARCHES, type Arch } from './ref.ts';
 import { parseDuration } from './units.ts';
 
@@ -122,11 +123,15 @@ export function reading<Value>(
 
 /** One of several texts. */
 export function choiceOf<const Value extends string>(values: readonly Value[]): Kind<Value> {
-  const parse = (given: string): Value | undefined => values.find((value) => value === given);
+  const wrong = `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
   return {
     schema: v.picklist(values),
     values,
-    read: reading(parse, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`),
+    read: (given, option) => {
+      const near = nearest(given, values);
+      const parse = (): Value | undefined => values.find((value) => value === given);
+      return reading(parse, wrong, near === undefined ? undefined : `did you mean ${near}?`)(given, option);
+    },
   };
 }
 

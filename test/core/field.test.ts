@@ -1,4 +1,5 @@
-import { size as sizeField } from '../../src/core/field.ts';
+import { choice, size as sizeField } from '../../src/core/field.ts';
+import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -21,6 +22,20 @@ test('amounts are powers of 1024, and of 1000 with a B', () => {
   for (const [text, bytes] of Object.entries({ '10MB': 10_000_000, '4KiB': 4096, '1gb': 1e9 })) {
     assert.is(size(text, '--x'), bytes, text);
   }
+});
+
+test('the value nearest to a wrong one is proposed', () => {
+  const shell = choice(['bash', 'zsh', 'fish'], '');
+  const hintFor = (text: string): string | undefined => {
+    try {
+      return shell.read([text], 'shell');
+    } catch (error) {
+      assert.ok(error instanceof CurlewError);
+      assert.is(error.message, `shell ${text}: must be one of bash, zsh, fish`);
+      return error.hint;
+    }
+  };
+  assert.equal(['zsh', 'zhs', 'powershell'].map(hintFor), ['zsh', 'did you mean zsh?', undefined]);
 });
 
 test('what is no amount is refused', () => {
