@@ -71,6 +71,9 @@ export async function trustOfStore(
   return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember }), allowOlder };
 }
 
+const UNWRITABLE =
+  'set XDG_STATE_HOME to a folder that stays from run to run: by what is kept there, an older release is recognized';
+
 /** Verifies releases that are read from these addresses. */
 export function releaseTrust(
   { keys }: Pick<Trust, 'keys'>,
@@ -89,7 +92,8 @@ export function releaseTrust(
   },
 ): ReleaseTrust {
   const own = join(xdgFolder(env, 'XDG_STATE_HOME', '.local/state'), 'curlew', SEEN_RELEASES);
-  return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
+  const unwritable = file === undefined ? UNWRITABLE : undefined;
+  return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, { writes: remember, unwritable }) };
 }
 
 /** Records and reports that a named release is not the current one. */

@@ -52,9 +52,13 @@ const RELEASES_HINT = 'check the stores, then remove this file: the next command
 
 /**
  * The versions of releases that were read from equivalent stores: none may be older than the newest state of any of them.
- * `writes` is false for read-only commands.
+ * `writes` is false for read-only commands; `unwritable` is what to do where the file cannot be written.
  */
-export function seenVersions(path: string, addresses: readonly string[], writes: boolean): SeenVersions {
+export function seenVersions(
+  path: string,
+  addresses: readonly string[],
+  { writes, unwritable }: { readonly writes: boolean; readonly unwritable: string | undefined },
+): SeenVersions {
   const read = async () => {
     const seen = await readRegister(path, seenReleases, 'releases', RELEASES_HINT);
     return { stores: seen?.stores ?? {}, releases: seen?.releases ?? {} };
@@ -80,7 +84,10 @@ export function seenVersions(path: string, addresses: readonly string[], writes:
         stores: isHigher ? { ...stores, [address]: version } : stores,
         releases: isNewer ? { ...releases, [address]: { release, version } } : releases,
       };
-      await writeRegister(path, changed, 0o600);
+      await writeRegister(path, changed, 0o600).catch((error: unknown) => {
+        if (!(error instanceof CurlewError)) throw error;
+        throw new CurlewError(error.code, error.message, { hint: unwritable ?? error.hint, cause: error });
+      });
     },
   };
 }

@@ -250,6 +250,14 @@ test('of a named release, only a current one that is newer or that does not veri
   assert.is(await saysOf('r1'), undefined);
 });
 
+test('where the versions seen cannot be kept, the variable for another folder is named', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '-o', 'bundle.tar.gz'];
+  const { exitCode, stderr } = await runTraced(words, box, { XDG_STATE_HOME: '/proc/none' });
+  assert.is(exitCode, 25, stderr);
+  assert.match(stderr, /cannot create a folder in \/proc\n[^]* hint: set XDG_STATE_HOME to a folder that stays/);
+});
+
 test('of a signed release every byte is proved on its way into parts, too', async ({ signal }) => {
   await using box = await signedBox(signal);
   const store = createFolderStore(box.at('store'));
