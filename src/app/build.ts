@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
 import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError, canceledOr, fileError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { lockMode, planPackages, requireBuildable } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
@@ -53,7 +53,11 @@ export const build = useCase(
     const plan = await planBuild(request, context);
     const lock = lockMode(request);
     await using ports = await openBuildPorts(plan.addons, request, context);
-    const built = await buildAddons(plan, ports, { jobs: request.jobs ?? JOBS, lock, signal: context.signal });
+    const { signal } = context;
+    const options = { jobs: request.jobs ?? JOBS, lock, signal };
+    const built = await buildAddons(plan, ports, options).catch((error: unknown) => {
+      throw canceledOr(error, signal, 'packages that are complete stay: the same command builds only the others');
+    });
     const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
       const { name, version, digest } = addon;
       return { name, version, path, size, outcome, because, fetched, digest };

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
 import type { BuildPlan } from '../build/plan.ts';
 import { isChannelName } from '../core/catalog.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, canceledOr } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previous.ts';
@@ -75,8 +75,17 @@ function channelsOf({ channel = [] }: PublishRequest): readonly string[] | undef
   return channel.length === 0 ? undefined : channel;
 }
 
+const CONTINUES =
+  'readers see no part of a release: the same command continues, and neither builds nor uploads again what is complete';
+
 /** After an interruption, the same request resumes. */
 export const publish = useCase(PUBLISH, async (request, context: Context): Promise<PublishResult> => {
+  return publishChanged(request, context).catch((error: unknown) => {
+    throw canceledOr(error, context.signal, CONTINUES);
+  });
+});
+
+async function publishChanged(request: PublishRequest, context: Context): Promise<PublishResult> {
   const { cwd, report, signal } = context;
   const { plan, release, commit } = await check(request, context);
   const lock = lockMode(request);
@@ -113,7 +122,7 @@ export const publish = useCase(PUBLISH, async (request, context: Context): Promi
   });
   await noteUnsigned(store, { release: published.release, signer }, context);
   return published;
-});
+}
 
 const ORDER_LIMIT = 1 << 20;
 

@@ -247,6 +247,15 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/**
+ * What ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless the
+ * error has a hint of its own.
+ */
+export function canceledOr(error: unknown, signal: AbortSignal, hint: string): Error {
+  if (!signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) return asError(error);
+  return new CurlewError('CANCELLED', 'canceled', { hint, cause: error });
+}
+
 const DENIED = 'check its owner and permissions, run the same command as another user, or use another path';
 
 const FILE_HINTS: ReadonlyMap<string, string> = new Map([

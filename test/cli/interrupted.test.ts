@@ -1,12 +1,14 @@
-/** Ctrl-C while a file is read that never comes: a pipe whose other end writes nothing. */
+/** Ctrl-C while something is read that never comes, such as a pipe whose other end writes nothing. */
 import { execa } from 'execa';
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, readdir, type FileHandle } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { until } from '../support/appears.ts';
-import { startCurlew } from '../support/curlew.ts';
+import { addon } from '../support/builds.ts';
+import { curlewOk, startCurlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
+import { startServer, type Sending } from '../support/web-server.ts';
 
 const test = suite('cli/interrupted', { timeoutMs: 60_000 });
 
@@ -29,6 +31,35 @@ test('one Ctrl-C ends a command that waits for a channel', async () => {
   child.kill('SIGINT');
   assert.is((await child).exitCode, 130);
 });
+
+for (const [name, words, hint] of [
+  ['build', [], 'the same command builds only the others'],
+  ['publish', ['--to', 'store'], 'the same command continues'],
+] as const) {
+  test(`after Ctrl-C, ${name} says that the same command continues, and it does`, async () => {
+    let sending: Sending = { haltAt: 1 };
+    await using web = await startServer(() => ({ status: 200, body: 'a page', sending }));
+    await using box = await tree({ ...addon('api', ''), ...addon('web', `asset page ${web.url}/page\n`) });
+    const child = startCurlew([name, ...words], { cwd: box.path });
+    await until(async () => {
+      const names: readonly string[] = await readdir(box.at('out')).catch(() => []);
+      return names.includes('api-1.0.tar.gz') && web.log.some(({ method }) => method === 'GET');
+    });
+    child.kill('SIGINT');
+    const { exitCode, stderr } = await child;
+    assert.is(exitCode, 130);
+    assert.ok(stderr.includes('\ncanceled\n  hint: ') && stderr.includes(hint), stderr);
+    sending = 'whole';
+    const { packages } = JSON.parse(await curlewOk([name, ...words, '--json'], { cwd: box.path })) as {
+      readonly packages: readonly { readonly outcome: string }[];
+    };
+    const outcomes = name === 'build' ? ['unchanged', 'built'] : ['uploaded', 'uploaded'];
+    assert.equal(
+      packages.map(({ outcome }) => outcome),
+      outcomes,
+    );
+  });
+}
 
 test('a second Ctrl-C ends any command at once, even one that cannot be cancelled', async () => {
   await using box = await tree();

@@ -1,5 +1,5 @@
 /** Executes a prepared run, from the checks of the machine to the records of the node. */
-import { asError, CurlewError } from '../../core/errors.ts';
+import { asError, canceledOr } from '../../core/errors.ts';
 import { requireHost } from '../host/host-plan.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
 import { CLOSED } from '../journal/journal.ts';
@@ -51,11 +51,7 @@ export async function execute(view: RunView, options: RunOptions): Promise<RunRe
     // The disk may be full: report the first error, not that of the journal.
     const [message = ''] = asError(error).message.split('\n');
     await run.journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
-    if (!run.signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) throw error;
-    throw new CurlewError('CANCELLED', 'canceled', {
-      hint: 'run the same command again, or curlew resume, to continue',
-      cause: error,
-    });
+    throw canceledOr(error, run.signal, 'run the same command again, or curlew resume, to continue');
   } finally {
     await run.journal[Symbol.asyncDispose]();
   }
