@@ -157,7 +157,7 @@ own_machine() {
 # usage: strict FUNCTION; as hooks are run: a command that fails ends them, which bats' run would not let it
 strict() {
   {
-    declare -p DIR HOSTNAME "${!KUBERNETES_@}" "${!LOAD_@}" 2>/dev/null || true
+    declare -p DIR HOSTNAME "${!KUBERNETES_@}" "${!CONTAINERD_@}" "${!LOAD_@}" 2>/dev/null || true
     declare -f
     echo '"$@"'
   } >strict.sh
@@ -418,6 +418,26 @@ strict() {
   containerd_configure "$src"
   [ "$(cat etc/containerd/config.toml)" = '# mine' ]
   run ! containerd_is_own_config
+}
+
+@test "containerd restarts with its new files after a run that was cut before, and never without a change" {
+  own_machine
+  DIR="$PWD/bundle"
+  local src="$DIR/addons/containerd/2.2.6"
+  mkdir -p "$src/assets" usr/local/.containerd-abcdef bin
+  cp "$ROOT"/addons/containerd/2.2.6/{install.sh,config.tmpl,containerd.service} "$src/"
+  echo new | tee bin/containerd >"$src/assets/runc"
+  tar -czf "$src/assets/containerd.tar.gz" bin
+  # shellcheck source=/dev/null
+  source <(sed -E "s,(/etc/(containerd|systemd)|/usr/local),$PWD\\1,g" "$src/install.sh")
+  containerd_answers() { :; }
+  restart_systemd_and_wait() { return 1; }
+  run strict containerd_install
+  [[ "$status" -eq 1 && "$(cat usr/local/bin/containerd)" == new && -z "$(ls -d usr/local/.c*)" ]]
+  restart_systemd_and_wait() { echo "$1" >>restarts; }
+  strict containerd_install
+  strict containerd_install
+  [ "$(cat restarts)" = containerd ]
 }
 
 @test "NetworkManager leaves the interfaces of pods alone" {

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # containerd and runc as a service of systemd. It restarts only if a file of it has changed.
 
+# Exists from the first change of a file until containerd has restarted with it, also after a run that was cut in between.
+CONTAINERD_RESTART=/etc/containerd/restart
+
 containerd_pre_init() {
   # Containers of another runtime's service would end with it.
   if [[ ! -e /etc/systemd/system/containerd.service ]] && systemctl is-active --quiet docker; then
@@ -10,7 +13,8 @@ containerd_pre_init() {
 
 containerd_install() {
   local src="$DIR/addons/containerd/$CONTAINERD_VERSION" unpacked file
-  CONTAINERD_CHANGED=''
+  # What runs that were cut have left.
+  rm -rf /usr/local/.containerd-*
   unpacked="$(mktemp -d /usr/local/.containerd-XXXXXX)"
   tar -xzf "$src/assets/containerd.tar.gz" -C "$unpacked" --no-same-owner
   for file in "$unpacked"/bin/*; do containerd_put "$file" "/usr/local/bin/${file##*/}" 0755; done
@@ -18,7 +22,7 @@ containerd_install() {
   containerd_put "$src/assets/runc" /usr/local/bin/runc 0755
   containerd_put "$src/containerd.service" /etc/systemd/system/containerd.service 0644
   containerd_configure "$src"
-  if [[ -z "$CONTAINERD_CHANGED" ]] && containerd_answers; then
+  if [[ ! -e "$CONTAINERD_RESTART" ]] && containerd_answers; then
     logSuccess "containerd $CONTAINERD_VERSION runs already"
     return 0
   fi
@@ -27,6 +31,7 @@ containerd_install() {
   # Running containers continue: systemd ends only containerd's own process.
   restart_systemd_and_wait containerd
   spinner_until 60 containerd_answers || bail "containerd does not answer: see journalctl -u containerd"
+  rm -f "$CONTAINERD_RESTART"
   logSuccess "containerd $CONTAINERD_VERSION runs"
 }
 
@@ -38,7 +43,7 @@ containerd_already_applied() {
 # On every node, after a node has left its cluster: images and containers stay below /var/lib/containerd.
 containerd_uninstall() {
   systemctl disable --now containerd >/dev/null 2>&1 || true
-  rm -f /etc/systemd/system/containerd.service /etc/containerd/conf.d/50-settings.toml
+  rm -f /etc/systemd/system/containerd.service /etc/containerd/conf.d/50-settings.toml "$CONTAINERD_RESTART"
   if containerd_is_own_config; then rm /etc/containerd/config.toml; fi
   rm -f /usr/local/bin/{containerd,containerd-shim-runc-v2,containerd-stress,ctr,runc}
   systemctl daemon-reload
@@ -84,7 +89,8 @@ containerd_config() (
 # usage: containerd_put FILE TARGET MODE; replaces the target in one step, also while it runs, if it differs
 containerd_put() {
   if cmp -s "$1" "$2"; then return 0; fi
+  mkdir -p "${CONTAINERD_RESTART%/*}"
+  touch "$CONTAINERD_RESTART"
   install -D -m "$3" "$1" "$2.new"
   mv -f "$2.new" "$2"
-  CONTAINERD_CHANGED=1
 }
