@@ -35,9 +35,9 @@ containerd_install() {
   logSuccess "containerd $CONTAINERD_VERSION runs"
 }
 
-# Fails, so that the add-on is installed again, if containerd does not answer.
+# Fails, so that the add-on is installed again, if containerd does not answer or must restart.
 containerd_already_applied() {
-  containerd_answers
+  containerd_answers && [[ ! -e "$CONTAINERD_RESTART" ]]
 }
 
 # On every node, after a node has left its cluster: images and containers stay below /var/lib/containerd.

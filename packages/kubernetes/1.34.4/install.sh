@@ -37,7 +37,7 @@ kubernetes() {
 kubernetes_already_applied() {
   kubernetes_protect_images
   kubernetes_start_pods
-  kubernetes_api_answers && systemctl is-active --quiet kubelet
+  kubernetes_api_answers && systemctl is-active --quiet kubelet && [[ ! -e "$KUBERNETES_STATE/restart" ]]
 }
 
 # On every other node.
@@ -68,6 +68,7 @@ curlew node remove, and run curlew reset first"
   kubernetes_configure join
   kubernetes_begin
   kubeadm join --config "$KUBERNETES_STATE/new.yaml"
+  rm -f "$KUBERNETES_STATE/restart"
   kubernetes_end_join
   kubernetes_protect_images
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
@@ -214,7 +215,6 @@ kubernetes_require_kernel() {
 # usage: kubernetes_host PROGRAM…; kernel settings, programs and the kubelet's unit. Starts nothing.
 kubernetes_host() {
   local src="$DIR/packages/kubernetes/$KUBERNETES_VERSION" name
-  KUBERNETES_CHANGED=''
   kubernetes_kernel "$src"
   for name in "$@"; do kubernetes_put "$src/assets/$name" "/usr/local/bin/$name" 0755; done
   kubernetes_put "$src/kubelet.service" /etc/systemd/system/kubelet.service 0644
@@ -222,7 +222,7 @@ kubernetes_host() {
   tar -xzf "$src/assets/cni-plugins.tgz" -C /opt/cni/bin --no-same-owner
   tar -xzf "$src/assets/crictl.tar.gz" -C /usr/local/bin --no-same-owner crictl
   printf 'runtime-endpoint: unix://%s\n' "$(kubeadm_get_containerd_sock)" >/etc/crictl.yaml
-  if [[ -n "$KUBERNETES_CHANGED" ]]; then systemctl daemon-reload; fi
+  if [[ -e "$KUBERNETES_STATE/restart" ]]; then systemctl daemon-reload; fi
   systemctl enable kubelet >/dev/null 2>&1
 }
 
@@ -236,9 +236,14 @@ kubernetes_kernel() {
 # usage: kubernetes_put FILE TARGET MODE; replaces the target in one step, also while it runs, if it differs
 kubernetes_put() {
   if cmp -s "$1" "$2"; then return 0; fi
+  kubernetes_must_restart
   install -D -m "$3" "$1" "$2.new"
   mv -f "$2.new" "$2"
-  KUBERNETES_CHANGED=1
+}
+
+# A file says so, because a run may be cut before the restart, and the next one finds nothing to change.
+kubernetes_must_restart() {
+  (umask 077 && mkdir -p "$KUBERNETES_STATE" && touch "$KUBERNETES_STATE/restart")
 }
 
 # usage: kubernetes_configure init|join; writes kubeadm's configuration to new.yaml in the state folder. It consists of the template, of
@@ -467,6 +472,7 @@ kubernetes_init() {
     kubernetes_explain
     bail "kubeadm init failed"
   }
+  rm -f "$KUBERNETES_STATE/restart"
   mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
   kubernetes_complete
   logSuccess "The control plane runs"
@@ -481,12 +487,13 @@ kubernetes_explain() {
 
 # The same version again, with other settings.
 kubernetes_reconfigure() {
-  local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml"
+  local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml" restarts=''
   kubernetes_host kubelet
   if cmp -s "$new" "$kept"; then
     rm -f "$new"
-    kubernetes_restart_kubelet "$KUBERNETES_CHANGED"
-    if [[ -n "$KUBERNETES_CHANGED" ]]; then kubernetes_wait_until_settled; fi
+    if [[ -e "$KUBERNETES_STATE/restart" ]]; then restarts=1; fi
+    kubernetes_restart_kubelet
+    if [[ -n "$restarts" ]]; then kubernetes_wait_until_settled; fi
     return 0
   fi
   logStep "Applying the configuration of Kubernetes"
@@ -506,14 +513,15 @@ kubernetes_fetch_kubelet_configuration() {
   local file=/var/lib/kubelet/config.yaml before
   before="$(cat "$file")"
   kubeadm upgrade node phase kubelet-config
-  if [[ "$(cat "$file")" != "$before" ]]; then KUBERNETES_CHANGED=1; fi
-  kubernetes_restart_kubelet "$KUBERNETES_CHANGED"
+  if [[ "$(cat "$file")" != "$before" ]]; then kubernetes_must_restart; fi
+  kubernetes_restart_kubelet
 }
 
-# usage: kubernetes_restart_kubelet CHANGED
+# If it must restart or does not run.
 kubernetes_restart_kubelet() {
-  if [[ -n "$1" ]]; then
+  if [[ -e "$KUBERNETES_STATE/restart" ]]; then
     restart_systemd_and_wait kubelet
+    rm "$KUBERNETES_STATE/restart"
   elif ! systemctl is-active --quiet kubelet; then
     systemctl start kubelet
   fi
@@ -569,7 +577,7 @@ kubernetes_update_node() {
   else
     cmd_retry 3 kubeadm upgrade node
     kubernetes_host kubelet
-    kubernetes_restart_kubelet 1
+    kubernetes_restart_kubelet
   fi
   kubernetes_protect_images
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
