@@ -141,8 +141,8 @@ export function revisionsOf(
     addons.flatMap((addon) => {
       const one = written.get(addon.name);
       if (one === undefined) return [];
-      const found = one.entry === undefined ? channelEntries(one, fleet) : [one.entry];
-      const entries = found.map((entry) => ({ ...entry, hash: hashOf(entry) }));
+      const contents = one.entry === undefined ? channelEntries(one, fleet) : [one.entry];
+      const entries = contents.map((entry) => ({ ...entry, hash: hashOf(entry) }));
       return [[addon.name, { revision: revisionOf(addon), addon, entries }] as const];
     }),
   );
@@ -175,9 +175,9 @@ export function deliverable(hash: string, cluster: Cluster, revisions: readonly 
 export function beginPass(
   state: FleetState,
   observed: Observed,
-  given: Decided & { readonly now: number; readonly revisions: ReadonlyMap<string, Revision> },
+  pass: Decided & { readonly now: number; readonly revisions: ReadonlyMap<string, Revision> },
 ): FleetState {
-  const { now, writes, waiting, jobs, revisions } = given;
+  const { now, writes, waiting, jobs, revisions } = pass;
   const changed = new Map(writes.status.map(({ addon, status }) => [addon, status]));
   const addons = observed.addons.map(({ name, orders, status: before }): readonly [string, AddonState] => {
     const own = state.addons[name] ?? NEW_ADDON;
@@ -192,12 +192,12 @@ export function beginPass(
     const delivered = mine.flatMap(({ cluster, act, hash }) =>
       act === 'remove' || act === 'forget' ? [] : [[cluster, { hash, since: now }] as const],
     );
-    const kept = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
+    const base = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
     const all = waiting.flatMap(({ addon, ...one }) => (addon === name ? [one] : []));
     return [
       name,
       {
-        ...kept,
+        ...base,
         ...(status && { status: { ...status, waiting: all } }),
         removing: { ...own.removing, ...Object.fromEntries(begun) },
         begun: Object.fromEntries([...cut, ...delivered]),

@@ -89,10 +89,11 @@ export function replaceControlPlane(world: World, to: string): Turn {
     held.push(...keptAs(world, one));
     const reason = replacedFor(world, one, to);
     if (reason === undefined) continue;
-    const { chains, held: kept } = removeControlPlane(world, one, reason);
+    const { chains, held: obstacles } = removeControlPlane(world, one, reason);
     const waits = beforeReplacement(world, one.name);
     if (waits !== undefined) held.push({ host: one.name, reason: waits });
-    else if (chains.length === 0) held.push(...kept.map((why) => ({ ...why, reason: `${reason}, but ${why.reason}` })));
+    else if (chains.length === 0)
+      held.push(...obstacles.map((why) => ({ ...why, reason: `${reason}, but ${why.reason}` })));
     else {
       const join = { phase: 'join', to, reason: 'the file has it' } as const;
       return { chains: chains.map((chain) => replacement(chain, one.name, join)), held };
@@ -173,9 +174,9 @@ function init(world: World): Turn {
   return joinChain(world, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
 }
 
-function upgrade(world: World, machine: SeenMachine, given: { readonly to: string; readonly isBegun: boolean }): Turn {
+function upgrade(world: World, machine: SeenMachine, goal: { readonly to: string; readonly isBegun: boolean }): Turn {
   const { name, answers, failed, ready } = machine;
-  const { to, isBegun } = given;
+  const { to, isBegun } = goal;
   const { members = [] } = world;
   const { controlPlanes } = world.lists;
   if (!answers) return hold(name, 'it does not answer');

@@ -84,34 +84,34 @@ const MAX_LENGTH = 256;
 
 /** Undefined for a text that the script has not printed whole. What a host says is shown only after it was cut to one short line. */
 export function readFacts(text: string): HostFacts | undefined {
-  const found = new Map<string, string>();
+  const values = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [, name, value = ''] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== '') found.set(name, value.trim().slice(0, MAX_LENGTH));
+    if (name !== undefined && value !== '') values.set(name, value.trim().slice(0, MAX_LENGTH));
   }
-  const mebibytes = (name: string): number => Math.floor(Number(found.get(name) ?? 0) / 1024) || 0;
-  const [hostname, machineId, arch] = [found.get('hostname'), found.get('machineId'), found.get('arch')];
-  const begun = found.get('begun');
+  const mebibytes = (name: string): number => Math.floor(Number(values.get(name) ?? 0) / 1024) || 0;
+  const [hostname, machineId, arch] = [values.get('hostname'), values.get('machineId'), values.get('arch')];
+  const begun = values.get('begun');
   if (hostname === undefined || machineId === undefined || arch === undefined) return undefined;
   return {
     hostname: hostname.toLowerCase(),
     machineId,
-    os: found.get('os') ?? '',
+    os: values.get('os') ?? '',
     arch,
     memoryMiB: mebibytes('memory'),
     diskMiB: mebibytes('disk'),
-    kubelet: found.get('kubelet'),
-    isPart: found.has('part'),
-    isUnfinished: found.has('attempt'),
+    kubelet: values.get('kubelet'),
+    isPart: values.has('part'),
+    isUnfinished: values.has('attempt'),
     begun: begun === 'init' || begun === 'join' ? begun : undefined,
-    isControlPlane: found.has('control'),
-    authority: found.get('authority'),
-    cluster: found.get('cluster'),
-    bundle: found.get('bundle'),
-    hasImages: found.has('images'),
-    running: found.get('running'),
-    born: bornOf(found.get('born')),
-    lock: lockOf(found.get('lock')),
+    isControlPlane: values.has('control'),
+    authority: values.get('authority'),
+    cluster: values.get('cluster'),
+    bundle: values.get('bundle'),
+    hasImages: values.has('images'),
+    running: values.get('running'),
+    born: bornOf(values.get('born')),
+    lock: lockOf(values.get('lock')),
   };
 }
 

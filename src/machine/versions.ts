@@ -128,7 +128,7 @@ function wrong(what: string, version: string, why: string): CurlewError {
 function checkSteps(
   what: string,
   steps: readonly string[],
-  given: {
+  limits: {
     readonly from: string;
     readonly desired: string;
     readonly apart: number;
@@ -136,7 +136,7 @@ function checkSteps(
     readonly order: ReadonlyMap<string, number>;
   },
 ): void {
-  const { from, desired, apart, order } = given;
+  const { from, desired, apart, order } = limits;
   if (steps.length > 0 && compareBuilds(versionOf(from), versionOf(desired)) === 0) {
     throw wrong(what, from, 'it is the desired version, so no steps are left');
   }

@@ -88,8 +88,8 @@ export class World {
     this.policy = policy;
     this.wanted = new Map(desired.machines.map((machine) => [machine.name, machine]));
     // Machines in the order of the file.
-    const found = new Map(seen.machines.map((machine) => [machine.name, machine]));
-    const ours = desired.machines.flatMap(({ name }) => found.get(name) ?? []);
+    const byName = new Map(seen.machines.map((machine) => [machine.name, machine]));
+    const ours = desired.machines.flatMap(({ name }) => byName.get(name) ?? []);
     this.machines = new Map([...ours, ...seen.machines].map((machine) => [machine.name, machine]));
     this.addons = new Map(seen.addons);
     this.members = seen.members;

@@ -307,10 +307,10 @@ class Loop {
   }
 
   async #do(job: AgentJob): Promise<AgentDone> {
-    const { context: given, packages, request, folder, keys, allowUnsigned } = this.#parts;
+    const { context: outer, packages, request, folder, keys, allowUnsigned } = this.#parts;
     const { addon, spec, act } = job;
     const content = contentOf(addon, spec);
-    const context = { ...given, signal: this.#signal };
+    const context = { ...outer, signal: this.#signal };
     this.#say('info', `${act} ${addon} ${spec.version ?? ''}, revision ${spec.revision}`);
     const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
     if (content === undefined)

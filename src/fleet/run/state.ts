@@ -128,8 +128,8 @@ export class StateFolder {
 
   /** Deletes the files that no kept content has. */
   async sweep({ addons }: FleetState): Promise<void> {
-    const kept = Object.values(addons).flatMap(({ kept: all }) => all.flatMap(({ entries }) => entries));
-    const hashes = new Set(kept.map(({ hash }) => hash));
+    const entries = Object.values(addons).flatMap(({ kept: all }) => all.flatMap((one) => one.entries));
+    const hashes = new Set(entries.map(({ hash }) => hash));
     for (const name of await readdir(this.#files)) {
       if (!hashes.has(name)) await rm(join(this.#files, name), { force: true });
     }
