@@ -157,7 +157,7 @@ own_machine() {
 # usage: strict FUNCTION; as hooks are run: a command that fails ends them, which bats' run would not let it
 strict() {
   {
-    declare -p DIR HOSTNAME "${!KUBERNETES_@}" "${!CONTAINERD_@}" "${!LOAD_@}" 2>/dev/null || true
+    declare -p DIR HOSTNAME "${!KUBERNETES_@}" "${!CONTAINERD_@}" "${!FLANNEL_@}" "${!LOAD_@}" 2>/dev/null || true
     declare -f
     echo '"$@"'
   } >strict.sh
@@ -515,6 +515,19 @@ strict() {
   grep -q "value: '7443'" kustomize/flannel/daemonset-settings.yaml
   grep -q "args: \['--iface=eth1'\]" kustomize/flannel/daemonset-settings.yaml
   grep -q '"Network": "10.32.0.0/20"' kustomize/flannel/config.yaml
+}
+
+@test "flannel is not applied without the address of the API server" {
+  prepare
+  kubectl() { if [[ "$*" == *cluster-info* ]]; then cat answer; else echo "kubectl $*" >>calls; fi; }
+  flannel_wait() { :; }
+  # The API server restarts.
+  run strict flannel
+  [[ "$status" -eq 1 && "$output" == *'cannot read the address of the API server'* ]]
+  [ ! -e calls ]
+  # What is removed needs no address.
+  strict flannel_pre_remove
+  grep -q '^kubectl delete' calls
 }
 
 # usage: version_folders PATH; a copy of the package, whose generator writes beside it

@@ -13,6 +13,8 @@ flannel_pre_init() {
 flannel() {
   flannel_network_manager
   flannel_render
+  # With an empty one, flannel would look for the API server behind the network that it is to make.
+  [[ -n "$FLANNEL_API_HOST" ]] || bail "flannel: cannot read the address of the API server in cluster-info of kube-public"
   kubectl apply -k "$DIR/kustomize/flannel"
   flannel_wait
 }
