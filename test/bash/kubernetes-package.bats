@@ -588,6 +588,20 @@ version_folders() {
   [ -z "$(ls -A disk)" ]
 }
 
+@test "a folder of the kubelet with a volume that is still mounted keeps what it has" {
+  prepare
+  mkdir -p kubelet/pods/web/volume
+  touch kubelet/pods/web/volume/data
+  ln -s kubelet link
+  kubernetes_mounts() { echo "/dev/sda1 $PWD/kubelet/pods/web/volume ext4 rw 0 0"; }
+  run ! kubernetes_empty link
+  [ -e kubelet/pods/web/volume/data ]
+  # A disk of its own, and one of another folder, are not in the way.
+  kubernetes_mounts() { printf '/dev/sda1 %s ext4 rw 0 0\n' "$PWD/kubelet" "$PWD/kubelet2/volume"; }
+  kubernetes_empty link
+  [ -z "$(ls -A kubelet)" ]
+}
+
 # A control plane in this folder, whose static pods run as long as their files are there.
 static_pods() {
   prepare

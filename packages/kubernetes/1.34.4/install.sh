@@ -124,7 +124,7 @@ kubernetes_uninstall() {
   # Either may be the mount point of a disk of its own, which stays.
   kubernetes_empty /var/lib/etcd || bail "kubernetes: /var/lib/etcd is not empty: another process may write to it"
   kubernetes_empty /var/lib/kubelet ||
-    logWarn "/var/lib/kubelet is not empty: volumes of pods may still be mounted"
+    logWarn "/var/lib/kubelet is not empty: volumes of pods may still be mounted. Look with findmnt, unmount them, and only then remove it"
   rm -f /etc/systemd/system/kubelet.service /etc/sysctl.d/99-kubernetes.conf /etc/modules-load.d/kubernetes.conf
   rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
   systemctl daemon-reload
@@ -141,8 +141,16 @@ kubernetes_remove_plugins() {
   maybe rmdir /etc/cni/net.d
 }
 
+# usage: kubernetes_empty FOLDER; not while something is mounted below it: a volume may be a folder of the same disk, which find would
+# enter and empty
 kubernetes_empty() {
-  [[ ! -d "$1" ]] || find "$1/" -mindepth 1 -xdev -delete 2>/dev/null
+  [[ -d "$1" ]] || return 0
+  if kubernetes_mounts | grep -qF " $(realpath "$1")/"; then return 1; fi
+  find "$1/" -mindepth 1 -xdev -delete 2>/dev/null
+}
+
+kubernetes_mounts() {
+  cat /proc/self/mounts
 }
 
 # Checks that kubeadm would make only after files have changed.
