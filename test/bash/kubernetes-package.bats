@@ -454,6 +454,20 @@ strict() {
   run ! containerd_is_own_config
 }
 
+@test "a setting that containerd cannot read leaves its configuration as it was" {
+  own_machine
+  echo '# mine' >etc/containerd/config.toml
+  CONTAINERD_TOML_CONFIG='[plugins'
+  # As far as it is needed: reads the file and what that imports.
+  containerd() { ! grep -qx '\[plugins' "$(sed -n "s/^imports = \['\(.*\)\*.toml'\]/\1settings.toml/p" "$2")"; }
+  run strict containerd_configure addons/containerd/2.2.6
+  [[ "$status" -eq 1 && "$output" == *'cannot read the setting containerd.tomlConfig'* ]]
+  [[ "$(cat etc/containerd/config.toml)" == '# mine' && ! -e etc/containerd/conf.d ]]
+  CONTAINERD_TOML_CONFIG='[plugins]'
+  strict containerd_configure addons/containerd/2.2.6
+  grep -qxF '[plugins]' etc/containerd/conf.d/50-settings.toml
+}
+
 @test "containerd restarts with its new files after a run that was cut before, and never without a change" {
   own_machine
   DIR="$PWD/bundle"

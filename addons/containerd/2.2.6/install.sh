@@ -59,7 +59,15 @@ containerd_configure() {
   local made
   made="$(mktemp -d)"
   containerd_config "$1" >"$made/config.toml"
-  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/settings.toml"
+  mkdir "$made/conf.d"
+  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/conf.d/settings.toml"
+  # Before anything is replaced: containerd would not start again.
+  sed "s,^imports = .*,imports = ['$made/conf.d/*.toml']," "$made/config.toml" >"$made/whole.toml"
+  if ! containerd --config "$made/whole.toml" config dump >/dev/null; then
+    rm -rf "$made"
+    bail "containerd: it cannot read the setting containerd.tomlConfig, so its configuration stays as it was: correct the setting, \
+then run the same command again"
+  fi
   if [[ "${CONTAINERD_PRESERVE_CONFIG-}" != 1 || ! -e /etc/containerd/config.toml ]]; then
     if [[ -e /etc/containerd/config.toml ]] && ! containerd_is_own_config; then
       cp -p /etc/containerd/config.toml /etc/containerd/config.toml.former
@@ -67,7 +75,7 @@ containerd_configure() {
     fi
     containerd_put "$made/config.toml" /etc/containerd/config.toml 0644
   fi
-  containerd_put "$made/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
+  containerd_put "$made/conf.d/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
   rm -rf "$made"
 }
 
