@@ -358,6 +358,21 @@ strict() {
   [ -e asked ]
 }
 
+@test "an upgrade of a node waits for an API server that is away, and does not take it for a machine that has to join" {
+  own_machine
+  kubernetes_update_node() { touch updated; }
+  run kubernetes_upgrade
+  [[ "$status" -eq 1 && "$output" == *'not a node of a cluster: run join.sh'* ]]
+  touch etc/kubernetes/kubelet.conf
+  kubernetes_knows_node() { return 1; }
+  run kubernetes_upgrade
+  [[ "$status" -eq 1 && "$output" == *'API server does not answer, or has no node node1'* && "$output" != *join.sh* ]]
+  kubernetes_has_joined() { :; }
+  kubernetes_knows_node() { echo try >>tries && [ "$(wc -l <tries)" -gt 3 ]; }
+  kubernetes_upgrade
+  [ -e updated ]
+}
+
 @test "an upgrade takes the settings of its run along, and restarts the kubelet last" {
   prepare
   KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.33.13 KUBERNETES_VERSION=1.34.4

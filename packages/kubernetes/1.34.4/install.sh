@@ -78,6 +78,11 @@ curlew node remove, and run curlew reset first"
 kubernetes_upgrade() {
   kubernetes_bypass_proxy
   kubernetes_resume
+  if [[ -f /etc/kubernetes/kubelet.conf ]]; then
+    # The API server of an only control plane is away while that is upgraded.
+    spinner_until 60 kubernetes_knows_node ||
+      bail "kubernetes: the API server does not answer, or has no node $(get_local_node_name): look on a control plane with kubectl get nodes"
+  fi
   kubernetes_has_joined || bail "kubernetes: this machine is not a node of a cluster: run join.sh"
   kubernetes_update_node
 }
