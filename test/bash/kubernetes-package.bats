@@ -617,6 +617,20 @@ version_folders() {
   [ -z "$(ls -A disk)" ]
 }
 
+@test "Kubernetes is removed also where a restore of etcd that was cut has left an image mounted" {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g" packages/kubernetes/1.34.4/install.sh)
+  mkdir -p etc/kubernetes/curlew/image/bin
+  # It would run a kubeadm of this machine.
+  timeout() { :; }
+  # As far as it is needed: a mounted image cannot be written.
+  rm() { if [[ "$*" != *etc/kubernetes || ! -e etc/kubernetes/curlew/image/bin ]]; then command rm "$@"; else return 1; fi; }
+  curlew_ctr() { if [[ "$*" == "images unmount --rm $PWD/etc/kubernetes/curlew/image" ]]; then rmdir "${!#}/bin"; fi; }
+  strict kubernetes_uninstall
+  [ ! -e etc/kubernetes ]
+}
+
 @test "a folder of the kubelet with a volume that is still mounted keeps what it has" {
   prepare
   mkdir -p kubelet/pods/web/volume

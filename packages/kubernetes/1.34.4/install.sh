@@ -124,6 +124,8 @@ kubernetes_uninstall() {
       logWarn "kubeadm reset did not finish"
   fi
   systemctl disable --now kubelet >/dev/null 2>&1 || true
+  # A restore of etcd that was cut has left it mounted, and nothing in it can be deleted.
+  if [[ -d "$KUBERNETES_STATE/image" ]]; then kubernetes_unmount "$KUBERNETES_STATE/image"; fi
   rm -rf /etc/kubernetes
   kubernetes_remove_plugins
   # Either may be the mount point of a disk of its own, which stays.
