@@ -22,13 +22,12 @@ export function readChannel({ spec }: Live): HubChannel {
   return groupBy(entries, ({ name }) => name);
 }
 
-/** An add-on with what its channel has for it, or a problem. What is deleted needs none. */
+/** An add-on with what its channel has for it, or a problem. */
 export function withChannel(one: HubAddon, channel: HubChannel | undefined): HubAddon {
   const { problem, addon } = one;
   if (one.channel === undefined || problem !== undefined) return one;
   const found = resolve(one, one.channel, channel);
-  if (typeof found !== 'string') return { ...one, addon: { ...addon, ...found } };
-  return addon.deleting === true ? one : { ...one, problem: found };
+  return typeof found === 'string' ? { ...one, problem: found } : { ...one, addon: { ...addon, ...found } };
 }
 
 function resolve(

@@ -6,6 +6,7 @@ import { Findings } from '../channel/findings.ts';
 import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
 import { compatOf } from '../fleet/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
+import type { Selector } from '../rollout/groups.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
@@ -19,6 +20,9 @@ const ORDER = 'fleet.curlew.dev/';
 export const FROM = 'fleet.curlew.dev/from';
 export const PAUSED = 'fleet.curlew.dev/paused';
 export const COMPAT = 'curlew.dev/compat';
+
+/** Selects no cluster: no label has this key. */
+const NONE: Selector = { matchExpressions: [{ key: '', operator: 'Exists' }] };
 
 /** An object from an API server. */
 export interface Live {
@@ -61,7 +65,7 @@ export interface HubAddon {
   readonly at: Version;
   readonly origin: Origin | undefined;
   readonly addon: FleetAddon;
-  /** Why nothing is done for it; it is then only removed. */
+  /** Why it cannot be read. It is then only removed, from clusters that are deleted, or from all if it is deleted itself. */
   readonly problem: string | undefined;
   readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
   /** Values that are only delivered: their digest is in the source, if they have been read. */
@@ -187,7 +191,7 @@ export function readAddon(object: Live): HubAddon {
     valuesSecret,
     ...others
   } = fields ?? {
-    clusterSelector: {},
+    clusterSelector: NONE,
     drift: undefined,
     valuesSecret: undefined,
   };

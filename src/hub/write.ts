@@ -19,7 +19,8 @@ export const NO_STATUS: FleetAddonStatus = {
 };
 
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
-export function statusObject(status: FleetAddonStatus, { addon, conditions, problem }: HubAddon, now: number): Values {
+export function statusObject(status: FleetAddonStatus, object: HubAddon, now: number): Values {
+  const { addon, conditions } = object;
   const { since, removals, stopped, wentBack, waiting, ...others } = status;
   return {
     ...others,
@@ -28,10 +29,15 @@ export function statusObject(status: FleetAddonStatus, { addon, conditions, prob
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
     ...(wentBack !== undefined && { wentBack: textOf(wentBack) }),
     waiting: waiting.map((one) => ({ ...one, message: textOf(one.message), since: timeOf(one.since) })),
-    conditions: conditionsAt(conditionsOf(status, problem), conditions, now).map((one): Condition => {
+    conditions: conditionsAt(conditionsOf(status, problemOf(object)), conditions, now).map((one): Condition => {
       return { ...one, observedGeneration: addon.generation };
     }),
   };
+}
+
+/** What is deleted goes anyhow. */
+function problemOf({ addon, problem }: HubAddon): string | undefined {
+  return addon.deleting === true ? undefined : problem;
 }
 
 /** Conditions at `now`; one whose status is as `before` keeps the time at which it began. */
@@ -88,12 +94,10 @@ export interface Happened {
 }
 
 /** From one status to the next. */
-export function happened(
-  before: FleetAddonStatus | undefined,
-  { addon, problem, conditions }: HubAddon,
-  after: FleetAddonStatus,
-) {
+export function happened(before: FleetAddonStatus | undefined, object: HubAddon, after: FleetAddonStatus) {
+  const { addon, conditions } = object;
   const all: Happened[] = [];
+  const problem = problemOf(object);
   const was = conditions.find(({ type }) => type === 'Degraded');
   if (problem !== undefined) {
     if (was?.reason !== 'Invalid') all.push({ type: 'Warning', reason: 'Invalid', message: problem });

@@ -71,6 +71,8 @@ export interface FleetAddon {
   /** An approval that was for another content, and does not count any more. */
   readonly lapsed?: Approval;
   readonly status?: FleetAddonStatus;
+  /** Why it cannot be read. It stays where and as it is until it can be, except on clusters that are deleted. */
+  readonly problem?: string;
 }
 
 export interface Removal {

@@ -15,7 +15,7 @@ interface Gate {
 }
 
 const GATES: readonly Gate[] = [
-  { reason: 'Invalid', skips: true, why: ({ run }) => run.problem },
+  { reason: 'Invalid', skips: true, why: (target) => !isLeaving(target) && target.run.problem },
   { reason: 'Paused', skips: true, back: true, why: ({ run }) => run.addon.paused && 'the add-on is paused' },
   { reason: 'Paused', skips: true, back: true, why: ({ cluster }) => cluster.paused && 'the cluster is paused' },
   {
@@ -67,12 +67,17 @@ export function holdOf(target: Target, place: Place): Hold | undefined {
   return undefined;
 }
 
+/** What is deleted goes, whatever else it says. */
+function isLeaving({ run, cluster, action }: Target): boolean {
+  return action === 'delete' && (run.addon.deleting === true || cluster.deleting !== undefined);
+}
+
 /** An identity has one owner in a cluster: another add-on of this fleet, or who the cluster's own record names. */
 function otherOwner(target: Target): string | false {
   const { run, cluster, record } = target;
   const { addon, fleet } = run;
   if (isRemoval(target)) return false;
-  const rivals = fleet.rivals(addon, cluster);
+  const rivals = fleet.rivals(run, cluster);
   const first = rivals.find(({ name, wants, record: other }) => {
     return wants && (other !== undefined || compareNames(name, addon.name, 'native') < 0);
   });
@@ -85,7 +90,7 @@ function otherOwner(target: Target): string | false {
 }
 
 function heir({ run, cluster, action }: Target): string | undefined {
-  const next = action === 'delete' && run.fleet.rivals(run.addon, cluster).find(({ wants }) => wants);
+  const next = action === 'delete' && run.fleet.rivals(run, cluster).find(({ wants }) => wants);
   return next ? `fleet:${next.name} is about to take it over` : undefined;
 }
 

@@ -17,6 +17,8 @@ const MAX_WAITING = 20;
 const MAX_WHY = 512;
 /** A cluster says itself what it has obeyed, and no number is to end the counting. */
 const MAX_CLAIMED = 2 ** 31;
+/** No group, batch or failure is in the way. */
+const ANY_PLACE: Place = { stopped: undefined, earlier: undefined, unproven: undefined, group: '', free: 1, kept: 1 };
 const GONE_BACK = 'it has gone back to what was known as good';
 
 /** What a step has found out about one add-on. */
@@ -97,6 +99,10 @@ function planOf(run: Run): AddonPlan {
   const held = found === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
+  if (run.isFrozen) {
+    for (const target of targets) if (target.wants || !isUnderRemoval(target)) target.hold = holdOf(target, ANY_PLACE);
+    return { run, targets, dropped, lost, held, stopped: begun.stopped, reached: begun.reached };
+  }
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const stoppedBefore = run.rolledBack ? (backFailureIn(targets) ?? run.wentBack) : undefined;
@@ -118,6 +124,10 @@ function planOf(run: Run): AddonPlan {
   const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
+}
+
+function isUnderRemoval({ record }: Target): boolean {
+  return record?.spec.action === 'Remove';
 }
 
 /** That clusters could not go back: the first of them, why, and what to do. */
@@ -156,15 +166,8 @@ function advanceAsOcm(
   for (const target of targets) {
     const group = groupNames.get(target) ?? '';
     const isIn = isRemoval(target) || begun.has(nameOf(target));
-    const place: Place = {
-      stopped: isIn ? undefined : stopped,
-      earlier: undefined,
-      unproven: undefined,
-      group,
-      free: isIn ? 1 : 0,
-      // By the rules of Open Cluster Management, what has a place keeps it.
-      kept: 1,
-    };
+    // By the rules of Open Cluster Management, what has a place keeps it.
+    const place = isIn ? { ...ANY_PLACE, group } : { ...ANY_PLACE, group, stopped, free: 0 };
     if (target.wants) target.hold = holdOf(target, place);
   }
   return { stopped, reached: 0 };
@@ -176,11 +179,11 @@ function nameOf({ cluster }: Target): string {
 
 /** Why no removal may begin: too many at once, without an approval of at least their number. */
 function brakeOf(run: Run, targets: readonly Target[], gone: number): string | undefined {
-  const { addon, fleet, strategy, orders, removed } = run;
+  const { fleet, strategy, orders, removed } = run;
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {
     const { cluster, record, holds } = target;
-    if (isRemoval(target) && !fleet.rivals(addon, cluster).some(({ wants }) => wants)) wanted += 1;
+    if (isRemoval(target) && !fleet.rivals(run, cluster).some(({ wants }) => wants)) wanted += 1;
     if (holds && record?.spec.action === 'Remove') underWay += 1;
   }
   const total = targets.length + gone;
@@ -197,7 +200,7 @@ function specOf(target: Target): ClusterAddonSpec {
   const isRemoved = isRemoval(target);
   const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record));
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
-  const others = fleet.rivals(addon, cluster).map((rival) => rival.record?.spec.revision);
+  const others = fleet.rivals(run, cluster).map((rival) => rival.record?.spec.revision);
   const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[addon.identity]?.revision, ...others];
   const knownGood = action === 'create' ? undefined : isGood && goal === undefined ? spec : spec?.knownGood;
   return {
@@ -223,7 +226,7 @@ function contentIn({ source, version, values, specHash, inputs }: Content): Cont
 
 /** The clusters of an add-on that wait, each with its first reason. A status has only the first of them. */
 export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): readonly Waiting[] {
-  const { addon, begun, fleet, brake = '' } = run;
+  const { addon, begun, fleet, isFrozen, brake = '' } = run;
   const before = new Map(addon.status?.waiting.map((one) => [one.cluster, one]));
   const waiting: Waiting[] = [];
   const add = (cluster: string, reason: string, message: string, from = begun.since): void => {
@@ -233,7 +236,8 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
   };
   for (const { cluster, hold } of targets) {
     if (waiting.length >= most) break;
-    if (hold) add(cluster.name, hold.reason, hold.message, cluster.available ? undefined : fleet.past(cluster.since));
+    const from = isFrozen ? fleet.now : cluster.available ? undefined : fleet.past(cluster.since);
+    if (hold) add(cluster.name, hold.reason, hold.message, from);
   }
   for (const cluster of held) if (waiting.length < most) add(cluster, 'Removals', brake);
   return waiting;
@@ -242,7 +246,7 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
 /** The status after this step. */
 function statusOf(plan: AddonPlan): FleetAddonStatus {
   const { run, targets, lost, held, stopped, reached } = plan;
-  const { addon, begun, contents, orders, rolledBack } = run;
+  const { addon, begun, contents, isFrozen, orders, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
   const batch: string[] = [];
@@ -258,8 +262,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
   }
   return {
-    observedGeneration: addon.generation,
-    revision: contents.revision,
+    observedGeneration: isFrozen ? (begun.observedGeneration ?? 0) : addon.generation,
+    revision: isFrozen ? (begun.revision ?? '') : contents.revision,
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,

@@ -43,7 +43,7 @@ export class Fleet {
   readonly version: string;
   readonly now: number;
   readonly heardSince: number;
-  readonly #byIdentity: ReadonlyMap<string, readonly Run[]>;
+  readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Run }[]>;
   readonly #windows = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
@@ -53,23 +53,25 @@ export class Fleet {
     this.clusters = byName(clusters);
     const named = byName(addons);
     this.runs = new Map([...named].map(([name, addon]) => [name, runOf(this, addon, { addons: named, memo })]));
-    this.#byIdentity = groupBy(this.runs.values(), ({ addon }) => addon.identity);
     for (const record of clusterAddons) {
       const run = this.runs.get(record.addon);
       if (run === undefined) this.detached.push(record);
       else run.records.set(record.cluster, record);
     }
+    const all = [...this.runs.values()].flatMap((run) => identitiesOf(run).map((identity) => ({ identity, run })));
+    this.#byIdentity = groupBy(all, ({ identity }) => identity);
   }
 
   /** Other add-ons of the same identity. */
-  rivals({ name, identity }: FleetAddon, cluster: Cluster): readonly Rival[] {
+  rivals(own: Run, cluster: Cluster): readonly Rival[] {
+    const identity = identityOn(own, cluster);
     const all = this.#byIdentity.get(identity) ?? [];
     if (all.length < 2) return NO_RIVALS;
-    const others = all.filter(({ addon }) => addon.name !== name);
-    return others.map(({ addon, records }) => {
+    const others = all.filter(({ run }) => run !== own && identityOn(run, cluster) === identity);
+    return others.map(({ run: { addon, records } }) => {
       const record = records.get(cluster.name);
       const has = record?.spec.identity === identity && record.spec.action === 'Install';
-      return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
+      return { name: addon.name, wants: isSelected(addon, cluster, record), record: has ? record : undefined };
     });
   }
 
@@ -92,12 +94,26 @@ function byName<T extends { readonly name: string }>(items: readonly T[]): Reado
   return new Map(sorted.map((item) => [item.name, item]));
 }
 
-function isSelected(addon: FleetAddon, { labels, deleting }: Cluster): boolean {
-  return addon.deleting !== true && deleting === undefined && selects(addon.clusterSelector, labels);
+/** What cannot be read also stays where it is. */
+function isSelected(addon: FleetAddon, { labels, deleting }: Cluster, record: ClusterAddon | undefined): boolean {
+  if (addon.deleting === true || deleting !== undefined) return false;
+  return (addon.problem !== undefined && record?.spec.action === 'Install') || selects(addon.clusterSelector, labels);
+}
+
+/** What cannot be read has the identity that it has on a cluster. */
+function identityOn({ addon, records }: Run, { name }: Cluster): string {
+  return (addon.problem !== undefined && records.get(name)?.spec.identity) || addon.identity;
+}
+
+function identitiesOf({ addon, records }: Run): readonly string[] {
+  if (addon.problem === undefined) return [addon.identity];
+  return [...new Set([addon.identity, ...[...records.values()].map(({ spec }) => spec.identity)])];
 }
 
 /** What is the same for all clusters of an add-on. Orders that are not for what is rolled out now are left out. */
 export type Run = ReturnType<typeof runOf>;
+
+type Begun = Partial<FleetAddonStatus> & Pick<FleetAddonStatus, 'since' | 'reached' | 'rolledBack'>;
 
 function runOf(
   fleet: Fleet,
@@ -107,14 +123,14 @@ function runOf(
   const { status, orders } = addon;
   const contents = new Contents(addon, memo);
   const isSame = status?.revision === contents.revision && status.observedGeneration === addon.generation;
-  const begun: Partial<FleetAddonStatus> & Pick<FleetAddonStatus, 'since' | 'reached' | 'rolledBack'> = isSame
-    ? status
-    : { since: fleet.now, reached: 0, rolledBack: false };
+  const isFrozen = addon.problem !== undefined && addon.deleting !== true;
+  const fresh = { since: fleet.now, reached: 0, rolledBack: false };
+  const begun: Begun = (isFrozen || isSame ? status : undefined) ?? fresh;
   const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
   const rules: Rules = addon.compat ?? 'native';
-  const problem = problemOf(addon);
-  const strategy = problem === undefined ? (addon.rollout ?? {}) : {};
-  const timeout = (problem === undefined && addon.remove?.timeout) || '30m';
+  const wrong = problemOf(addon);
+  const strategy = wrong === undefined ? (addon.rollout ?? {}) : {};
+  const timeout = (wrong === undefined && addon.remove?.timeout) || '30m';
   const records = new Map<string, ClusterAddon>();
   let first: { readonly name: string | undefined } | undefined;
   return {
@@ -126,7 +142,9 @@ function runOf(
       first ??= { name: firstProblem(fleet, addon, contents, records) };
       return first.name;
     },
-    problem,
+    problem: addon.problem ?? wrong,
+    /** What is to be rolled out is unknown: nothing begins but removals from clusters that are deleted, and its rollout stays as it is. */
+    isFrozen,
     strategy,
     begun,
     /** By cluster. */
@@ -140,7 +158,7 @@ function runOf(
     lapsed: lapsedOf(addon, begun.since),
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
-    rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
+    rolledBack: begun.rolledBack || (!isFrozen && isMeant && orders.rollback === true),
     /** Why it has gone back, if no person has ordered it. */
     wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,
     /** Why no removal may begin. */
@@ -167,7 +185,7 @@ function firstProblem(
   contents: Contents,
   records: ReadonlyMap<string, ClusterAddon>,
 ): string | undefined {
-  const chosen = [...clusters.values()].filter((cluster) => isSelected(addon, cluster));
+  const chosen = [...clusters.values()].filter((cluster) => isSelected(addon, cluster, records.get(cluster.name)));
   return chosen
     .toSorted((a, b) => compareNames(a.name, b.name, 'caaph'))
     .find((cluster) => typeof contents.contentOf(cluster, records.get(cluster.name)) === 'string')?.name;
@@ -226,12 +244,13 @@ export function begins({ wants, hold }: Target): boolean {
 export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const { addon, orders } = run;
   const record = run.records.get(cluster.name);
-  const selected = isSelected(addon, cluster);
+  const selected = isSelected(addon, cluster, record);
   if (record === undefined && !selected) return undefined;
   const spec = record?.spec;
   const own = settledOf(run, cluster, record);
   const isGood = own.state === 'Succeeded' && !own.holds && spec?.action === 'Install';
-  const content = record && selected ? run.contents.contentOf(cluster, record) : undefined;
+  const isKept = run.isFrozen && selected && record !== undefined;
+  const content = record && selected && !isKept ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
   const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
   const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
@@ -247,16 +266,13 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     spec.startedAt >= run.begun.since;
   const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
   const changed = goal !== undefined || !isAsWanted || isRetried;
-  const action = actionOf(
-    selected,
-    addon.mode === 'InstallOnce',
-    spec && {
-      removal: spec.action === 'Install' ? undefined : own.state === 'Succeeded' ? 'done' : 'begun',
-      installed: isGood || spec.knownGood !== undefined,
-      isOther: spec.identity !== addon.identity,
-      changed,
-    },
-  );
+  const recorded = spec && {
+    removal: spec.action === 'Install' ? undefined : own.state === 'Succeeded' ? ('done' as const) : ('begun' as const),
+    installed: isGood || spec.knownGood !== undefined,
+    isOther: spec.identity !== addon.identity,
+    changed,
+  };
+  const action = isKept ? 'none' : actionOf(selected, addon.mode === 'InstallOnce', recorded);
   const wants = action !== 'none';
   const isProven = isGood && !wants;
   const isSilent = !cluster.available;
@@ -341,7 +357,7 @@ function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: S
   const { addon, fleet } = run;
   if ((addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce') return 'Orphaned';
   if (timeToLeave(run, cluster) === 0) return 'ClusterGone';
-  const isTaken = fleet.rivals(addon, cluster).some(({ wants, record }) => wants && record !== undefined);
+  const isTaken = fleet.rivals(run, cluster).some(({ wants, record }) => wants && record !== undefined);
   if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
   if (state === 'Succeeded') return 'Removed';
   return isFailure(state) && (addon.remove?.onFailure ?? 'Block') !== 'Block' ? 'Orphaned' : undefined;

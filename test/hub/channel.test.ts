@@ -274,6 +274,60 @@ test('an add-on whose Channel is gone is removed from its clusters when it is de
   assert.is(contents(memory), 'oslo:-1.0.0@2');
 });
 
+const DELETED = { deletionTimestamp: '2027-01-15T08:00:00Z' };
+
+/** Its Channel is gone. */
+function withoutChannel({ objects, hub }: MemoryHub): void {
+  const { uid } = (objects()[0] as LiveObject).metadata;
+  hub.channels.drop({ name: 'stable', uid });
+}
+
+test('a cluster that is deleted loses an add-on that cannot be read, and goes after it', async () => {
+  const cases: readonly ((memory: MemoryHub) => Promise<void>)[] = [
+    async (memory) => Promise.resolve(withoutChannel(memory)),
+    async (memory) => change(memory, { ...(web({ later: true }) as Written), metadata: { name: 'web' } }),
+  ];
+  for (const spoil of cases) {
+    await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.32.0')]);
+    await pass(memory, 0);
+    await succeed(memory, 'oslo', 'paris');
+    await spoil(memory);
+    await pass(memory, 1);
+    assert.is(waiting(memory).length, 2);
+    const oslo = { kind: 'Cluster', metadata: { name: 'oslo', namespace: 'fleet-oslo', ...DELETED } };
+    await change(memory, oslo);
+    await pass(memory, 2, 3);
+    assert.is(contents(memory), 'oslo:-1.0.0@2 paris:1.1.0@1');
+    const finalizers = () => memory.hub.clusters.get({ namespace: 'fleet-oslo', name: 'oslo' })?.finalizers;
+    assert.equal(finalizers(), ['fleet.curlew.dev/removal']);
+    await succeed(memory, 'oslo');
+    await pass(memory, 4, 5);
+    assert.equal([contents(memory), finalizers()], ['paris:1.1.0@1', undefined]);
+  }
+});
+
+test('an add-on that is deleted together with its Channel is handed over to another one of its identity', async () => {
+  const chart = hubChart();
+  const { version, ...place } = chart.chart;
+  const stable = hubChannel('stable', [{ name: 'web', version, chart: place }]);
+  const heir = hubAddon('heir', { source: { chart: { ...chart.chart, releaseName: 'web' } } });
+  await using memory = await openMemoryHub([stable, web(), cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo');
+  await using other = await openMemoryHub([...memory.objects(), heir]);
+  withoutChannel(other);
+  await pass(other, 1);
+  assert.is(contents(other), 'oslo:1.2.3@1');
+  await change(other, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED } });
+  await pass(other, 2, 3);
+  const records = other.hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
+  assert.equal(
+    records.map((one) => [one.addon, one.spec.action, one.spec.revision]),
+    [['heir', 'Install', 2]],
+  );
+  assert.is(problemOf(other), undefined);
+});
+
 test('a package and a chart of a channel have the version of their entry', async () => {
   const { version: _version, ...place } = hubChart().chart;
   const addons = [

@@ -127,10 +127,7 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
     emptied: hub.clusters.values().some((one) => one !== undefined) && clusters.length === 0,
     heardSince: now - hub.heartbeats.heardFor,
     clusters: clusters.map((one) => present(one, hub, now)),
-    // What cannot be read stays as it is; what is deleted goes, whatever it says.
-    addons: addons.flatMap(({ addon, problem: wrong }) =>
-      wrong === undefined || addon.deleting === true ? [addon] : [],
-    ),
+    addons: addons.map(({ addon, problem: wrong }) => (wrong === undefined ? addon : { ...addon, problem: wrong })),
     clusterAddons: [...records.values()].flatMap(({ record }) => record ?? []),
   };
   let writes = step(observed, now, hub.memo);
