@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
-import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
+import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
 import { runsElsewhere } from '../machine/run/listed.ts';
 import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
 import { deleteProvided } from '../machine/run/provider.ts';
@@ -94,7 +94,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
   const { left } = deletionOf(cluster, look);
   const done: string[] = [];
   const failed: ClusterDeletion['failed'][number][] = [];
-  const act = async (one: HostLook, isAlone: boolean): Promise<void> => {
+  const act = async (one: HostLook): Promise<void> => {
     const host = one.host.name;
     try {
       const {
@@ -108,7 +108,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
         async () =>
           exists === true && provided !== undefined
             ? deleteProvided(provided.by, provided.wanted, lock.signal)
-            : resetHost(remote, one, { isAlone, report: context.report }),
+            : resetHost(remote, one, context.report),
         () => 'done',
       );
       done.push(host);
@@ -118,16 +118,17 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
     }
   };
   const workers = left.filter(({ host }) => host.role === 'worker');
-  await eachLimited(workers, async (one) => act(one, true), { width: AT_ONCE, signal: lock.signal });
-  // The Nodes of those that were reset before are still there for the last one, too.
-  const planes = [...cluster.machines, ...look.seen.machines].filter(({ role }) => role === 'control-plane');
-  const isAlone = new Set(planes.map((one) => one.name)).size === 1;
-  for (const one of left) if (one.host.role === 'control-plane' && failed.length === 0) await act(one, isAlone);
+  await eachLimited(workers, async (one) => act(one), { width: AT_ONCE, signal: lock.signal });
+  for (const one of left) if (one.host.role === 'control-plane' && failed.length === 0) await act(one);
   return result(done, failed);
 });
 
+/** Why not even a provider deletes anything by itself. */
+const SHUT =
+  'no control plane can be asked for nodes that the file does not have, and locked against other operators: --skip-unreachable lets its provider delete it without that';
+
 /** What is to reset, workers first, and what is in the way. */
-function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: ClusterLook) {
+function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, speaker }: ClusterLook) {
   const refused: Held[] = paused === true ? [{ reason: 'the cluster is paused' }] : [];
   const unreached: Held[] = [];
   const left: HostLook[] = [];
@@ -156,45 +157,29 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
   }
   const known = new Set(hosts.map(({ host }) => host.name));
   const others = seen.machines.filter((machine) => machine.joined && !known.has(machine.name));
-  const unlisted = 'the file does not have it: add it there, or run curlew reset on it';
+  const unlisted =
+    'the file does not have it: add it there, or take it out of the cluster by curlew node remove on a control plane, then run curlew reset on it';
   unreached.push(...others.map((machine) => ({ host: machine.name, reason: unlisted })));
   unreached.push(
     ...extras.map(({ host }) => ({ host: host.name, reason: 'only its provider has it: curlew machine remove' })),
   );
+  const isNamed = speaker !== undefined || seen.machines.some(({ joined }) => joined);
+  const isShut = ({ host, facts, exists }: HostLook): boolean =>
+    host.role === 'control-plane' && facts === undefined && exists === true;
+  if (!isNamed && hosts.some(isShut)) unreached.push({ reason: SHUT });
   const rank = ({ host }: HostLook): number => (host.role === 'worker' ? 0 : 1);
   return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
 }
 
-/**
- * What `reset` has removed before is no failure of it. A control plane of several refuses to leave while the Node of another is there, since
- * it could cost etcd its quorum, which is of no use here: its reset continues, and counts if it has worked.
- */
-async function resetHost(
-  remote: Remote,
-  { host, facts }: HostLook,
-  { isAlone, report }: { readonly isAlone: boolean; readonly report: Context['report'] },
-): Promise<void> {
-  let failure: unknown;
+/** A control plane does not ask the others whether it may leave: the quorum of their etcd is of no use here. */
+async function resetHost(remote: Remote, { host, facts }: HostLook, report: Context['report']): Promise<void> {
   if (facts?.bundle !== undefined) {
     const id = `reset ${host.name}`;
-    try {
-      await runCommand(remote, host.ssh, {
-        name: id,
-        command: ['./tasks.sh', 'reset', '--yes', ...(isAlone ? [] : ['--keep-going'])],
-        line: (text) => report({ type: 'step-log', id, text }),
-      });
-    } catch (error) {
-      if (isAlone || !(error instanceof SshError) || error.problem !== 'status') throw error;
-      failure = error;
-    }
+    await runCommand(remote, host.ssh, {
+      name: id,
+      command: ['env', 'CURLEW_DELETE_CLUSTER=1', './tasks.sh', 'reset', '--yes'],
+      line: (text) => report({ type: 'step-log', id, text }),
+    });
   }
-  await clean(remote, host, failure);
-}
-
-async function clean(remote: Remote, host: WrittenHost, failure: unknown): Promise<void> {
-  try {
-    await cleanHost(remote, host.ssh);
-  } catch (error) {
-    throw failure ?? error;
-  }
+  await cleanHost(remote, host.ssh);
 }

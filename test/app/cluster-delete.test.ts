@@ -1,5 +1,5 @@
 /** The order in which machines of a cluster are reset, and what is said of the others. `ssh` is a script that plays the hosts. */
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { deleteCluster, type ClusterDeletion } from '../../src/app/cluster-delete.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';
 import * as assert from '../support/assert.ts';
@@ -19,12 +19,12 @@ case $2 in
   *machineId*) cat "$facts";;
   *'--json'*) cat "$HOME/nodes";;
   *tasks.sh*reset*)
-    case $2 in *keep-going*) flag=' --keep-going';; *) flag=;; esac
-    echo "$1$flag" >>"$HOME/resets"
+    case $2 in *CURLEW_DELETE_CLUSTER=1*) whole=yes;; *) whole=;; esac
+    echo "$1" >>"$HOME/resets"
+    if [ -e "$HOME/fails-$1" ]; then echo 'a hook has failed' >&2; exit 20; fi
     others=$(grep -c '"control-plane"' "$HOME/nodes")
-    case $1 in c*) if [ "$others" -gt 1 ] && [ -z "$flag" ]; then echo 'still part of the cluster' >&2; exit 1; fi;; esac
-    printf 'hostname=%s\nmachineId=%s\narch=x86_64\n' "$1" "$1" >"$facts"
-    case $1 in c*) if [ "$others" -gt 1 ]; then echo 'a hook has failed' >&2; exit 20; fi;; esac;;
+    case $1 in c*) if [ "$others" -gt 1 ] && [ -z "$whole" ]; then echo 'still part of the cluster' >&2; exit 1; fi;; esac
+    printf 'hostname=%s\nmachineId=%s\narch=x86_64\n' "$1" "$1" >"$facts";;
 esac
 `;
 
@@ -73,7 +73,7 @@ test('workers go first, then control planes one by one, each without asking the 
   await using at = await scene(['c1', 'w1', 'c2', 'c3']);
   const deleted = await at.remove();
   assert.equal([deleted.failed, deleted.left], [[], []]);
-  assert.equal(await at.resets(), ['w1', 'c1 --keep-going', 'c2 --keep-going', 'c3 --keep-going']);
+  assert.equal(await at.resets(), ['w1', 'c1', 'c2', 'c3']);
   assert.is(command.exitCode?.(deleted), 0);
   await using one = await scene(['c1', 'w1']);
   assert.equal(
@@ -83,6 +83,17 @@ test('workers go first, then control planes one by one, each without asking the 
       ['w1', 'c1'],
     ],
   );
+});
+
+test('a hook that fails on one of several control planes is a failure, and keeps the others', async () => {
+  await using at = await scene(['c1', 'c2']);
+  await writeFile(at.at('fails-c1'), '');
+  const kept = await at.remove();
+  assert.equal(kept.failed, [{ host: 'c1', reason: 'it failed with status 20: a hook has failed' }]);
+  assert.equal([kept.done, kept.left, command.exitCode?.(kept)], [[], ['c1', 'c2'], 33]);
+  await rm(at.at('fails-c1'));
+  assert.equal((await at.remove()).done, ['c1', 'c2']);
+  assert.equal(await at.resets(), ['c1', 'c1', 'c2']);
 });
 
 test('a control plane that is left out does not keep those that answer from being reset', async () => {
@@ -104,7 +115,8 @@ test('a control plane that is left out does not keep those that answer from bein
 
 test('nodes that the file does not have are named before and after, with what resets them', async () => {
   await using at = await scene(['c1'], { nodes: ['c1', 'w9'] });
-  const reason = 'the file does not have it: add it there, or run curlew reset on it';
+  const reason =
+    'the file does not have it: add it there, or take it out of the cluster by curlew node remove on a control plane, then run curlew reset on it';
   for (const skip of [false, true]) {
     const found = await at.remove(skip);
     assert.equal([found.done, found.unreached], [skip ? ['c1'] : [], [{ host: 'w9', reason }]]);

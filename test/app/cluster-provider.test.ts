@@ -168,14 +168,21 @@ esac
   assert.equal([kept.done, kept.left], [[], ['p1']]);
   assert.match(
     kept.unreached.map(({ host, reason }) => `${host}: ${reason}`).join('\n'),
-    /^p2: \S+ refuses the user: /,
+    /^p2: \S+ refuses the user: .*\nundefined: no control plane can be asked for nodes/,
   );
   const deleted = await deleteCluster({ ...request, skipUnreachable: true }, context);
   assert.equal([deleted.done, deleted.failed, deleted.left], [['p1'], [], []]);
   assert.equal(
     deleted.unreached.map(({ host }) => host),
-    ['p2'],
+    ['p2', undefined],
   );
+  // With no other machine, too: nodes that the file does not have cannot be seen.
+  await at.lists({ uid: 'paris/p1', ...AWAY });
+  await at.plan(P1);
+  const alone = await deleteCluster(request, context);
+  assert.equal([alone.done, alone.left], [[], ['p1']]);
+  assert.match(alone.unreached.map(({ reason }) => reason).join('\n'), /^no control plane can be asked for nodes/);
+  assert.equal((await deleteCluster({ ...request, skipUnreachable: true }, context)).done, ['p1']);
 });
 
 test('an account that a host refuses is named with the host, and with what to do', async () => {
