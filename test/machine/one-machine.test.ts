@@ -219,7 +219,17 @@ test('an outdated worker that stays behind its cluster is shown, and not replace
 test('nothing leaves while no control plane says what the cluster has', () => {
   const unknown = { ...look(ONE), speaker: undefined };
   const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, unknown);
-  assert.equal([phases(plan), plan.held], [[], [{ reason: 'no control plane could be asked for its nodes' }]]);
+  const reason = 'no control plane could be asked for its nodes: curlew cluster plan says why';
+  assert.equal([phases(plan), plan.held], [[], [{ reason }]]);
+});
+
+test('the only control plane of an adopted cluster gets curlew before a machine leaves', () => {
+  const mute = { ...look(ONE), speaker: undefined, silent: ONE.machines[0] };
+  const plan = planLeaving({ cluster: ONE, name: 'w2', bundle }, mute);
+  assert.equal([phases(plan), plan.held], [['cp1 images'], []]);
+  const bare = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, mute);
+  const reason = 'it has no curlew to ask for the nodes of the cluster: add --bundle';
+  assert.equal([phases(bare), bare.held], [[], [{ host: 'cp1', reason }]]);
 });
 
 test('the host of another machine, by an entry that was copied, is not reset', () => {

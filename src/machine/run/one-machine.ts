@@ -103,7 +103,7 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   // A person names it: that is the approval. What other machines need does not keep it.
   const rest = planFor(given, others, { ...look, held: [] }, { approveRemovals: Infinity });
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name);
-  const { chain, refused: own } = leave(look, cluster.name, name);
+  const { chain, refused: kept } = leave(look, cluster.name, name);
   const provider = providerOf(look, cluster.name, host);
   // What its provider deletes needs no reset.
   const before = chain.filter(({ phase }) => phase !== 'reset' || provider.chain.length === 0);
@@ -113,15 +113,18 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   // What is wrong with its host does not keep it.
   const refused = [
     ...rest.refused.filter((one) => one.host !== name),
-    ...own,
+    ...kept,
     ...strange,
     ...images.refused,
     ...provider.refused,
   ];
-  const held = [...rest.held.filter((one) => one.host === undefined), ...silence(look)];
+  // One without curlew gets it before it can be asked.
+  const first = rest.steps.filter((one) => one.phase === 'images' && one.host === look.silent?.name);
+  const held = [...rest.held.filter((one) => one.host === undefined), ...(first.length > 0 ? [] : silence(look))];
   const hosts = host === undefined ? [] : [shownHost(look, host)];
   const isAble = refused.length + held.length === 0;
-  const steps = isAble ? inTurn([...images.chain, ...before, ...provider.chain]) : [];
+  const own = first.length > 0 ? first : inTurn([...images.chain, ...before, ...provider.chain]);
+  const steps = isAble ? own : [];
   return { ...rest, machine: name, hosts, refused, held, steps };
 }
 
@@ -152,12 +155,15 @@ function belongsTo(cluster: string): string {
 }
 
 /** Why nothing is known of nodes, where some control plane is one or may be one. */
-function silence({ speaker, hosts }: ClusterLook): readonly Held[] {
+function silence({ speaker, silent, hosts }: ClusterLook): readonly Held[] {
+  if (silent !== undefined)
+    return [{ host: silent.name, reason: 'it has no curlew to ask for the nodes of the cluster: add --bundle' }];
   const control = hosts.filter(({ host }) => host.role === 'control-plane');
   const isNone = control.every(({ facts, exists }) => {
     return exists === false || (facts !== undefined && !facts.isControlPlane);
   });
-  return speaker !== undefined || isNone ? [] : [{ reason: 'no control plane could be asked for its nodes' }];
+  if (speaker !== undefined || isNone) return [];
+  return [{ reason: 'no control plane could be asked for its nodes: curlew cluster plan says why' }];
 }
 
 /** curlew itself resets a host, by the bundle that is there, or that is sent. */
