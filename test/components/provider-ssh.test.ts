@@ -215,6 +215,38 @@ tests('a worker that its provider always calls outdated is made new once, and wa
   });
 });
 
+tests(
+  'what a provider says only after it has made a machine, or in words that change, ends with one new machine',
+  async () => {
+    await withLab(MACHINES, async (scene) => {
+      const { at, docker } = scene;
+      await callOutdated(scene);
+      const path = at.at('curlew-lab');
+      const lists = at.at('lists');
+      // The first list after a creation ends that.
+      const late = `if [ "$1" = create ]; then : >'${lists}'; else echo >>'${lists}'; fi
+if [ "$(wc -l <'${lists}')" -gt 1 ]; then OLD=paris/p2; else OLD=; fi;`;
+      await writeFile(path, (await readFile(path, 'utf8')).replace('OLD=paris/p2;', late));
+      const applied = await at.apply();
+      assert.equal([applied.failed, applied.steps], [[], []]);
+      assert.equal(done(applied), ['p1 create', 'p1 images', 'p1 init', 'p2 create', 'p2 images', 'p2 join']);
+      const again = await at.apply();
+      assert.equal([again.done, again.held.map(({ host }) => host), await docker.runs()], [[], ['p2'], 2]);
+      await writeFile(
+        path,
+        (await readFile(path, 'utf8')).replace('"it has another image"', String.raw`"image \(now)"`),
+      );
+      const changing = await at.apply();
+      assert.equal([changing.failed, changing.steps], [[], []]);
+      assert.equal(done(changing), ['p2 mark', 'p2 delete', 'p2 create', 'p2 images', 'p2 join']);
+      assert.match(
+        changing.held.map(({ reason }) => reason).join(),
+        /^the provider lab still calls it outdated after it was made new just now: image /,
+      );
+    });
+  },
+);
+
 tests('a worker that its provider calls outdated is replaced, and with InPlaceOnly it waits', async () => {
   await withLab({ ...MACHINES, p2: { ...LAB, update: 'InPlaceOnly' } }, async (scene) => {
     const { at, docker } = scene;

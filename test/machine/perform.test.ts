@@ -73,8 +73,8 @@ test('a machine that its provider calls outdated from the first moment on is rep
   };
   const small = clusterWith({ size: 'small' });
   const context = { signal: never, report: noReport, env: {}, cwd: box.path };
-  const create = async (): Promise<void> => {
-    const look = { hosts: small.machines.map((host) => ({ host })), extras: [], seen: { machines: [] } };
+  const create = async (exists = false): Promise<void> => {
+    const look = { hosts: small.machines.map((host) => ({ host, exists })), extras: [], seen: { machines: [] } };
     const scene = { cluster: small, look, remote: { ssh, signal: never }, ignore: [], report: noReport };
     await perform(scene as unknown as Parameters<typeof perform>[0], {
       host: 'w1',
@@ -90,6 +90,9 @@ test('a machine that its provider calls outdated from the first moment on is rep
   await writeFile(box.at('answer'), verdict());
   await create();
   await writeFile(box.at('answer'), verdict('old image'));
+  assert.equal(await seen(small), ['old image', []]);
+  // It was only stopped.
+  await create(true);
   assert.equal(await seen(small), ['old image', []]);
   await create();
   assert.equal(await seen(small), [

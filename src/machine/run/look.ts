@@ -58,9 +58,15 @@ export interface ClusterLook {
 
 export async function lookAt(
   cluster: WrittenCluster,
-  { ssh, bundle }: { readonly ssh: Ssh; readonly bundle: BundleFacts | undefined },
+  given: {
+    readonly ssh: Ssh;
+    readonly bundle: BundleFacts | undefined;
+    /** Machines that this command has made new. */
+    readonly born?: ReadonlySet<string>;
+  },
   context: Context,
 ): Promise<ClusterLook> {
+  const { ssh, bundle, born } = given;
   const { signal } = context;
   const listed = await listHosts(cluster, signal);
   const look = async (one: ListedHost, at: { readonly signal: AbortSignal }): Promise<HostLook> =>
@@ -101,7 +107,7 @@ export async function lookAt(
     nodes: nodes && new Set(byName.keys()),
     madeBy: isMade ? cluster.kubeconfig : undefined,
   });
-  const stuck = hosts.flatMap(bornOutdated);
+  const stuck = hosts.flatMap((one) => bornOutdated(one, born));
   const machines = hosts.map(({ host: { name }, facts, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
@@ -136,17 +142,17 @@ export async function lookAt(
   };
 }
 
-/** Called outdated since it was new: without this, each apply would make one more new machine. */
-function bornOutdated({
-  host: { name: host, provided },
-  facts,
-  outdated,
-}: HostLook): readonly (Held & { host: string })[] {
+/** Called outdated since it was new: without this, each apply would make one more new machine, or several. */
+function bornOutdated(
+  { host: { name: host, provided }, facts, outdated }: HostLook,
+  born: ReadonlySet<string> | undefined,
+): readonly (Held & { host: string })[] {
   if (provided === undefined || outdated === undefined) return [];
   const { by, wanted } = provided;
-  if (facts?.born?.mark !== verdictOf(wanted, outdated)) return [];
-  const { at = 'an unknown time' } = facts.born;
-  const reason = `the provider ${by.name} still calls it outdated after it was made new at ${at}: ${outdated}: correct ${by.program}`;
+  const isRecorded = facts?.born?.mark === verdictOf(wanted, outdated);
+  if (!isRecorded && born?.has(host) !== true) return [];
+  const since = isRecorded ? `at ${facts.born.at ?? 'an unknown time'}` : 'just now';
+  const reason = `the provider ${by.name} still calls it outdated after it was made new ${since}: ${outdated}: correct ${by.program}`;
   return [{ host, reason }];
 }
 

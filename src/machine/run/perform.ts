@@ -74,8 +74,10 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
       ...(words.length === 0 ? [] : [`labels=${words.join(',')}`]),
     ];
     switch (phase) {
-      case 'create':
-        return createHost(remote, host);
+      case 'create': {
+        const isNew = look.hosts.some((one) => one.host === host && one.exists === false);
+        return createHost(remote, host, isNew);
+      }
       case 'delete':
         return host.provided && deleteProvided(host.provided.by, host.provided.wanted, remote.signal);
       case 'images': {
@@ -119,20 +121,21 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
   await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
 }
 
-/** Records on a new machine what its provider called outdated already: see `verdictOf`. */
-const BORN = `rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born"; fi`;
-
-/** Ends once its SSH server answers. */
-async function createHost({ ssh, signal }: Remote, host: WrittenHost): Promise<void> {
+/**
+ * Ends once its SSH server answers. What its provider says of a new machine is recorded there: one that was only stopped has its own
+ * record, if any.
+ */
+async function createHost(remote: Remote, host: WrittenHost, isNew: boolean): Promise<void> {
   if (host.provided === undefined)
     throw new CurlewError('UNSUPPORTED', `cannot create ${host.name}: it has no provider`);
   const { by, wanted } = host.provided;
+  const { ssh, signal } = remote;
   const made = await createProvided(by, wanted, signal);
-  const { ssh: at } = reached(host, made);
-  const operands = [REMOTE, made.outdated === undefined ? '' : verdictOf(wanted, made.outdated)];
+  const there = reached(host, made);
   const attempt = async (): Promise<SshError | undefined> => {
     try {
-      await ssh.run(at, { script: BORN, operands, limitMs: SHORT_MS, signal });
+      if (isNew) await recordBirth(remote, there, made.outdated);
+      else await ssh.run(there.ssh, { script: ':', limitMs: SHORT_MS, signal });
       return undefined;
     } catch (error) {
       if (error instanceof SshError && STARTING.has(error.problem)) return error;
@@ -141,6 +144,35 @@ async function createHost({ ssh, signal }: Remote, host: WrittenHost): Promise<v
   };
   const failure = await repeatUntil(attempt, (error) => error === undefined, { ...START, signal });
   if (failure !== undefined) throw failure;
+}
+
+const BORN = `rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born"; fi`;
+
+/** Records on a new machine what its provider called outdated already: see `verdictOf`. Throws `SshError`. */
+async function recordBirth({ ssh, signal }: Remote, host: WrittenHost, outdated: string | undefined): Promise<void> {
+  const mark = outdated === undefined || host.provided === undefined ? '' : verdictOf(host.provided.wanted, outdated);
+  await ssh.run(host.ssh, { script: BORN, operands: [REMOTE, mark], limitMs: SHORT_MS, signal });
+}
+
+/** Records what a provider has said of new machines only after it had made them, or in other words. */
+export async function recordBirths(
+  remote: Remote,
+  look: ClusterLook,
+  { born, report }: { readonly born: ReadonlySet<string>; readonly report: Context['report'] },
+): Promise<void> {
+  const late = look.hosts.filter(({ host: { name, provided }, facts, outdated }) => {
+    if (facts === undefined || provided === undefined || outdated === undefined) return false;
+    return born.has(name) && facts.born?.mark !== verdictOf(provided.wanted, outdated);
+  });
+  for (const { host, outdated } of late) {
+    try {
+      await recordBirth(remote, host, outdated);
+    } catch (error) {
+      if (!(error instanceof SshError) || remote.signal.aborted) throw error;
+      const text = `${host.name}: cannot record that it was called outdated when it was new, so the next apply replaces it: ${error.reason}`;
+      report({ type: 'note', level: 'warning', text });
+    }
+  }
 }
 
 /** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */

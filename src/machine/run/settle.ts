@@ -6,9 +6,10 @@ import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { openSsh, SshError, type SshHost } from '../../ssh/ssh.ts';
+import type { Phase } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
-import { keepKubeconfig, perform, type Scene } from './perform.ts';
+import { keepKubeconfig, perform, recordBirths, type Scene } from './perform.ts';
 import type { PlannedMachine } from './one-machine.ts';
 import type { Done, PlannedCluster } from './planned.ts';
 import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
@@ -73,6 +74,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
   const turns = createKeyedMutex();
+  const born = new Set<string>();
   let whole: Promise<BundleFile> | undefined;
   const file = async (): Promise<BundleFile> => {
     if (bundle === undefined) throw new CurlewError('USAGE', `cannot ${doing}: hosts need the bundle`);
@@ -95,15 +97,18 @@ export async function followPlan<Planned extends PlannedCluster>(
       async (step) => {
         const { host = cluster.name, phase, to } = step;
         try {
-          const times = done.filter((one) => one.host === host && one.phase === phase).length;
-          // A reset ends what the bundle has brought.
-          if (times > (phase === 'images' ? 1 : 0))
+          const times = (of: Phase): number => done.filter((one) => one.host === host && one.phase === of).length;
+          // A reset ends what the bundle has brought, and a deletion what a creation has.
+          const most = phase === 'images' ? 1 : phase === 'create' ? times('delete') : 0;
+          if (times(phase) > most)
             throw new CurlewError(
               'CLUSTER_FAILED',
               'it has ended without a failure, and changed nothing that can be seen',
             );
           await perform(scene, step);
           done.push({ host, phase });
+          if (phase === 'create' && look.hosts.some((one) => one.host.name === host && one.exists === false))
+            born.add(host);
         } catch (error) {
           if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
           failed.push({ host, phase, reason: error instanceof SshError ? error.reason : error.message });
@@ -112,7 +117,8 @@ export async function followPlan<Planned extends PlannedCluster>(
       },
       { width: AT_ONCE, signal: lock.signal },
     );
-    look = await lookAt(cluster, looking, inside);
+    look = await lookAt(cluster, { ...looking, born }, inside);
+    await recordBirths(remote, look, { born, report: context.report });
     await lock.add(controlPlanes(look));
     plan = next(look, done);
   }
