@@ -2,6 +2,7 @@
 import { choose } from '../channel/choose.ts';
 import { parseTriple } from '../channel/range.ts';
 import { isObject } from '../core/json.ts';
+import { compareVersions } from '../core/ref.ts';
 import { renderText } from '../formats/go-template/render.ts';
 import type { ValueMap } from '../formats/go-template/values.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
@@ -25,14 +26,18 @@ export class Memo {
 
 type Source = Pick<Content, 'source' | 'version'>;
 
-/** Hash of what people wrote about source and configuration. */
+/** Hash of what people wrote about source and configuration: of the entries of a channel, what they mean. */
 export function revisionOf({ source, config, valuesTemplate, identity }: FleetAddon): string {
   const entries =
     'channel' in source &&
-    source.channel.map((one) => {
-      const { name, version, id, hash, kubernetesVersion } = one;
-      return { name, version, id, hash, kubernetesVersion, from: 'content' in one ? one.content : one.source };
-    });
+    source.channel
+      // The order of entries counts only among those of one version.
+      .toSorted((a, b) => compareVersions(a.version ?? '', b.version ?? ''))
+      .map((one) => {
+        const { name, version, id, hash, range, kubernetesVersion } = one;
+        const fitting = range ?? kubernetesVersion;
+        return { name, version, id, hash, fitting, from: 'content' in one ? one.content : one.source };
+      });
   return specHash({ source: entries || source, config, valuesTemplate, identity });
 }
 

@@ -151,6 +151,16 @@ test('an upgraded Kubernetes brings another entry to that cluster, and an API se
   assert.equal([contents(memory), waiting(memory)], ['oslo:1.1.0@2 paris:1.0.0@1', []]);
 });
 
+test('entries in another order, or with their ranges written in another way, begin no rollout', async () => {
+  await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  const before = memory.hub.addons.get({ name: 'web' })?.addon.status;
+  const same = [entry('1.1.0', '>= 1.32.0'), entry('1.0.0', '<1.32.9 || >=1.32.5 <1.33.0')];
+  await change(memory, hubChannel('stable', same));
+  await pass(memory, 1, 2);
+  assert.equal(memory.hub.addons.get({ name: 'web' })?.addon.status, before);
+});
+
 test('an entry that is taken back makes place for what was healthy before it, and for no other lower version', async () => {
   const [old, bad] = [entry('1.0.0'), entry('1.1.0')];
   await using memory = await openMemoryHub([hubChannel('stable', [old]), web(), cluster('oslo', 'v1.31.4')]);
