@@ -38,7 +38,8 @@ function resolve(
   const title = `Channel ${channelName}`;
   if (channel === undefined) return `there is no ${title}: create it, or name another one`;
   if (typeof channel === 'string') return `${title} cannot be read: ${channel}`;
-  const places = new Map<string, string | undefined>();
+  // What one entry has brought must be what another one can replace.
+  const places = new Map<string, Pick<HubAddon['addon'], 'identity' | 'namespace'>>();
   const entries: Alternative[] = [];
   for (const entry of channel.get(addon) ?? []) {
     const read = alternativeOf(entry, name);
@@ -46,7 +47,8 @@ function resolve(
       return `${title} has an entry of ${addon} that cannot be read, ${entry.version}: ${read}`;
     if (valuesSecret !== undefined && entry.chart === undefined)
       return `valuesSecret is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
-    places.set(read.identity, read.namespace);
+    const { identity, namespace } = read;
+    places.set(read.packed ?? identity, { identity, ...(namespace !== undefined && { namespace }) });
     entries.push(read.entry);
   }
   const [place, other] = places;
@@ -56,8 +58,7 @@ function resolve(
     const both = `${place[0]} and ${other[0]}`;
     return `${title} has entries of ${addon} that cannot replace each other, ${both}: make two add-ons of them`;
   }
-  const [identity, namespace] = place;
-  return { identity, ...(namespace !== undefined && { namespace }), source: { channel: entries, addon } };
+  return { ...place[1], source: { channel: entries, addon } };
 }
 
 /** What an entry is for the FleetAddon of this name, and where; or why it cannot be read. */
@@ -70,7 +71,8 @@ function alternativeOf(entry: Entry, name: string) {
   const read = convert(resolvedSource, found.source.content);
   if ('problems' in read) return read.problems[0].message;
   const known = { name: addon, version, hash: hash.replace('sha256:', ''), range, kubernetesVersion };
-  return { ...found, entry: { ...known, content: read.value } };
+  const packed = read.value.package && `package ${read.value.package.name}`;
+  return { ...found, packed, entry: { ...known, content: read.value } };
 }
 
 /** An entry as the source of a FleetAddon, which has versions of charts and packages in another place. */

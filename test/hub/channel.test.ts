@@ -90,6 +90,14 @@ async function succeed(memory: MemoryHub, ...names: readonly string[]): Promise<
   }
 }
 
+const DELETED = { deletionTimestamp: '2027-01-15T08:00:00Z' };
+
+/** Its Channel, which is its first object, is gone. */
+function withoutChannel({ objects, hub }: MemoryHub): void {
+  const { uid } = (objects()[0] as LiveObject).metadata;
+  hub.channels.drop({ name: 'stable', uid });
+}
+
 async function pass({ hub }: MemoryHub, ...times: readonly number[]): Promise<void> {
   for (const at of times) assert.is((await passHub(hub, NOW + at)).problem, undefined);
 }
@@ -214,7 +222,7 @@ test('a Channel that cannot be followed is named, and what is installed stays', 
     const { version: _version, ...place } = hubChart().chart;
     return { name: 'web', version: '2.0.0', chart: { ...place, ...more } };
   };
-  const cases: readonly (readonly [object, string])[] = [
+  const cases: (readonly [object, string])[] = [
     [hubChannel('other', [OLD]), 'there is no Channel stable: create it, or name another one'],
     [
       hubChannel('stable', []),
@@ -250,13 +258,25 @@ test('a Channel that cannot be followed is named, and what is installed stays', 
       'Channel stable has entries of web that cannot replace each other, addon:kube-system/web and release:web/web: make two add-ons of them',
     ],
   ];
+  const packed = (version: string, name: string): object => {
+    return { name: 'web', version, package: `${name}-${version}.tar.gz`, hash: HASH };
+  };
+  const mixed = 'Channel stable has entries of web that cannot replace each other';
+  cases.push(
+    [
+      hubChannel('stable', [OLD, packed('1.1.0', 'web')]),
+      `${mixed}, addon:kube-system/web and package web: make two add-ons of them`,
+    ],
+    [
+      hubChannel('stable', [packed('1.0.0', 'web'), packed('1.1.0', 'site')]),
+      `${mixed}, package web and package site: make two add-ons of them`,
+    ],
+  );
   for (const [channel, expected] of cases) {
     await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
     await pass(memory, 0);
-    if (expected.startsWith('there is no')) {
-      const { uid } = (memory.objects()[0] as LiveObject).metadata;
-      memory.hub.channels.drop({ name: 'stable', uid });
-    } else await change(memory, channel);
+    if (expected.startsWith('there is no')) withoutChannel(memory);
+    else await change(memory, channel);
     await pass(memory, 1, 2);
     assert.equal([problemOf(memory), contents(memory)], [expected, 'oslo:1.0.0@1']);
     await change(memory, STABLE);
@@ -277,20 +297,11 @@ test('an add-on whose Channel is gone is removed from its clusters when it is de
   await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
   await pass(memory, 0);
   await succeed(memory, 'oslo');
-  const { uid } = (memory.objects()[0] as LiveObject).metadata;
-  memory.hub.channels.drop({ name: 'stable', uid });
-  await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', deletionTimestamp: '2027-01-15T08:00:00Z' } });
+  withoutChannel(memory);
+  await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED } });
   await pass(memory, 1);
   assert.is(contents(memory), 'oslo:-1.0.0@2');
 });
-
-const DELETED = { deletionTimestamp: '2027-01-15T08:00:00Z' };
-
-/** Its Channel is gone. */
-function withoutChannel({ objects, hub }: MemoryHub): void {
-  const { uid } = (objects()[0] as LiveObject).metadata;
-  hub.channels.drop({ name: 'stable', uid });
-}
 
 test('a cluster that is deleted loses an add-on that cannot be read, and goes after it', async () => {
   const cases: readonly ((memory: MemoryHub) => Promise<void>)[] = [
