@@ -118,6 +118,35 @@ test('a Secret that a server refuses to return for long is a problem of its add-
   assert.match(await look(), /^sha256:/);
 });
 
+test('a refusal after any other answer, or after nothing needed the Secret, counts as a new one', async () => {
+  const failure = new Refused('cannot read Secret curlew-system/web: it cannot be decrypted', '', { status: 500 });
+  const forbidden = new Refused('cannot read Secret curlew-system/web: forbidden', '', { status: 403 });
+  const { hub, secrets, look } = hubWith({ text: undefined, uid: '1', failure });
+  const between: readonly (() => Promise<unknown>)[] = [
+    async () => {
+      hub.failure = undefined;
+      assert.match(await look(), /^there is no Secret/);
+    },
+    async () => {
+      hub.failure = forbidden;
+      assert.match(await look(), /forbidden/);
+    },
+    async () => secrets.complete([], SIGNAL),
+  ];
+  for (const answer of between) {
+    hub.failure = failure;
+    await assert.rejectsWith(look(), 'CLUSTER_FAILED', /decrypted/);
+    await answer();
+    hub.failure = failure;
+    hub.at += ValuesSecrets.keptMs;
+    await assert.rejectsWith(look(), 'CLUSTER_FAILED', /decrypted/);
+    hub.at += ValuesSecrets.keptMs;
+    assert.is(await look(), failure.message);
+    await secrets.complete([], SIGNAL);
+    hub.at += ValuesSecrets.keptMs;
+  }
+});
+
 test('the Secrets of many add-ons are read together, twenty at once, and each of them once', async () => {
   let [reads, present, most] = [0, 0, 0];
   const call: Call = async (_doing, { path }) => {

@@ -39,6 +39,7 @@ export class ValuesSecrets {
    */
   async complete(all: readonly HubAddon[], signal: AbortSignal): Promise<readonly HubAddon[]> {
     const places = new Map(all.flatMap((one) => placeOf(one) ?? []).map((place) => [keyOf(place), place]));
+    for (const key of this.#refused.keys()) if (!places.has(key)) this.#refused.delete(key);
     const work = async ([key, place]: readonly [string, Place]) => [key, await this.#digestOf(place)] as const;
     const digests = new Map(await mapLimited([...places], work, { width: AT_ONCE, signal }));
     return all.map((one) => withDigest(one, digests));
@@ -65,7 +66,10 @@ export class ValuesSecrets {
       if (typeof known?.digest === 'string' && error instanceof CurlewError) return this.#keep(place, known.digest);
       if (!(error instanceof Refused)) throw error;
       const way = `: apply what curlew hub manifests --values-secret ${place.name} prints`;
-      if (error.isForbidden) return this.#keep(place, new CurlewError(error.code, `${error.message}${way}`));
+      if (error.isForbidden) {
+        this.#refused.delete(keyOf(place));
+        return this.#keep(place, new CurlewError(error.code, `${error.message}${way}`));
+      }
       const since = this.#refused.get(keyOf(place)) ?? this.#now();
       this.#refused.set(keyOf(place), since);
       // A server that starts may refuse for a moment. Later, the Secret is at fault, and only its add-on waits.
@@ -75,13 +79,14 @@ export class ValuesSecrets {
   }
 
   #keep(place: Place, digest: Digest): Digest {
-    if (typeof digest === 'string') this.#refused.delete(keyOf(place));
     this.#kept.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, digest });
     return digest;
   }
 
-  async #valuesOf({ name, key = 'values.yaml' }: Place): Promise<() => SecretValues> {
+  async #valuesOf(place: Place): Promise<() => SecretValues> {
+    const { name, key = 'values.yaml' } = place;
     const read = await getSecret(this.#call, { namespace, name });
+    this.#refused.delete(keyOf(place));
     return () => read((secret, title) => valuesIn(secret, key, title));
   }
 }
