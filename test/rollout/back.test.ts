@@ -55,6 +55,29 @@ test('a cluster that had failed before the rollout has not failed by going back'
   assert.match(world.status('net')?.stopped ?? '', /^it has gone back/);
 });
 
+test('a first content that failed has not gone back, and waits like all others when it is to change', () => {
+  const config = { groups: [{ selector: { matchLabels: { site: 'x' } }, values: { mtu: 1 } }] };
+  const world = new TestFleet(CLUSTERS, addon('net', { rollout: ROLLBACK, config }));
+  world.settle();
+  world.release('net', '2.0.0');
+  world.clusters.push(...ring('canary', 'w0'));
+  assert.equal(world.begin(), ['w0', 'w1']);
+  world.report('Failed', 'w0');
+  assert.equal(world.begin(), ['w1']);
+  world.report('Succeeded', 'w1');
+  world.changeCluster('w0', { labels: { ring: 'canary', site: 'x' } });
+  const gone = 'it has gone back to what was known as good: group canary: 1 failed, and 0 may: w0: no such kind';
+  const check = (): void => {
+    assert.equal(world.begin(), []);
+    assert.equal([world.status('net')?.stopped, world.why('w0')], [gone, `Stopped: ${gone}`]);
+    assert.is(world.status('net')?.counts['Failed'], undefined);
+  };
+  check();
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  check();
+});
+
 test('what an earlier revision failed with is not why a later one goes back', () => {
   const world = fleet({ ...ROLLBACK, progressDeadline: '1m' });
   world.settle();
