@@ -9,7 +9,7 @@ import { specHash } from '../rollout/spec-hash.ts';
 import type { Selector } from '../rollout/groups.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
+import { HUB_KINDS, removalRules, type Condition } from './schema.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -191,6 +191,8 @@ export function readAddon(object: Live): HubAddon {
     valuesSecret,
     ...others
   } = fields ?? {
+    ...removalRulesIn(spec),
+    source: undefined,
     clusterSelector: NONE,
     drift: undefined,
     valuesSecret: undefined,
@@ -220,6 +222,11 @@ export function readAddon(object: Live): HubAddon {
       ...(stored && { status: stored }),
     },
   };
+}
+
+function removalRulesIn(spec: unknown): Partial<Read<typeof removalRules>> {
+  const read = convert(removalRules, spec);
+  return 'problems' in read ? {} : read.value;
 }
 
 type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];

@@ -3,7 +3,7 @@ import { passHub } from '../../src/hub/run/pass.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
-import { hubAddon, hubCluster } from '../support/hub-objects.ts';
+import { hubAddon, hubChart, hubCluster } from '../support/hub-objects.ts';
 import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
@@ -72,6 +72,17 @@ test('a Placement that is seen for the first time waits for its scheduler, and i
   assert.equal(
     hub.clusterAddons.values().map((one) => one?.record?.cluster),
     ['oslo'],
+  );
+});
+
+test('an add-on with a field of a later version keeps what it depends on, and its rules of removal', async () => {
+  const spec = { dependsOn: ['base'], mode: 'InstallOnce', later: true };
+  const base = hubAddon('base', { source: { chart: { ...hubChart().chart, releaseName: 'base' } } });
+  await using memory = await openMemoryHub([oslo, base, hubAddon('web', spec)]);
+  const [, web] = memory.hub.addons.values();
+  assert.equal(
+    [web?.problem, web?.addon.dependsOn, web?.addon.mode],
+    ['later: unknown field', ['base'], 'InstallOnce'],
   );
 });
 
