@@ -99,18 +99,21 @@ function planOf(run: Run): AddonPlan {
   const held = found === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
-  if (run.isFrozen) {
-    for (const target of targets) if (target.wants || !isUnderRemoval(target)) target.hold = holdOf(target, ANY_PLACE);
-    return { run, targets, dropped, lost, held, stopped: begun.stopped, reached: begun.reached };
+  // A cluster that is deleted leaves all add-ons, however far the rollout of each is.
+  const isStaged = ({ cluster }: Target): boolean => !run.isFrozen && cluster.deleting === undefined;
+  const staged = targets.filter(isStaged);
+  for (const target of targets) {
+    if (!isStaged(target) && (target.wants || !isUnderRemoval(target))) target.hold = holdOf(target, ANY_PLACE);
   }
+  if (run.isFrozen) return { run, targets, dropped, lost, held, stopped: begun.stopped, reached: begun.reached };
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
-  const stoppedBefore = run.rolledBack ? (backFailureIn(targets) ?? run.wentBack) : undefined;
+  const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined;
   // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
     run.rules === 'ocm' && !run.rolledBack
-      ? advanceAsOcm(targets, run, sizes)
-      : advance(groupsOf(targets, sizes), strategy, {
+      ? advanceAsOcm(staged, run, sizes)
+      : advance(groupsOf(staged, sizes), strategy, {
           reached: begun.reached,
           stopped: stoppedBefore,
           approved: orders?.groups ?? [],
@@ -120,7 +123,7 @@ function planOf(run: Run): AddonPlan {
     return { run, targets, dropped, lost, held, stopped, reached };
   }
   run.rolledBack = true;
-  const { cluster, record } = targets.find(({ state }) => isFailure(state)) ?? {};
+  const { cluster, record } = staged.find(({ state }) => isFailure(state)) ?? {};
   const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);

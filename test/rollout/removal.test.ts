@@ -102,6 +102,37 @@ test('a deleted cluster has left when the removals of its add-ons are over, and 
   assert.equal(world.step().left, ['c3']);
 });
 
+test('a deleted cluster waits for no group, approval or failure of a rollout, and takes no place in it', () => {
+  const world = new TestFleet([...ring('canary', 'w'), ...ring('shop', 'a', 'b', 'c')], addon('net'));
+  world.settle();
+  const mandatoryDecisionGroups = [{ groupName: 'canary' }];
+  const groups = ['canary', 'shop'].map(ringGroup);
+  const rollout = {
+    type: 'Progressive',
+    groups,
+    mandatoryDecisionGroups,
+    approval: ['shop'],
+    maxConcurrency: 1,
+  } as const;
+  world.change('net', { rollout });
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), ['w']);
+  world.report('Failed', 'w');
+  world.step();
+  world.changeCluster('a', { deleting: world.now });
+  assert.equal(world.begin(), ['Remove a']);
+  world.release('net', '3.0.0');
+  assert.equal(world.begin(), ['w']);
+  world.report('Succeeded', 'w');
+  world.now += 10;
+  world.order('net', { groups: ['shop'] });
+  assert.equal(world.begin(), ['b']);
+  world.report('Failed', 'a');
+  world.report('Succeeded', 'b');
+  assert.equal(world.begin(), ['c']);
+  assert.is(world.status('net')?.stopped, undefined);
+});
+
 test('a deleted cluster that does not answer is gone after the time of a removal, also one that blocks', () => {
   const world = installed({ remove: { timeout: '10m' } });
   world.changeCluster('c3', { deleting: world.now, available: false, since: world.now - 5000 });
