@@ -150,6 +150,7 @@ own_machine() {
   done
   mkdir -p etc/kubernetes/curlew etc/kubernetes/manifests etc/containerd var/lib/etcd
   kubernetes_require_kernel() { :; }
+  containerd_reads() { :; }
   systemctl() { :; }
   kubeadm() { echo "kubeadm $*" >>calls; }
 }
@@ -476,7 +477,7 @@ strict() {
   echo '# mine' >etc/containerd/config.toml
   CONTAINERD_TOML_CONFIG='[plugins'
   # As far as it is needed: reads the file and what that imports.
-  containerd() { ! grep -qx '\[plugins' "$(sed -n "s/^imports = \['\(.*\)\*.toml'\]/\1settings.toml/p" "$2")"; }
+  containerd_reads() { ! grep -qx '\[plugins' "$(sed -n "s/^imports = \['\(.*\)\*.toml'\]/\1settings.toml/p" "$1")"; }
   run strict containerd_configure addons/containerd/2.2.6
   [[ "$status" -eq 1 && "$output" == *'cannot read the setting containerd.tomlConfig'* ]]
   [[ "$(cat etc/containerd/config.toml)" == '# mine' && ! -e etc/containerd/conf.d ]]
@@ -491,14 +492,16 @@ strict() {
   local src="$DIR/addons/containerd/2.2.6"
   mkdir -p "$src/assets" usr/local/.containerd-abcdef bin
   cp "$ROOT"/addons/containerd/2.2.6/{install.sh,config.tmpl,containerd.service} "$src/"
-  echo new | tee bin/containerd >"$src/assets/runc"
+  printf '#!/bin/sh\n' | tee bin/containerd >"$src/assets/runc"
   tar -czf "$src/assets/containerd.tar.gz" bin
   # shellcheck source=/dev/null
   source <(sed -E "s,(/etc/(containerd|systemd)|/usr/local),$PWD\\1,g" "$src/install.sh")
   containerd_answers() { :; }
   restart_systemd_and_wait() { return 1; }
+  # Another package's containerd, which may be the first in PATH, is not asked.
+  containerd() { return 1; }
   run strict containerd_install
-  [[ "$status" -eq 1 && "$(cat usr/local/bin/containerd)" == new && -z "$(ls -d usr/local/.c*)" ]]
+  [[ "$status" -eq 1 && "$(cat usr/local/bin/containerd)" == '#!/bin/sh' && -z "$(ls -d usr/local/.c*)" ]]
   restart_systemd_and_wait() { echo "$1" >>restarts; }
   strict containerd_install
   strict containerd_install

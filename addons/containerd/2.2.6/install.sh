@@ -63,7 +63,7 @@ containerd_configure() {
   printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/conf.d/settings.toml"
   # Before anything is replaced: containerd would not start again.
   sed "s,^imports = .*,imports = ['$made/conf.d/*.toml']," "$made/config.toml" >"$made/whole.toml"
-  if ! containerd --config "$made/whole.toml" config dump >/dev/null; then
+  if ! containerd_reads "$made/whole.toml"; then
     rm -rf "$made"
     bail "containerd: it cannot read the setting containerd.tomlConfig, so its configuration stays as it was: correct the setting, \
 then run the same command again"
@@ -77,6 +77,12 @@ then run the same command again"
   fi
   containerd_put "$made/conf.d/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
   rm -rf "$made"
+}
+
+# usage: containerd_reads FILE; by the program that was just installed: PATH may begin with another package's, which knows other versions
+# of the file
+containerd_reads() {
+  /usr/local/bin/containerd --config "$1" config dump >/dev/null
 }
 
 # A file of another package, or one that preserveConfig keeps, belongs to the operator.
