@@ -171,13 +171,16 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, spe
   return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
 }
 
+/** The hook of the kubernetes package reads it. Hooks do not get a variable of the caller that begins with `CURLEW_`. */
+export const DELETE_CLUSTER = 'KUBERNETES_DELETE_CLUSTER';
+
 /** A control plane does not ask the others whether it may leave: the quorum of their etcd is of no use here. */
 async function resetHost(remote: Remote, { host, facts }: HostLook, report: Context['report']): Promise<void> {
   if (facts?.bundle !== undefined) {
     const id = `reset ${host.name}`;
     await runCommand(remote, host.ssh, {
       name: id,
-      command: ['env', 'CURLEW_DELETE_CLUSTER=1', './tasks.sh', 'reset', '--yes'],
+      command: ['env', `${DELETE_CLUSTER}=1`, './tasks.sh', 'reset', '--yes'],
       line: (text) => report({ type: 'step-log', id, text }),
     });
   }

@@ -19,7 +19,7 @@ case $2 in
   *machineId*) cat "$facts";;
   *'--json'*) cat "$HOME/nodes";;
   *tasks.sh*reset*)
-    case $2 in *CURLEW_DELETE_CLUSTER=1*) whole=yes;; *) whole=;; esac
+    case $2 in *KUBERNETES_DELETE_CLUSTER=1*) whole=yes;; *) whole=;; esac
     echo "$1" >>"$HOME/resets"
     if [ -e "$HOME/fails-$1" ]; then echo 'a hook has failed' >&2; exit 20; fi
     others=$(grep -c '"control-plane"' "$HOME/nodes")

@@ -329,7 +329,7 @@ strict() {
   [[ "$status" -eq 1 && "$output" == *'on another control plane, run ./tasks.sh node remove node1 --yes first'* ]]
   [[ "$(grep -c . calls)" -eq 1 && "$(cat calls)" == *'get nodes'* ]]
   # curlew cluster delete resets the others, too.
-  CURLEW_DELETE_CLUSTER=1 kubernetes_leave
+  KUBERNETES_DELETE_CLUSTER=1 kubernetes_leave
   # The last one, and one that was removed.
   echo node/node1 >planes
   kubernetes_leave

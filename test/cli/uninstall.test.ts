@@ -1,6 +1,7 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { DELETE_CLUSTER } from '../../src/app/cluster-delete.ts';
 import { formatEntry, parseJournal } from '../../src/runtime/journal/journal.ts';
 import { isRunPlan } from '../../src/runtime/plan/run-plan.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
@@ -165,6 +166,16 @@ test('status names the hook that runs, and the end of a reset the Node that the 
   await writeFile(box.at(NODE, 'go'), '');
   assert.match(stdout, /^A run is in progress: process \d+, in kubernetes_leave of kubernetes\.$/m);
   assert.match((await running).stdout, `on a control plane: curlew node remove ${hostname().toLowerCase()}`);
+});
+
+test('a hook of reset sees that the whole cluster is deleted', async () => {
+  const leave = `kubernetes_join() { :; }\nkubernetes_leave() { echo "leaves $${DELETE_CLUSTER}" >>"$TRACE"; }`;
+  await using box = await boxWith([tracer('kubernetes', leave)]);
+  assert.is((await on(box, 'join', '--bundle', 'b.tar.gz')).exitCode, 0);
+  await trace(box);
+  const words = ['reset', '--root', box.at('root'), '--unconfined', '--yes'];
+  assert.is((await runTraced(words, box, { [DELETE_CLUSTER]: '1' })).exitCode, 0);
+  assert.equal(await trace(box), ['leaves 1']);
 });
 
 test('after a hook that failed, resume goes on with it', async () => {

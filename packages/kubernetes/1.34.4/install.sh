@@ -101,7 +101,7 @@ kubernetes_outro() {
 kubernetes_leave() {
   local node command planes
   # Of a cluster that is deleted as a whole, etcd needs no quorum.
-  [[ -z "${CURLEW_DELETE_CLUSTER-}" ]] || return 0
+  [[ -z "${KUBERNETES_DELETE_CLUSTER-}" ]] || return 0
   node="$(get_local_node_name)" command="./tasks.sh node remove $(get_local_node_name) --yes"
   if [[ ! -f /etc/kubernetes/admin.conf ]]; then
     logWarn "If the cluster still has this node, remove it on a control plane: $command"
