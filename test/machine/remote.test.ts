@@ -1,6 +1,9 @@
-import { writeFile } from 'node:fs/promises';
-import { lockHosts, sendBundle } from '../../src/machine/run/remote.ts';
-import type { Ssh, SshHost } from '../../src/ssh/ssh.ts';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { digestOf } from '../../src/core/digest.ts';
+import { cleanHost, lockHosts, sendBundle } from '../../src/machine/run/remote.ts';
+import { SshError, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -26,6 +29,40 @@ test('a host that does not count what it has gets the whole bundle', async () =>
   };
   assert.is(await sentAfter('4\n'), '456789');
   for (const answer of ['-1', '1.5', 'NaN', '']) assert.is(await sentAfter(answer), '0123456789');
+});
+
+test('what a host runs keeps its bundle, and is named', async () => {
+  await using box = await tree({ 'there/name': 'join p1 v1.34.4', 'bundle/join.sh': '' });
+  execFileSync('tar', ['-czf', box.at('b.tar.gz'), '-C', box.at('bundle'), '.']);
+  const whole = digestOf(await readFile(box.at('b.tar.gz')));
+  const { size } = await stat(box.at('b.tar.gz'));
+  const run: Ssh['run'] = async (at, { script, operands = [], input }) => {
+    const chunks: Uint8Array[] = [];
+    if (typeof input === 'object') for await (const chunk of input) chunks.push(chunk);
+    const words = ['-c', script, 'sh', box.at('there'), ...operands.slice(1)];
+    const { status, stdout, stderr } = spawnSync('sh', words, { input: Buffer.concat(chunks), encoding: 'utf8' });
+    if (status === 0) return stdout;
+    throw new SshError(at, 'status', `it failed with status ${status}: ${stderr.trim()}`, '');
+  };
+  const remote = { ssh: { run } as Ssh, signal: never };
+  const file = { path: box.at('b.tar.gz'), digest: `sha256:${'a'.repeat(64)}`, size, whole };
+  const send = async (): Promise<void> => sendBundle(remote, host, { file, sent: () => undefined });
+  // It holds the lock until its input ends.
+  const other = spawn('flock', [box.at('there/run.lock'), 'sh', '-c', 'echo held; cat'], { stdio: 'pipe' });
+  const ended = once(other, 'exit');
+  try {
+    await once(other.stdout, 'data');
+    const busy = /it failed with status 75: join p1 v1\.34\.4 runs there: wait until it ends$/;
+    await assert.rejectsWith(send(), 'PROGRAM_FAILED', busy);
+    await assert.rejectsWith(cleanHost(remote, host), 'PROGRAM_FAILED', busy);
+  } finally {
+    other.stdin.end();
+    await ended;
+  }
+  await send();
+  assert.equal(await readdir(box.at('there/bundle')), ['.digest', 'join.sh']);
+  await cleanHost(remote, host);
+  assert.equal(await readdir(box.at('there')), ['run.lock']);
 });
 
 test('a control plane that is replaced under its name is locked, too, and the one that is gone is left alone', async () => {

@@ -32,10 +32,13 @@ export async function drainOverSsh(
   context: Context,
 ): Promise<DrainedMachine> {
   await using ssh = openSsh(context.env);
-  const { hosts, speaker } = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  const { hosts, speaker, silent } = await lookAt(cluster, { ssh, bundle: undefined }, context);
   if (speaker === undefined) {
     throw new CurlewError('CLUSTER_FAILED', `cannot drain ${name}: no control plane could be asked for its nodes`, {
-      hint: 'curlew cluster plan says why',
+      hint:
+        silent === undefined
+          ? 'curlew cluster plan says why'
+          : `${silent.name} has no curlew: curlew cluster apply with --bundle brings it there`,
     });
   }
   const ask = async (): Promise<DrainedMachine> => {

@@ -120,6 +120,13 @@ export async function lockHosts(
   };
 }
 
+const BUSY = '{ echo "$(cat name) runs there: wait until it ends" >&2; exit 75; }';
+
+/** Some of sh that never runs at the same time as a command of curlew. */
+function alone(work: string): string {
+  return `flock -n -E 75 run.lock sh -c '${work}' || { status=$?; [ $status != 75 ] || ${BUSY}; exit $status; }`;
+}
+
 const SENT = `${FOLDER}for file in *.partial; do if [ "$file" != "$2.partial" ]; then rm -f "$file"; fi; done
 if [ -e "$2.partial" ]; then wc -c <"$2.partial"; else echo 0; fi`;
 const APPEND = `cd "$1" || exit 70
@@ -128,7 +135,8 @@ const UNPACK = `cd "$1" || exit 70
 if [ "$(sha256sum <"$2.partial" | cut -c 1-64)" != "$3" ]; then rm -f "$2.partial"; echo 'the bundle was damaged on its way' >&2; exit 65; fi
 rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest ||
 { rm -rf bundle.new "$2.partial"; exit 70; }
-flock -n -E 75 run.lock sh -c 'rm -rf bundle && mv bundle.new bundle' && rm -f "$2.partial"`;
+${alone('rm -rf bundle && mv bundle.new bundle')}
+rm -f "$2.partial"`;
 
 /** Sends what a host does not have yet of the file, and unpacks it there. `sent`: called with the bytes that are there. */
 export async function sendBundle(
@@ -177,7 +185,7 @@ const RUN = `${FOLDER}name=$2; id=$3; cluster=$4; started=; shift 4
 busy() { [ -e run.lock ] && ! flock -s -n run.lock true; }
 if [ "$(cat id 2>/dev/null)" = "$id" ]; then :
 elif busy; then
-  if [ "$(cat name)" != "$name" ]; then echo "$(cat name) runs there: wait until it ends" >&2; exit 75; fi
+  if [ "$(cat name)" != "$name" ]; then ${BUSY}; fi
 else
   cat >input
   if [ -n "$cluster" ]; then echo "$cluster" >cluster; printf %s "$name" >unfinished; fi
@@ -229,7 +237,7 @@ export async function runCommand(
 
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
-flock -n -E 75 run.lock sh -c 'rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished && rm -f cluster'`;
+${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished && rm -f cluster')}`;
 
 /** Removes the bundle and all records of a host that was reset; its lock stays. Fails on a host that is still part of a cluster. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
