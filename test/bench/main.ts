@@ -2,7 +2,7 @@
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
  *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, fleet,
- *   machines, serve, flood.
+ *   machines, serve, flood; and grid, which only runs when it is named.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -21,6 +21,7 @@ import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { benchFleet } from './fleet.ts';
 import { benchFlood } from './flood.ts';
+import { benchGrid } from './grid.ts';
 import { benchHub } from './hub.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchLibrary } from './library.ts';
@@ -54,6 +55,8 @@ const SECTIONS = [
   'serve',
   'flood',
 ] as const;
+/** Takes 20 minutes, and root: only if it is named. */
+const GRID = 'grid';
 
 const { values } = parseArgs({
   options: {
@@ -64,8 +67,8 @@ const { values } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const unknown = values.only.filter((name) => !SECTIONS.some((known) => known === name));
-if (unknown.length > 0) throw new Error(`--only ${unknown.join(', ')}: known are ${SECTIONS.join(', ')}`);
+const unknown = values.only.filter((name) => ![...SECTIONS, GRID].some((known) => known === name));
+if (unknown.length > 0) throw new Error(`--only ${unknown.join(', ')}: known are ${[...SECTIONS, GRID].join(', ')}`);
 const wants = (...names: readonly string[]): boolean => names.some((name) => values.only.includes(name));
 const rounds = Number(values.rounds);
 const home = join(ROOT, '.curlew/bench');
@@ -155,6 +158,7 @@ if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ wor
 if (wants('machines')) found.push(benchMachines({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
+if (wants(GRID)) found.push(await benchGrid(say));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
