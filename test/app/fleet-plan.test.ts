@@ -2,7 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import promises, { readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { mock } from 'node:test';
 import { checkFleet } from '../../src/app/fleet-check.ts';
 import { planFleets, type FleetPlan } from '../../src/app/fleet-plan.ts';
 import { apiClient } from '../support/api-client.ts';
@@ -101,6 +103,22 @@ test('a plan asks a cluster for its kinds once, and not where nothing is to chan
   assert.is(await asked(), 2);
   await scene.apply();
   assert.is(await asked(), 0);
+});
+
+test('a plan reads a manifest once for its content and once for its kinds, however many clusters get it', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice', 'paris']);
+  await scene.manifest('1');
+  await scene.fleet([addon('web')]);
+  const opened = mock.method(promises, 'open');
+  syncBuiltinESMExports();
+  try {
+    assert.is((await scene.plan()).targets.length, 3);
+    const paths = opened.mock.calls.map(({ arguments: [path] }) => String(path));
+    assert.is(paths.filter((path) => path.endsWith('/web.yaml')).length, 2);
+  } finally {
+    mock.restoreAll();
+    syncBuiltinESMExports();
+  }
 });
 
 test('the plan of an add-on that has failed says why, from the record of the cluster', async () => {

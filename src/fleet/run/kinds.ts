@@ -33,12 +33,13 @@ export async function withMissingKinds(
 ): Promise<FleetPlan> {
   const problems = new Map<string, string>();
   const manifestsOf = manifestsIn(observed);
+  const read = readOnce(context);
   const onCluster = async (cluster: WrittenCluster): Promise<void> => {
     const answer = await askCluster(cluster, request, context, async (from, own) => {
       const { api } = await openClusterApi(from, own);
       return discover(api, { patienceMs: 0, signal: own.signal });
     });
-    const messages = 'problem' in answer ? [] : await problemsOf(manifestsOf.get(cluster.name) ?? [], answer, context);
+    const messages = 'problem' in answer ? [] : await problemsOf(manifestsOf.get(cluster.name) ?? [], answer, read);
     for (const [addon, message] of messages) problems.set(`${cluster.name} ${addon}`, message);
   };
   const asked = observed.fleet.clusters.filter(({ name }) => manifestsOf.has(name));
@@ -66,21 +67,32 @@ function manifestsIn({ fleet, observed, hashOf, now }: ObservedFleet): ReadonlyM
   return manifests;
 }
 
+type Read = (location: string) => Promise<Uint8Array>;
+
+/** Many clusters get the same files. */
+function readOnce({ cwd, signal }: Context): Read {
+  const contents = new Map<string, Promise<Uint8Array>>();
+  return async (location) => {
+    const content = contents.get(location) ?? readLimited(resolve(cwd, location), MAX_BYTES, { signal });
+    contents.set(location, content);
+    return content;
+  };
+}
+
 async function problemsOf(
   manifests: readonly Manifest[],
   discovery: Discovery,
-  { cwd, signal }: Context,
+  read: Read,
 ): Promise<ReadonlyMap<string, string>> {
   const problems = new Map<string, string>();
   const defined: Resource[] = [];
   for (const { addon, entry, location } of manifests) {
     try {
-      const content = await readLimited(resolve(cwd, location), MAX_BYTES, { signal });
+      const content = await read(location);
       const about = { addon: entry, record: undefined };
       const objects = addonObjects(about, { location, content }, { ...discovery, defined, namespace: 'default' });
       defined.push(...objects.flatMap(definedKinds));
     } catch (error) {
-      signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       problems.set(addon, [error.message, error.hint].filter((text) => text !== undefined).join('; '));
     }
