@@ -162,6 +162,22 @@ test('what a cluster quotes of a Secret when an add-on is unhealthy is in no rea
   assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
 });
 
+test('what helm quotes of a Secret when a removal fails is in no reason, there or in the hub', async () => {
+  await using scene = await openScene();
+  const { hub, helm } = scene;
+  await scene.secret('curlew-system/web', { 'values.yaml': 'token: some-secret' });
+  await hub.addon('page', { source: { chart: CHART }, valuesSecret: { name: 'web' } });
+  const controller = scene.start();
+  await hub.condition('page', 'Available', 'True AllSucceeded');
+  helm.before((command) => {
+    if (command === 'uninstall page') throw new Error('cannot remove it: bad value "some-secret"');
+  });
+  await hub.client.remove(`${ROOT}/fleetaddons/page`);
+  await eventually(async () => (await scene.state()).includes('bad value'));
+  assert.match(await scene.state(), /bad value "\[secret\]"/);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
+});
+
 test('values of a Secret are for each chart of a channel', async () => {
   await using scene = await openScene();
   const { hub, helm } = scene;
