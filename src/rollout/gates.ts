@@ -1,4 +1,6 @@
 /** Why an add-on waits on one cluster: one list, of which the first reason is the answer. Pure. */
+import { compareTriples, parseTriple, type VersionRange } from '../channel/range.ts';
+import { canonicalJson } from '../core/digest.ts';
 import { compareVersions } from '../core/ref.ts';
 import type { Hold, Place } from './batch.ts';
 import { compareNames } from './groups.ts';
@@ -100,9 +102,24 @@ function downgrade(target: Target): string | false {
   const next = run.contents.sourceOf(cluster)?.version;
   if (version === undefined || next === undefined || action !== 'Install' || isRemoval(target)) return false;
   // A channel that is as it was has less only for an older Kubernetes, as one of several API servers reports during an upgrade.
+  // After any edit a cluster may go back once: one that takes a version back by its range cannot be told from the others.
   const isChanged = 'content' in run.addon.source || startedAt < run.begun.since;
-  const isAllowed = run.orders?.allowDowngrade === true || (isChanged && knownGood?.version === next);
-  return !isAllowed && compareVersions(next, version) < 0 && `${next} is lower than the installed ${version}`;
+  if (run.orders?.allowDowngrade === true) return false;
+  if (compareVersions(next, version) < 0)
+    return !(isChanged && knownGood?.version === next) && `${next} is lower than the installed ${version}`;
+  const isHeld = !isChanged && isForLater(target);
+  return isHeld && `the installed ${version} is for a later Kubernetes than ${cluster.kubernetes}`;
+}
+
+/** Are all entries that what is there may be from for later versions of Kubernetes than the one that the cluster reports? */
+function isForLater({ run, cluster, record }: Target): boolean {
+  const { source } = run.addon;
+  const kubernetes = parseTriple(cluster.kubernetes);
+  if ('content' in source || record === undefined || kubernetes === undefined) return false;
+  const installed = canonicalJson(record.spec.source);
+  const own = source.channel.filter((one) => 'content' in one && canonicalJson(one.content) === installed);
+  const isLater = (range: VersionRange): boolean => range.every(({ from }) => compareTriples(from, kubernetes) > 0);
+  return own.length > 0 && own.every(({ range }) => range !== undefined && isLater(range));
 }
 
 function agentSkew({ run, cluster: { agentVersion } }: Target): string | false {

@@ -1,3 +1,4 @@
+import { parseRange } from '../../src/channel/range.ts';
 import { readChannel } from '../../src/channel/read.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, ring, TestFleet } from '../support/fleet.ts';
@@ -72,6 +73,27 @@ test('a lower version is refused unless a person allows it, or it was known as g
   world.step();
   world.release('net', '1.0.0');
   assert.equal(world.begin(), ['a']);
+});
+
+test('of two entries of one version, a cluster whose API servers answer with two versions keeps the one for the later Kubernetes', () => {
+  // The order of entries says nothing about Kubernetes.
+  const channel = ['1.33.x', '<1.33.0', '>=1.34.0'].map((text, at) => {
+    const { range } = parseRange(text, 'native');
+    return { name: 'net', version: '1.0.0', kubernetesVersion: text, range, content: { manifest: String(at) } };
+  });
+  const world = new TestFleet([cluster('a')], addon('net', { source: { channel, addon: 'net' } }));
+  const has = (): string => String(world.spec('a')?.source['manifest']);
+  const said = [32, 33, 32, 33, 34, 33].map((minor) => {
+    world.changeCluster('a', { kubernetes: `v1.${minor}.1` });
+    world.begin();
+    world.report('Succeeded', 'a');
+    return `${has()} ${world.why('a') ?? ''}`.trim();
+  });
+  const held = 'Downgrade: the installed 1.0.0 is for a later Kubernetes than v1';
+  assert.equal(said, ['1', '0', `0 ${held}.32.1`, '0', '2', `2 ${held}.33.1`]);
+  world.change('net', { source: { channel: channel.slice(0, 2), addon: 'net' } });
+  world.begin();
+  assert.is(has(), '0');
 });
 
 test('an agent of a distant version is refused', () => {
