@@ -40,7 +40,9 @@ const GATES: readonly Gate[] = [
   { reason: 'Stopped', why: (_, { stopped }) => stopped },
   {
     reason: 'Unreachable',
-    why: (_, { unproven }) => unproven && `clusters of ${unproven} do not answer, and none has succeeded: approve it`,
+    why: ({ run }, { unproven }) =>
+      unproven &&
+      `clusters of ${unproven} do not answer, and none has succeeded: approve it${lapsedNote(run, ({ groups = [] }) => groups.some((name) => unproven === `group ${name}`))}`,
   },
   { reason: 'Group', why: (_, { earlier }) => earlier && `${earlier} is not done` },
   {

@@ -40,6 +40,18 @@ test('a group of canaries that do not answer holds the later ones until one succ
   assert.is(world.why('s1'), held);
   world.changeCluster('w1', { paused: true });
   assert.is(world.why('s1'), held);
+  world.order('net', { groups: ['canary'], at: world.now - 60 });
+  assert.equal(world.begin(), []);
+  assert.match(
+    world.why('s1') ?? '',
+    /: approve it; the approval of \S+Z is older than this rollout, .*: approve again$/,
+  );
+  world.change('net', { lapsed: { at: world.now, groups: ['canary'] } });
+  assert.equal(world.begin(), []);
+  assert.match(world.why('s1') ?? '', /: approve it; the approval of \S+Z was for another content: approve again$/);
+  world.change('net', { lapsed: { at: world.now, groups: ['other'] } });
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), held);
   world.now += 10;
   world.order('net', { groups: ['canary'] });
   assert.equal(world.begin(), ['s1', 's2']);
