@@ -2,6 +2,7 @@
 import { groupBy } from '../core/group-by.ts';
 import type { GenericSchema } from 'valibot';
 import type { Findings } from '../channel/findings.ts';
+import { isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
 import type { FleetFile } from './fleet.ts';
 import type { Labels } from '../rollout/groups.ts';
@@ -31,16 +32,34 @@ export interface OcmDocument {
   readonly findings: Findings;
 }
 
-/** The kinds that become something of a fleet. */
-export const OCM_KINDS = [
-  'AddOnDeploymentConfig',
-  'AddOnTemplate',
-  'ClusterManagementAddOn',
-  'ManagedCluster',
-  'ManagedClusterAddOn',
-  'Placement',
-  'PlacementDecision',
-];
+/** Objects are stored in the first one: in another, a server without the webhook of Open Cluster Management shows less of them. */
+const ADDON_VERSIONS = ['v1alpha1', 'v1beta1'] as const;
+const PLACEMENT_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
+/** The kinds that become something of a fleet, and the versions in which they can be read. */
+export const OCM_KINDS = {
+  AddOnDeploymentConfig: ADDON_VERSIONS,
+  AddOnTemplate: ADDON_VERSIONS,
+  ClusterManagementAddOn: ADDON_VERSIONS,
+  ManagedCluster: ['v1'],
+  ManagedClusterAddOn: ADDON_VERSIONS,
+  Placement: PLACEMENT_VERSIONS,
+  PlacementDecision: PLACEMENT_VERSIONS,
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export function isOcmKind(kind: string): kind is keyof typeof OCM_KINDS {
+  return Object.hasOwn(OCM_KINDS, kind);
+}
+
+/** Says so if an object has a version that this program does not know: its fields may mean something else. */
+function isKnown(kind: keyof typeof OCM_KINDS, value: unknown, findings: Findings): boolean {
+  const { apiVersion } = isObject(value) ? value : {};
+  const known: readonly string[] = OCM_KINDS[kind];
+  const [group = '', version = ''] = String(apiVersion).split('/');
+  if (known.includes(version)) return true;
+  const message = `a ${kind} of ${group}/${version} cannot be read: its version must be ${known.join(' or ')}`;
+  findings.error('version', ['apiVersion'], message, `kubectl get ${kind.toLowerCase()}s.${known[0]}.${group} -o yaml`);
+  return false;
+}
 
 type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'findings'> & { readonly value: Read<Schema> };
 
@@ -49,9 +68,12 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
   documents: readonly OcmDocument[],
   clusters: readonly Cluster[],
 ) {
-  const read = <Schema extends GenericSchema>(wanted: string, schema: Schema): readonly Document<Schema>[] =>
+  const read = <Schema extends GenericSchema>(
+    wanted: keyof typeof OCM_KINDS,
+    schema: Schema,
+  ): readonly Document<Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
-      if (kind !== wanted) return [];
+      if (kind !== wanted || !isKnown(wanted, value, one.findings)) return [];
       const converted = convert(schema, value);
       if ('problems' in converted) reported(converted.problems, one.findings);
       return 'problems' in converted ? [] : [{ ...one, value: converted.value }];

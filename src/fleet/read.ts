@@ -21,7 +21,7 @@ import {
 import type { Labels } from '../rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
-import { OCM_KINDS, readOcm, type OcmDocument } from './read-ocm.ts';
+import { isOcmKind, readOcm, type OcmDocument } from './read-ocm.ts';
 import { compatOf, reported } from './reported.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
@@ -140,7 +140,7 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   }
   if (typeof apiVersion === 'string' && OCM.test(`apiVersion: ${apiVersion}`)) {
     const name = typeof kind === 'string' ? kind : 'document';
-    if (OCM_KINDS.includes(name)) fleet.ocm.push({ file, kind: name, value, findings });
+    if (isOcmKind(name)) fleet.ocm.push({ file, kind: name, value, findings });
     else leaveAlone(name, findings);
     return findings;
   }
@@ -208,7 +208,7 @@ function readOcmDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isManifest });
   const { value } = yaml;
   const kind = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
-  if (OCM_KINDS.includes(kind) && (value !== undefined || !text.includes('{{'))) {
+  if (isOcmKind(kind) && (value !== undefined || !text.includes('{{'))) {
     const findings = new Findings(yaml, false, 'fleet');
     if (value !== undefined) fleet.ocm.push({ file, kind, value, findings });
     return findings;

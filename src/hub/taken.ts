@@ -1,5 +1,6 @@
 /** Objects of other programs that a controller takes, as far as they are alike. Pure. */
 import { fits } from '../core/schema.ts';
+import { OCM_KINDS } from '../fleet/read-ocm.ts';
 import * as v from 'valibot';
 import { versionOf, type Live, type Version } from './observe.ts';
 import { conditions, type Condition } from './schema.ts';
@@ -14,12 +15,15 @@ export interface UpstreamKind {
   readonly group: string;
   /** A finalizer and a status are written. */
   readonly isTaken: boolean;
-  /** The version in which it is requested if the server has that, too; default: the one that the server prefers. */
-  readonly version?: string;
+  /** The versions that can be read, of which the first one that the server has is requested; default: the one that it prefers. */
+  readonly versions?: readonly string[];
 }
 
-/** Objects are stored in it: in another version, a server without the webhook of Open Cluster Management shows less of them. */
-const version = 'v1alpha1';
+const OCM = {
+  addon: { group: ADDON, versions: OCM_KINDS.ClusterManagementAddOn },
+  cluster: { group: CLUSTER, versions: OCM_KINDS.ManagedCluster },
+  placement: { group: CLUSTER, versions: OCM_KINDS.Placement },
+} as const;
 /** By the name of a resource, as `--reconcile` has it: all kinds that are read for it. */
 export const UPSTREAM = {
   helmchartproxies: [
@@ -27,13 +31,13 @@ export const UPSTREAM = {
     { kind: 'Cluster', plural: 'clusters', group: 'cluster.x-k8s.io', isTaken: false },
   ],
   clustermanagementaddons: [
-    { kind: 'ClusterManagementAddOn', plural: 'clustermanagementaddons', group: ADDON, version, isTaken: true },
-    { kind: 'ManagedClusterAddOn', plural: 'managedclusteraddons', group: ADDON, version, isTaken: true },
-    { kind: 'AddOnTemplate', plural: 'addontemplates', group: ADDON, version, isTaken: false },
-    { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', group: ADDON, version, isTaken: false },
-    { kind: 'ManagedCluster', plural: 'managedclusters', group: CLUSTER, isTaken: false },
-    { kind: 'Placement', plural: 'placements', group: CLUSTER, isTaken: false },
-    { kind: 'PlacementDecision', plural: 'placementdecisions', group: CLUSTER, isTaken: false },
+    { kind: 'ClusterManagementAddOn', plural: 'clustermanagementaddons', ...OCM.addon, isTaken: true },
+    { kind: 'ManagedClusterAddOn', plural: 'managedclusteraddons', ...OCM.addon, isTaken: true },
+    { kind: 'AddOnTemplate', plural: 'addontemplates', ...OCM.addon, isTaken: false },
+    { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', ...OCM.addon, isTaken: false },
+    { kind: 'ManagedCluster', plural: 'managedclusters', ...OCM.cluster, isTaken: false },
+    { kind: 'Placement', plural: 'placements', ...OCM.placement, isTaken: false },
+    { kind: 'PlacementDecision', plural: 'placementdecisions', ...OCM.placement, isTaken: false },
   ],
 } as const satisfies Readonly<Record<string, readonly UpstreamKind[]>>;
 export type Upstreams = keyof typeof UPSTREAM;

@@ -204,6 +204,13 @@ test('each field without an equal is named once', () => {
   );
 });
 
+test('a version that is not known is an error', () => {
+  const apiVersion = 'addon.open-cluster-management.io/v1';
+  const line =
+    'error fleet/version: a ClusterManagementAddOn of addon.open-cluster-management.io/v1 cannot be read: its version must be v1alpha1 or v1beta1';
+  assert.equal(found({ ...managementAddOn({}), apiVersion }), [line]);
+});
+
 test('what is not there, not supported or not a field is an error, and a program of its own is left alone', () => {
   const supportedConfigs = [
     { group: 'addon.open-cluster-management.io', resource: 'addontemplates', defaultConfig: { name: 'web-1' } },

@@ -147,13 +147,13 @@ test('while a scheduler has not decided about a Placement, the add-ons with it s
   assert.is(problemWith(scheduled), 'Placement fleet-ops/all has no PlacementDecision yet');
 });
 
-/** A server that has these versions of the add-on kinds, the preferred one first, and one of each other kind. */
+/** A server that has these versions of the add-on kinds, the preferred one first, and those of the other kinds. */
 function serverOf(versions: readonly string[]): { readonly api: KubeApi; readonly paths: readonly string[] } {
   const paths: string[] = [];
   const groups = groupBy(UPSTREAM.clustermanagementaddons, ({ group }) => group);
   const items = [...groups].map(([group, kinds]) => ({
     metadata: { name: group },
-    versions: (group.startsWith('addon.') ? versions : ['v1']).map((version) => ({
+    versions: (group.startsWith('addon.') ? versions : ['v1', 'v1beta1']).map((version) => ({
       version,
       resources: kinds.map(({ kind, plural }) => ({
         resource: plural,
@@ -192,6 +192,18 @@ test('add-ons of Open Cluster Management are read in the version in which they a
     const read = paths.flatMap((path) => /^\/apis\/addon[^/]*\/([^/]+)\//.exec(path)?.[1] ?? []);
     assert.equal([...new Set(read)], [asked]);
   }
+});
+
+test('add-ons of Open Cluster Management in a version that is not known are not taken, and that is said', async () => {
+  const { api } = serverOf(['v1', 'v2']);
+  const { signal } = new AbortController();
+  const options = { signal, onChange: () => undefined, say: () => undefined };
+  const { problem } = await Upstream.open(api, ['clustermanagementaddons'], options);
+  const what = 'ClusterManagementAddOn of addon.open-cluster-management.io only as v1, v2, not as v1alpha1 or v1beta1';
+  assert.is(
+    problem,
+    `cannot take clustermanagementaddons: the server has ${what}: use a curlew that knows it, or leave clustermanagementaddons out of --reconcile`,
+  );
 });
 
 test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {

@@ -9,7 +9,7 @@ import { OcmAddons } from '../../src/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
 import { readChannel } from '../../src/hub/channel.ts';
 import { readAddon, readCluster, readClusterAddon } from '../../src/hub/observe.ts';
-import { UPSTREAM, type Upstreams } from '../../src/hub/taken.ts';
+import { UPSTREAM, type UpstreamKind, type Upstreams } from '../../src/hub/taken.ts';
 import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { openCalls } from '../../src/kube/call.ts';
 import { LEASES } from '../../src/kube/lease.ts';
@@ -102,7 +102,12 @@ export async function openMemoryHub(
     const find = (kind: string): Resource => {
       const found = UPSTREAM[name].find((one) => one.kind === kind);
       if (found === undefined) throw new TypeError(kind);
-      return { apiVersion: `${found.group}/v1`, kind, plural: found.plural, namespaced: !WIDE.has(kind) };
+      return {
+        apiVersion: `${found.group}/${versionOf(kind)}`,
+        kind,
+        plural: found.plural,
+        namespaced: !WIDE.has(kind),
+      };
     };
     return { api, find, served: [], onChange, note: (text) => void notes.push(text) };
   };
@@ -170,12 +175,18 @@ interface Written {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
+/** In which the objects of other programs are read. */
+function versionOf(kind: string): string {
+  const all: readonly UpstreamKind[] = Object.values(UPSTREAM).flat();
+  return all.find((one) => one.kind === kind)?.versions?.[0] ?? 'v1';
+}
+
 /** Objects of other programs have the version that `find` says. */
 function pathOf({ apiVersion, kind, metadata: { name, namespace } }: Written): string {
   const [group = ''] = apiVersion.split('/');
   const plural = kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`;
   const resource: Resource = {
-    apiVersion: group === 'fleet.curlew.dev' ? apiVersion : `${group}/v1`,
+    apiVersion: group === 'fleet.curlew.dev' ? apiVersion : `${group}/${versionOf(kind)}`,
     kind,
     plural: plural.toLowerCase(),
     namespaced: !WIDE.has(kind),

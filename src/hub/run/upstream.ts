@@ -20,10 +20,16 @@ interface UpstreamOptions {
   readonly askMs?: number;
 }
 
-/** How a server has a kind; undefined if it does not. */
-function servedAs({ kind, group, version = '' }: UpstreamKind, served: readonly Resource[]): Resource | undefined {
+/** How a server has a kind in a version that can be read, or what it lacks. */
+function servedAs({ kind, group, versions }: UpstreamKind, served: readonly Resource[]): Resource | string {
   const all = served.filter((one) => one.kind === kind && groupOf(one) === group);
-  return all.find(({ apiVersion }) => apiVersion === `${group}/${version}`) ?? all[0];
+  const inVersion = (version: string): readonly Resource[] =>
+    all.filter(({ apiVersion }) => apiVersion === `${group}/${version}`);
+  const [first] = versions?.flatMap(inVersion) ?? all;
+  if (first !== undefined) return first;
+  if (all.length === 0) return `the server has no ${kind} of ${group}: install its definition`;
+  const has = all.map(({ apiVersion }) => apiVersion.slice(group.length + 1)).join(', ');
+  return `the server has ${kind} of ${group} only as ${has}, not as ${versions?.join(' or ')}: use a curlew that knows it`;
 }
 
 export class Upstream {
@@ -98,19 +104,17 @@ export class Upstream {
     const missing: Upstreams[] = [];
     const lacks: string[] = [];
     for (const name of this.#missing) {
-      const kinds: ReadonlyMap<string, Resource | undefined> = new Map(
-        UPSTREAM[name].map((one) => [one.kind, servedAs(one, served)]),
-      );
-      const lacking = UPSTREAM[name].find(({ kind }) => kinds.get(kind) === undefined);
+      const kinds = new Map<string, Resource | string>(UPSTREAM[name].map((one) => [one.kind, servedAs(one, served)]));
+      const lacking = [...kinds.values()].find((one) => typeof one === 'string');
       const find = (kind: string): Resource => {
         const resource = kinds.get(kind);
-        if (resource === undefined) throw new TypeError(`${kind} is not in the list of kinds`);
+        if (resource === undefined || typeof resource === 'string')
+          throw new TypeError(`${kind} is not in the list of kinds`);
         return resource;
       };
       const parts = { api: this.#api, find, served, onChange, note };
       if (lacking !== undefined) {
-        const what = `cannot take ${name}: the server has no ${lacking.kind} of ${lacking.group}`;
-        lacks.push(`${what}: install its definition, or leave ${name} out of --reconcile`);
+        lacks.push(`cannot take ${name}: ${lacking}, or leave ${name} out of --reconcile`);
         missing.push(name);
       } else if (name === 'helmchartproxies') taken.push((this.#proxies = new HelmProxies(parts)));
       else taken.push((this.#addons = new OcmAddons(parts)));
