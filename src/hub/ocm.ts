@@ -1,6 +1,7 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
 import { groupBy } from '../core/group-by.ts';
 import { readOcm, type OcmDocument } from '../fleet/read-ocm.ts';
+import { NO_DEFAULT } from '../fleet/upstream/config-references.ts';
 import { mergeConfigs } from '../fleet/upstream/placed.ts';
 import { PLACEMENT_LABEL } from '../fleet/upstream/placement.ts';
 import { isObject } from '../core/json.ts';
@@ -136,7 +137,7 @@ function referencesIn(list: unknown): readonly Reference[] {
       namespace = '',
       name,
     } = { ...type, ...(isObject(defaultConfig) && defaultConfig) };
-    if (typeof name !== 'string') return [];
+    if (typeof name !== 'string' || name === NO_DEFAULT) return [];
     return [{ group: String(group), resource: String(resource), namespace: String(namespace), name }];
   });
 }

@@ -204,6 +204,22 @@ test('each field without an equal is named once', () => {
   );
 });
 
+test('what a hub shows in v1beta1 of a v1alpha1 add-on, and what it sets by itself, is read without a word', () => {
+  const reserved = { ...templateOf('__reserved_no_default__'), resource: 'addondeploymentconfigs' };
+  const defaultConfigs = [templateOf('web-1'), reserved];
+  const annotations = { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'agents' };
+  const all = [
+    placement('prod', { ...PROD, sortBy: 'ClusterName', scoreRateLimit: '1m' }),
+    managementAddOn({}, { defaultConfigs, installStrategy: { type: 'Manual' } }),
+    onCluster('lyon', {}, annotations),
+  ];
+  assert.equal(found(...all), []);
+  assert.equal(
+    read(...all).addons[0]?.fields.spec.config?.groups?.map(({ values }) => values['namespace']),
+    ['agents'],
+  );
+});
+
 test('a version that is not known is an error', () => {
   const apiVersion = 'addon.open-cluster-management.io/v1';
   const line =

@@ -206,6 +206,20 @@ test('add-ons of Open Cluster Management in a version that is not known are not 
   );
 });
 
+test('in v1beta1, a type without a default is no configuration of an add-on', () => {
+  const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };
+  const without = { ...config, resource: 'addondeploymentconfigs', name: '__reserved_no_default__' };
+  const written = { ...managementAddOn({}), spec: { defaultConfigs: [config, without] } };
+  const [addon, template] = [written, addOnTemplate('web-1', [])].map((one) => readOcmObject(live(one)));
+  assert.ok(addon && template);
+  assert.equal([...fleetOf([addon, template], []).problems], []);
+  const status = addonStatus(addon, { addons: [], configs: configsIn([addon, template]), now: 0 });
+  assert.equal(
+    (status['defaultConfigReferences'] as readonly object[]).map((one) => textAt(one as JsonObject, 'resource')),
+    ['addontemplates'],
+  );
+});
+
 test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {
   const template = readOcmObject(live(addOnTemplate('web-1', [])));
   const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };

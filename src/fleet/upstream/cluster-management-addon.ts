@@ -2,7 +2,14 @@
 import * as v from 'valibot';
 import type { Findings } from '../../channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
-import { layerOf, REFERENCE, TYPE_WITH_DEFAULT, type Configurations, type Located } from './config-references.ts';
+import {
+  layerOf,
+  NO_DEFAULT,
+  REFERENCE,
+  TYPE_WITH_DEFAULT,
+  type Configurations,
+  type Located,
+} from './config-references.ts';
 import { addonName, aMap, aText, byName, fields, foreign, list } from './kinds.ts';
 import { installDiff, withoutLater } from './placed.ts';
 import type { Placed } from './placement.ts';
@@ -32,6 +39,9 @@ export const CLUSTER_MANAGEMENT_ADDON = foreign(addonName, {
 type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
 
 export const MANAGED_CLUSTER_ADDON = foreign(addonName, { installNamespace: text, configs: references });
+
+/** Where `v1beta1` has the installNamespace of `v1alpha1`. */
+const INSTALL_NAMESPACE = 'addon.open-cluster-management.io/v1alpha1-install-namespace';
 
 /** A ManagedClusterAddOn, whose namespace is the name of its cluster. */
 export interface OnCluster {
@@ -67,11 +77,12 @@ export function fromClusterManagementAddon(
     const path = ['spec', 'supportedConfigs', at, 'defaultConfig'];
     return defaultConfig === undefined ? [] : [{ reference: { ...type, ...defaultConfig }, path }];
   });
-  const located = [...defaults, ...locate(defaultConfigs, ['spec', 'defaultConfigs'])];
+  const named = locate(defaultConfigs, ['spec', 'defaultConfigs']);
+  const located = [...defaults, ...named.filter(({ reference }) => reference.name !== NO_DEFAULT)];
   const base = layerOf(located, around, { supported, findings });
   const own = onClusters.map(({ value, findings: at }) => {
-    const { namespace: cluster = '' } = value.metadata;
-    const { installNamespace: namespace, configs = [] } = value.spec;
+    const { namespace: cluster = '', annotations = {} } = value.metadata;
+    const { installNamespace: namespace = annotations[INSTALL_NAMESPACE], configs = [] } = value.spec;
     const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, findings: at });
     return { names: [cluster], values: { ...layer, ...(namespace && { namespace }) } };
   });

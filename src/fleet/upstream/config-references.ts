@@ -15,6 +15,9 @@ export const TYPE_WITH_DEFAULT = fields({
 });
 export const REFERENCE = fields({ ...type, namespace: text, name: aText });
 
+/** The name by which `v1beta1` says that a type of `v1alpha1` has no default. */
+export const NO_DEFAULT = '__reserved_no_default__';
+
 /** A reference, and where it is. */
 export interface Located {
   readonly reference: Read<typeof REFERENCE>;

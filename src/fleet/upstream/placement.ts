@@ -149,10 +149,15 @@ const IGNORED = {
 } as const;
 const DECIDE = 'add the PlacementDecision of the hub to the folder: its clusters are selected then';
 
+/** What an API server sets if nothing is written. */
+const DEFAULTS: Readonly<Record<string, string>> = { sortBy: 'ClusterName', scoreRateLimit: '1m' };
+
 /** Warns of each field that has no effect, or another one than on a hub. */
 export function notePlacement({ spec }: Read<typeof PLACEMENT>, findings: Findings): void {
   for (const [field, why] of Object.entries(IGNORED)) {
-    if (field in spec) findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`, DECIDE);
+    const { [field]: value } = spec as Readonly<Record<string, unknown>>;
+    if (value !== undefined && value !== DEFAULTS[field])
+      findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`, DECIDE);
   }
   if (spec.clusterSets !== undefined) {
     const message = `clusterSets is compared with the label ${SET}: a set with a selector of its own is not read`;
