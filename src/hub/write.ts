@@ -69,7 +69,8 @@ function conditionsOf({ counts, stopped, waiting }: FleetAddonStatus, problem: s
   const isMoving = why === undefined && moving > 0;
   const isAvailable = problem === undefined && total > 0 && Succeeded === total;
   const left = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
-  const asked = waiting.find(({ reason }) => reason === 'Approval' || reason === 'Removals');
+  // A group whose canaries do not answer waits for a person, too.
+  const asked = waiting.find(({ reason, message }) => reason === 'Approval' || message.includes(': approve '));
   const done = `${Succeeded} of ${total} clusters have it${asked === undefined ? '' : `; ${asked.message}`}`;
   return [
     { type: 'Available', ...either(isAvailable, 'AllSucceeded', left), message: why ?? done },

@@ -50,6 +50,23 @@ test('a definition that drops a required field of a status does not restart a ro
   }
 });
 
+test('where canaries do not answer, the conditions name the group that a person may approve, and an approval that is void', async () => {
+  const groups = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
+  const rollout = { type: 'Progressive', groups, mandatoryDecisionGroups: [{ groupName: 'canary' }] };
+  const web = hubAddon('web', { rollout }) as { readonly metadata: object };
+  const order = JSON.stringify({ generation: 7, at: '2026-01-02T03:04:05Z', groups: ['canary'] });
+  const metadata = { ...web.metadata, annotations: { 'fleet.curlew.dev/approve': order } };
+  const canary = hubCluster('bergen', { env: 'prod', ring: 'canary' });
+  await using memory = await openMemoryHub([oslo, canary, { ...web, metadata }]);
+  await passHub(memory.hub, NOW);
+  const found = memory.hub.addons.get({ name: 'web' })?.conditions.find(({ type }) => type === 'Progressing');
+  const lapsed = 'the approval of 2026-01-02T03:04:05Z was for another content: approve again';
+  assert.is(
+    found?.message,
+    `0 of 2 clusters have it; clusters of group canary do not answer, and none has succeeded: approve it; ${lapsed}`,
+  );
+});
+
 test('a PlacementDecision decides without a spec, which schedulers do not write', async () => {
   const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
   await using memory = await openMemoryHub([oslo, ...own, placement('all'), decision('all', ['oslo'], [0, ''])]);
