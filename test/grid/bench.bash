@@ -32,9 +32,13 @@ nodes_are_bare() {
     on one 400 /root/bundle/tasks.sh reset --yes && plain one empty && plain two empty
 }
 
+plain_token() {
+  on one 30 kubeadm token create --print-join-command >"$GRID/token"
+}
+
 plain_join() {
   local words
-  read -ra words < <(on one 30 kubeadm token create --print-join-command)
+  read -ra words <"$GRID/token"
   plain two join old "${words[@]}"
 }
 
@@ -60,6 +64,7 @@ step 'both nodes have the next minor' versions_are "$NEW" "$NEW"
 step 'its programs and images are kept' kept new
 step 'nodes are bare again' nodes_are_bare
 step 'plain install' measured install plain plain one install old
+step 'a token for node two' plain_token
 step 'plain join' measured join plain plain_join
 step 'pods talk across nodes' pods_talk
 step 'plain upgrade of one' measured upgrade-first plain plain_upgrade one first

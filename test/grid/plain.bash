@@ -15,11 +15,14 @@ keep() {
   mkdir -p "$to/images"
   tar -C / --ignore-failed-read -cf "$to/files.tar" usr/local/bin opt/cni/bin etc/containerd etc/crictl.yaml etc/kubernetes/curlew \
     etc/systemd/system/kubelet.service etc/systemd/system/containerd.service
-  for image in $(ctr --namespace k8s.io images list --quiet | grep -v '@\|^sha256:'); do
+  touch "$KEPT/names"
+  # Images of the version before, which are still there, are no part of an upgrade.
+  for image in $(ctr --namespace k8s.io images list --quiet | grep -v '@\|^sha256:' | grep -vxFf "$KEPT/names"); do
     number=$((number + 1))
+    echo "$image" >>"$KEPT/names"
     ctr --namespace k8s.io images export --local - "$image" | gzip -1 >"$to/images/$number.tar.gz"
   done
-  ((number > 4))
+  ((number > 0))
   [[ -e "$KUBECONFIG" ]] || return 0
   # What was applied, without what the cluster has added.
   kubectl apply view-last-applied --namespace kube-flannel --output json namespace/kube-flannel serviceaccount/flannel \
