@@ -82,7 +82,7 @@ export async function certificateKey(call: Call, file = CERTIFICATE_KEY): Promis
       ? 'the cluster has no certificates for another control plane'
       : 'this machine does not have the key of the certificates for another control plane';
   throw new CurlewError('CLUSTER_FAILED', `cannot make a token: ${what}`, {
-    hint: 'with kubernetes.loadBalancerAddress, ./install.sh on this machine uploads them for 2 hours',
+    hint: 'make the token where ./install.sh was run last, after running it there again with the same settings: with kubernetes.loadBalancerAddress it uploads them for 2 hours',
   });
 }
 
