@@ -104,7 +104,7 @@ function downgrade(target: Target): string | false {
   const next = run.contents.sourceOf(cluster)?.version;
   if (version === undefined || next === undefined || action !== 'Install' || isRemoval(target)) return false;
   // A channel that is as it was has less only for an older Kubernetes, as one of several API servers reports during an upgrade.
-  // After any edit a cluster may go back once: one that takes a version back by its range cannot be told from the others.
+  // After any edit a cluster may go back once: one that takes a version back by its range looks like any other edit.
   const isChanged = 'content' in run.addon.source || startedAt < run.begun.since;
   if (run.orders?.allowDowngrade === true) return false;
   if (compareVersions(next, version) < 0)

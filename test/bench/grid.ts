@@ -1,4 +1,4 @@
-/** Install, join and upgrade of a node by curlew, beside kubeadm's documented steps in a plain script on the same nodes: `scripts/grid run bench`. */
+/** Install, join and upgrade of a node by curlew, next to kubeadm's documented steps in a plain script on the same nodes: `scripts/grid run bench`. */
 import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

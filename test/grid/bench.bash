@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Install, join and upgrade by curlew, and beside it by a plain script of kubeadm's documented steps, on the same two nodes with the
+# Install, join and upgrade by curlew, and next to it by a plain script of kubeadm's documented steps, on the same two nodes with the
 # same programs and images. Sourced by scripts/grid; its times are lines in the folder of logs: what, by whom, milliseconds.
 
 NEW="$(tools_version grid-kubernetes)"

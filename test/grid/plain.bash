@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What curlew's add-ons do on a node, written by hand as the documentation of kubeadm has it: to measure beside. Runs on a node.
+# What curlew's add-ons do on a node, written by hand as the documentation of kubeadm has it: for comparison. Runs on a node.
 # usage: plain.bash keep NAME          keeps what curlew has installed: programs, units, settings, and images as archives
 #        plain.bash empty              an empty containerd, after a reset
 #        plain.bash install NAME

@@ -175,7 +175,7 @@ interface Written {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** In which the objects of other programs are read. */
+/** The version in which objects of other programs are read. */
 function versionOf(kind: string): string {
   const all: readonly UpstreamKind[] = Object.values(UPSTREAM).flat();
   return all.find((one) => one.kind === kind)?.versions?.[0] ?? 'v1';

@@ -20,7 +20,7 @@ interface UpstreamOptions {
   readonly askMs?: number;
 }
 
-/** How a server has a kind in a version that can be read, or what it lacks. */
+/** How a server has a kind in a version that can be read, or what is missing. */
 function servedAs({ kind, group, versions }: UpstreamKind, served: readonly Resource[]): Resource | string {
   const all = served.filter((one) => one.kind === kind && groupOf(one) === group);
   const inVersion = (version: string): readonly Resource[] =>
