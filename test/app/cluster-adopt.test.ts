@@ -132,6 +132,27 @@ test('other versions are comments, and a control plane that names itself needs n
   });
 });
 
+test("the file of a cluster with kURL's internal load balancer says what a machine needs before it joins", async () => {
+  await onCluster(async (api, adopt, box) => {
+    await addConfig(api, 'controlPlaneEndpoint: localhost:6444\n');
+    for (const [at, name] of ['p1', 'p2', 'p3'].entries())
+      await addNode(api, name, { role: 'control-plane', address: `10.0.0.${at + 1}` });
+    const { text } = await adopt({ out: 'paris.yaml' });
+    assert.match(
+      text,
+      /^# Each machine reaches the API server at localhost:6444, .*\n# A machine that joins needs that proxy before\.\n/,
+    );
+    await writeFile(box.at('paris.yaml'), text.replaceAll(/# (ssh: .*)/g, '$1'));
+    const { installer } = await readHosts({ files: ['paris.yaml'] }, 'plan', {
+      signal: never,
+      report: noReport,
+      env: {},
+      cwd: box.path,
+    });
+    assert.equal(installer, { kubernetes: { loadBalancerAddress: 'localhost:6444' } });
+  });
+});
+
 test('a cluster without nodes, one that kubeadm has not made, and hostile addresses are refused', async () => {
   await onCluster(async (api, adopt) => {
     await assert.rejectsWith(adopt(), 'CLUSTER_FAILED', /no ConfigMap kube-system\/kubeadm-config, so kubeadm has not/);

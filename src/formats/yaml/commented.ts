@@ -7,12 +7,17 @@ export interface Comments {
   readonly after: string;
 }
 
-/** Each comment may have several lines. An item that is no map gets none. */
+/** Each comment may have several lines. An item that is no map gets none. `first`: the comment before everything. */
 export function commentedYaml(
   value: unknown,
-  { path, comments }: { readonly path: readonly string[]; readonly comments: readonly Comments[] },
+  {
+    path,
+    comments,
+    first,
+  }: { readonly path: readonly string[]; readonly comments: readonly Comments[]; readonly first?: string | undefined },
 ): string {
   const document = new Document(value);
+  if (first !== undefined) document.commentBefore = spaced(first);
   const list = document.getIn(path);
   for (const [at, item] of isSeq(list) ? list.items.entries() : []) {
     const { before, after } = comments[at] ?? {};

@@ -20,6 +20,8 @@ const API_PORT = 6443;
 /** kubeadm's name for a cluster that was given none. */
 const UNNAMED = 'kubernetes';
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+/** With kURL's internal load balancer each machine has a proxy of its own, at localhost:6444. */
+const LOOPBACK = /^(?:localhost|127\.|\[::1\])/;
 /** Labels and taints that Kubernetes itself sets. */
 const SYSTEM = /^(?:[^/]+\.)?(?:kubernetes|k8s)\.io\//;
 
@@ -70,7 +72,8 @@ export async function adoptedCluster(
     },
   };
   const comments = machines.map((one) => commentsOf(one, version));
-  const text = commentedYaml(cluster, { path: ['spec', 'machines'], comments });
+  const first = balancer !== undefined && LOOPBACK.test(balancer) ? proxyNote(balancer) : undefined;
+  const text = commentedYaml(cluster, { path: ['spec', 'machines'], comments, first });
   const { diagnostics } = readFleet([{ path: 'cluster.yaml', folder: '.', text }]);
   const wrong = diagnostics.find(({ severity }) => severity === 'error');
   if (wrong !== undefined)
@@ -147,6 +150,10 @@ function balancerOf(endpoint: unknown, machines: readonly Found[]): string | und
   const { hostname, port } = new URL(`https://${endpoint}`);
   const isNode = machines.some(({ written, address }) => address === hostname || written.name === hostname);
   return isNode ? undefined : `${hostname}:${port === '' ? API_PORT : port}`;
+}
+
+function proxyNote(balancer: string): string {
+  return `Each machine reaches the API server at ${balancer}, by a proxy of its own: with kURL, the internal load balancer.\nA machine that joins needs that proxy before.`;
 }
 
 function commentsOf({ address, os, kubelet }: Found, version: string): Comments {
