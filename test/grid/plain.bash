@@ -92,6 +92,8 @@ case "$1" in
     tar -C / --no-same-owner -xf "$KEPT/$2/files.tar" usr/local/bin opt/cni/bin
     systemctl daemon-reload
     systemctl start kubelet
+    # The Node still has the condition of the kubelet before.
+    KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl wait --for=jsonpath='{.status.nodeInfo.kubeletVersion}'="$3" "node/$(hostname)" --timeout=120s
     KUBECONFIG=/etc/kubernetes/kubelet.conf node_is_ready "$(hostname)"
     ;;
 esac
