@@ -429,6 +429,50 @@ strict() {
   [ "$(grep -c daemon-reload calls)" -eq 1 ]
 }
 
+# A node whose kubelet has the configuration `old`, and whose cluster has the text of the file `published`.
+node_of_a_cluster() {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(etc/kubernetes|var/lib/kubelet),$PWD/\\1,g" packages/kubernetes/1.34.4/install.sh)
+  mkdir -p var/lib/kubelet
+  echo old | tee published >var/lib/kubelet/config.yaml
+  kubeadm() {
+    echo "kubeadm $*" >>calls
+    cp published var/lib/kubelet/config.yaml
+  }
+  kubernetes_require_kernel() { :; }
+  kubernetes_protect_images() { :; }
+  kubernetes_wait_until_ready() { echo "ready $1" >>calls; }
+  systemctl() { :; }
+  restart_systemd_and_wait() { echo "restart $1" >>calls; }
+}
+
+@test "the kubelet restarts for another configuration of the cluster, and never for the same one" {
+  node_of_a_cluster
+  strict kubernetes_fetch_kubelet_configuration
+  [[ "$(cat calls)" == 'kubeadm upgrade node phase kubelet-config' && ! -e etc/kubernetes/curlew/restart ]]
+  echo new >published
+  strict kubernetes_fetch_kubelet_configuration
+  strict kubernetes_fetch_kubelet_configuration
+  [[ "$(grep -c restart calls)" -eq 1 && ! -e etc/kubernetes/curlew/restart ]]
+  # What an earlier run has changed, whose restart is due.
+  touch etc/kubernetes/curlew/restart
+  strict kubernetes_fetch_kubelet_configuration
+  [[ "$(grep -c 'restart kubelet' calls)" -eq 2 && ! -e etc/kubernetes/curlew/restart ]]
+}
+
+@test "the kubelet restarts after a run that was cut as soon as kubeadm had written its configuration" {
+  node_of_a_cluster
+  kubeadm() {
+    echo new >var/lib/kubelet/config.yaml
+    kill -KILL "$$"
+  }
+  run -137 strict kubernetes_fetch_kubelet_configuration
+  kubeadm() { :; }
+  strict kubernetes_fetch_kubelet_configuration
+  [[ "$(cat calls)" == 'restart kubelet' && ! -e etc/kubernetes/curlew/restart ]]
+}
+
 @test "the plugins and configurations of other programs stay when Kubernetes is removed" {
   own_machine
   # shellcheck source=/dev/null

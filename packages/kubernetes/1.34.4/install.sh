@@ -527,10 +527,13 @@ kubernetes_reconfigure() {
 
 # The kubelet's configuration in the cluster becomes that of this node.
 kubernetes_fetch_kubelet_configuration() {
-  local file=/var/lib/kubelet/config.yaml before
+  local file=/var/lib/kubelet/config.yaml before due=''
   before="$(cat "$file")"
+  if [[ -e "$KUBERNETES_STATE/restart" ]]; then due=1; fi
+  # Before kubeadm writes the file: after a cut, the next run finds nothing to change in it.
+  kubernetes_must_restart
   kubeadm upgrade node phase kubelet-config
-  if [[ "$(cat "$file")" != "$before" ]]; then kubernetes_must_restart; fi
+  if [[ -z "$due" && "$(cat "$file")" == "$before" ]]; then rm "$KUBERNETES_STATE/restart"; fi
   kubernetes_restart_kubelet
 }
 
