@@ -165,6 +165,20 @@ strict() {
   bash -e strict.sh "$@"
 }
 
+# usage: running_service; a service whose program can be replaced while it runs, as the file `pid` says
+running_service() {
+  cp "$(type -P sleep)" program
+  ./program 60 >/dev/null 2>&1 3>&- &
+  echo "$!" >pid
+  until [[ "$(readlink "/proc/$!/exe")" == "$PWD/program" ]]; do command sleep 0.05; done
+  systemctl() { if [[ "$*" == 'show --property MainPID '* ]]; then echo "MainPID=$(cat pid)"; else echo "systemctl $*" >>calls; fi; }
+}
+
+replace_program() {
+  cp program new
+  mv -f new program
+}
+
 @test "an attempt that was not finished a day ago is not reset while etcd has data" {
   own_machine
   touch -d '2 days ago' etc/kubernetes/curlew/attempt
@@ -427,6 +441,13 @@ strict() {
   strict same_settings
   [ "$(cat restarts)" = "$(lines kubelet settled)" ]
   [ "$(grep -c daemon-reload calls)" -eq 1 ]
+  # A run that was cut and has written nothing down: its files are in place, and the former program runs.
+  running_service
+  replace_program
+  strict same_settings
+  kill "$(cat pid)"
+  [ "$(cat restarts)" = "$(lines kubelet settled kubelet settled)" ]
+  [ "$(grep -c daemon-reload calls)" -eq 2 ]
 }
 
 # A node whose kubelet has the configuration `old`, and whose cluster has the text of the file `published`.
@@ -471,6 +492,20 @@ node_of_a_cluster() {
   kubeadm() { :; }
   strict kubernetes_fetch_kubelet_configuration
   [[ "$(cat calls)" == 'restart kubelet' && ! -e etc/kubernetes/curlew/restart ]]
+}
+
+@test "the kubelet restarts if its program was replaced by a run that was cut and wrote nothing down" {
+  node_of_a_cluster
+  running_service
+  kubernetes_api_answers() { :; }
+  strict kubernetes_already_applied
+  strict kubernetes_restart_kubelet
+  [ "$(cat calls)" = "$(lines 'systemctl is-active --quiet kubelet' 'systemctl is-active --quiet kubelet')" ]
+  replace_program
+  run ! kubernetes_already_applied
+  strict kubernetes_restart_kubelet
+  kill "$(cat pid)"
+  [ "$(tail -n 1 calls)" = 'restart kubelet' ]
 }
 
 @test "the plugins and configurations of other programs stay when Kubernetes is removed" {
@@ -550,6 +585,29 @@ node_of_a_cluster() {
   strict containerd_install
   strict containerd_install
   [ "$(cat restarts)" = containerd ]
+  # A run that was cut and has written nothing down: its files are in place, and the former program runs.
+  running_service
+  replace_program
+  strict containerd_install
+  kill "$(cat pid)"
+  [ "$(cat restarts)" = "$(lines containerd containerd)" ]
+}
+
+@test "containerd is installed again if it must restart or does not answer, and otherwise is not" {
+  own_machine
+  running_service
+  containerd_answers() { [[ ! -e silent ]]; }
+  strict containerd_already_applied
+  touch silent
+  run ! containerd_already_applied
+  rm silent
+  touch etc/containerd/restart
+  run ! containerd_already_applied
+  rm etc/containerd/restart
+  # By a run that was cut and wrote nothing down.
+  replace_program
+  run ! containerd_already_applied
+  kill "$(cat pid)"
 }
 
 @test "NetworkManager leaves the interfaces of pods alone" {

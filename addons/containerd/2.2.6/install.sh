@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# containerd and runc as a service of systemd. It restarts only if a file of it has changed.
+# containerd and runc as a service of systemd. It restarts only if files of it have changed since it started.
 
 # Exists from the first change of a file until containerd has restarted with it, also after a run that was cut in between.
 CONTAINERD_RESTART=/etc/containerd/restart
@@ -22,7 +22,7 @@ containerd_install() {
   containerd_put "$src/assets/runc" /usr/local/bin/runc 0755
   containerd_put "$src/containerd.service" /etc/systemd/system/containerd.service 0644
   containerd_configure "$src"
-  if [[ ! -e "$CONTAINERD_RESTART" ]] && containerd_answers; then
+  if ! containerd_restart_is_due && containerd_answers; then
     logSuccess "containerd $CONTAINERD_VERSION runs already"
     return 0
   fi
@@ -37,7 +37,7 @@ containerd_install() {
 
 # Fails, so that the add-on is installed again, if containerd does not answer or must restart.
 containerd_already_applied() {
-  containerd_answers && [[ ! -e "$CONTAINERD_RESTART" ]]
+  containerd_answers && ! containerd_restart_is_due
 }
 
 # On every node, after a node has left its cluster: images and containers stay below /var/lib/containerd.
@@ -48,6 +48,11 @@ containerd_uninstall() {
   rm -f /usr/local/bin/{containerd,containerd-shim-runc-v2,containerd-stress,ctr,runc}
   systemctl daemon-reload
   logSuccess "containerd is removed; its images stay in /var/lib/containerd"
+}
+
+# Also where containerd runs a program that was replaced: not every earlier version of this add-on has written that file.
+containerd_restart_is_due() {
+  [[ -e "$CONTAINERD_RESTART" || "$(maybe readlink "/proc/$(curlew_main_pid containerd)/exe")" == *' (deleted)' ]]
 }
 
 containerd_answers() {

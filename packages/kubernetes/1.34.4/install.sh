@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Kubernetes by kubeadm: a control plane on the first node, other nodes by join. A run changes only what differs, and
-# restarts the kubelet only if its program, its unit or its configuration has changed.
+# restarts the kubelet only if files have changed since it started.
 
 KUBERNETES_STATE=/etc/kubernetes/curlew
 KUBERNETES_MANIFESTS=/etc/kubernetes/manifests
@@ -37,7 +37,7 @@ kubernetes() {
 kubernetes_already_applied() {
   kubernetes_protect_images
   kubernetes_start_pods
-  kubernetes_api_answers && systemctl is-active --quiet kubelet && [[ ! -e "$KUBERNETES_STATE/restart" ]]
+  kubernetes_api_answers && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due
 }
 
 # On every other node.
@@ -239,7 +239,7 @@ kubernetes_host() {
   tar -xzf "$src/assets/cni-plugins.tgz" -C /opt/cni/bin --no-same-owner
   tar -xzf "$src/assets/crictl.tar.gz" -C /usr/local/bin --no-same-owner crictl
   printf 'runtime-endpoint: unix://%s\n' "$(kubeadm_get_containerd_sock)" >/etc/crictl.yaml
-  if [[ -e "$KUBERNETES_STATE/restart" ]]; then systemctl daemon-reload; fi
+  if kubernetes_restart_is_due; then systemctl daemon-reload; fi
   systemctl enable kubelet >/dev/null 2>&1
 }
 
@@ -261,6 +261,11 @@ kubernetes_put() {
 # A file says so, because a run may be cut before the restart, and the next one finds nothing to change.
 kubernetes_must_restart() {
   (umask 077 && mkdir -p "$KUBERNETES_STATE" && touch "$KUBERNETES_STATE/restart")
+}
+
+# Also where the kubelet runs a program that was replaced: not every earlier version of this package has written that file.
+kubernetes_restart_is_due() {
+  [[ -e "$KUBERNETES_STATE/restart" || "$(maybe readlink "/proc/$(curlew_main_pid kubelet)/exe")" == *' (deleted)' ]]
 }
 
 # usage: kubernetes_configure init|join; writes kubeadm's configuration to new.yaml in the state folder. It consists of the template, of
@@ -508,7 +513,7 @@ kubernetes_reconfigure() {
   kubernetes_host kubelet
   if cmp -s "$new" "$kept"; then
     rm -f "$new"
-    if [[ -e "$KUBERNETES_STATE/restart" ]]; then restarts=1; fi
+    if kubernetes_restart_is_due; then restarts=1; fi
     kubernetes_restart_kubelet
     if [[ -n "$restarts" ]]; then kubernetes_wait_until_settled; fi
     return 0
@@ -539,9 +544,9 @@ kubernetes_fetch_kubelet_configuration() {
 
 # If it must restart or does not run.
 kubernetes_restart_kubelet() {
-  if [[ -e "$KUBERNETES_STATE/restart" ]]; then
+  if kubernetes_restart_is_due; then
     restart_systemd_and_wait kubelet
-    rm "$KUBERNETES_STATE/restart"
+    rm -f "$KUBERNETES_STATE/restart"
   elif ! systemctl is-active --quiet kubelet; then
     systemctl start kubelet
   fi
