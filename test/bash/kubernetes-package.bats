@@ -1,10 +1,9 @@
 #!/usr/bin/env bats
-# kubeadm's configuration from settings, and what the add-ons of a cluster refuse.
+# The packages of a cluster: kubernetes, containerd and flannel, from their settings to their removal.
 # Functions and variables are used by what is tested.
 # shellcheck disable=SC2016,SC2034,SC2317
 load setup
 
-# kustomize as far as it is needed: shows what it was given.
 setup_file() {
   export ROOT="$BATS_TEST_DIRNAME/../.."
 }
@@ -26,6 +25,7 @@ prepare() {
   kubernetes_require_kernel() { :; }
   sleep() { :; }
   containerd() { echo 'containerd github.com/containerd/containerd/v2 v2.2.6 abc'; }
+  # kustomize as far as it is needed: shows what it was given.
   kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/kustomization.yaml "$2"/*-*.yaml "$2"/init.yaml; fi; }
 }
 
