@@ -551,18 +551,54 @@ node_of_a_cluster() {
   run ! containerd_is_own_config
 }
 
+# A containerd that reads as far as it is needed: the file and what that imports, with each table closed. The template is in `made`.
+readable_configurations() {
+  mkdir made
+  sed "s,/etc/containerd,$PWD&,g" addons/containerd/2.2.6/config.tmpl >made/config.tmpl
+  containerd_reads() {
+    local folder
+    folder="$(sed -n "s/^imports = \['\(.*\)\/\*.toml'\]/\1/p" "$1")"
+    ! grep -qx '\[[a-z]*' "$1" "$folder"/*.toml
+  }
+}
+
 @test "a setting that containerd cannot read leaves its configuration as it was" {
   own_machine
   echo '# mine' >etc/containerd/config.toml
   CONTAINERD_TOML_CONFIG='[plugins'
-  # As far as it is needed: reads the file and what that imports.
-  containerd_reads() { ! grep -qx '\[plugins' "$(sed -n "s/^imports = \['\(.*\)\*.toml'\]/\1settings.toml/p" "$1")"; }
-  run strict containerd_configure addons/containerd/2.2.6
+  readable_configurations
+  run strict containerd_configure made
   [[ "$status" -eq 1 && "$output" == *'cannot read the setting containerd.tomlConfig'* ]]
   [[ "$(cat etc/containerd/config.toml)" == '# mine' && ! -e etc/containerd/conf.d ]]
   CONTAINERD_TOML_CONFIG='[plugins]'
-  strict containerd_configure addons/containerd/2.2.6
+  strict containerd_configure made
   grep -qxF '[plugins]' etc/containerd/conf.d/50-settings.toml
+}
+
+@test "the configuration that containerd will use is read before anything is replaced, and named if it cannot be" {
+  own_machine
+  readable_configurations
+  CONTAINERD_PRESERVE_CONFIG=1 CONTAINERD_TOML_CONFIG='[plugins]'
+  lines "imports = ['$PWD/etc/containerd/conf.d/*.toml']" '[grpc' >etc/containerd/config.toml
+  run strict containerd_configure made
+  [[ "$status" -eq 1 && "$output" == *"cannot read $PWD/etc/containerd/config.toml, which containerd.preserveConfig keeps"* ]]
+  [[ "$output" != *tomlConfig* && ! -e etc/containerd/conf.d ]]
+  # What the add-on would write there does not matter.
+  sed -i 's/^\[grpc/[grpc]/' etc/containerd/config.toml
+  echo '[broken' >>made/config.tmpl
+  strict containerd_configure made
+  CONTAINERD_TOML_CONFIG='[plugins'
+  run strict containerd_configure made
+  [[ "$status" -eq 1 && "$output" == *'cannot read the setting containerd.tomlConfig'* ]]
+  CONTAINERD_PRESERVE_CONFIG='' CONTAINERD_TOML_CONFIG=''
+  run strict containerd_configure made
+  [[ "$status" -eq 1 && "$output" == *'cannot read its settings, or a file in '*conf.d* && "$output" != *tomlConfig* ]]
+  grep -qxF '[grpc]' etc/containerd/config.toml
+  # A file of the operator, which is imported as well.
+  sed -i '$d' made/config.tmpl
+  echo '[mine' >etc/containerd/conf.d/60-mine.toml
+  run strict containerd_configure made
+  [[ "$status" -eq 1 && "$output" == *'cannot read its settings, or a file in '*conf.d* ]]
 }
 
 @test "containerd restarts with its new files after a run that was cut before, and never without a change" {

@@ -61,26 +61,32 @@ containerd_answers() {
 
 # usage: containerd_configure FOLDER
 containerd_configure() {
-  local made
+  local made main culprit
   made="$(mktemp -d)"
   containerd_config "$1" >"$made/config.toml"
-  mkdir "$made/conf.d"
-  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/conf.d/settings.toml"
-  # Before anything is replaced: containerd would not start again.
-  sed "s,^imports = .*,imports = ['$made/conf.d/*.toml']," "$made/config.toml" >"$made/whole.toml"
-  if ! containerd_reads "$made/whole.toml"; then
-    rm -rf "$made"
-    bail "containerd: it cannot read the setting containerd.tomlConfig, so its configuration stays as it was: correct the setting, \
-then run the same command again"
+  main="$made/config.toml" culprit='its settings, or a file in /etc/containerd/conf.d'
+  if [[ "${CONTAINERD_PRESERVE_CONFIG-}" == 1 && -e /etc/containerd/config.toml ]]; then
+    main=/etc/containerd/config.toml culprit='/etc/containerd/config.toml, which containerd.preserveConfig keeps, or a file that it imports'
   fi
-  if [[ "${CONTAINERD_PRESERVE_CONFIG-}" != 1 || ! -e /etc/containerd/config.toml ]]; then
+  mkdir "$made/conf.d"
+  maybe cp -RL /etc/containerd/conf.d/. "$made/conf.d/"
+  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/conf.d/50-settings.toml"
+  # Before anything is replaced: containerd would not start again.
+  sed "s,/etc/containerd/conf\\.d/,$made/conf.d/,g" "$main" >"$made/whole.toml"
+  if ! containerd_reads "$made/whole.toml"; then
+    : >"$made/conf.d/50-settings.toml"
+    if containerd_reads "$made/whole.toml" 2>/dev/null; then culprit='the setting containerd.tomlConfig'; fi
+    rm -rf "$made"
+    bail "containerd: it cannot read $culprit, so its configuration stays as it was: correct that, then run the same command again"
+  fi
+  if [[ "$main" == "$made/config.toml" ]]; then
     if [[ -e /etc/containerd/config.toml ]] && ! containerd_is_own_config; then
       cp -p /etc/containerd/config.toml /etc/containerd/config.toml.former
       logWarn "/etc/containerd/config.toml is replaced: its former text is in config.toml.former"
     fi
     containerd_put "$made/config.toml" /etc/containerd/config.toml 0644
   fi
-  containerd_put "$made/conf.d/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
+  containerd_put "$made/conf.d/50-settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
   rm -rf "$made"
 }
 
