@@ -774,18 +774,52 @@ version_folders() {
   [ ! -e etc/kubernetes ]
 }
 
-@test "a folder of the kubelet with a volume that is still mounted keeps what it has" {
+# usage: mounted PATH…; the mount points of the machine, as the kernel shows them
+mounted() {
+  printf '/dev/sda1 %s ext4 rw 0 0\n' "$@" >mounts
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+}
+
+@test "of the kubelet's folder only what holds a mount stays, and the mount is named" {
   prepare
-  mkdir -p kubelet/pods/web/volume
-  touch kubelet/pods/web/volume/data
+  mkdir -p kubelet/pods/web/volume kubelet/{pods2,pki} 'kubelet/my plugins/a 5%'
+  touch kubelet/pods/web/volume/data kubelet/pki/key kubelet/{config.yaml,.hidden} 'kubelet/my plugins/a 5%/data'
   ln -s kubelet link
-  kubernetes_mounts() { echo "/dev/sda1 $PWD/kubelet/pods/web/volume ext4 rw 0 0"; }
-  run ! kubernetes_empty link
-  [ -e kubelet/pods/web/volume/data ]
+  mounted "$PWD/kubelet/pods/web/volume" "$PWD/kubelet/my\\040plugins/a\\0405%"
+  run strict kubernetes_empty link
+  [[ "$status" -eq 1 && -e kubelet/pods/web/volume/data && -e 'kubelet/my plugins/a 5%/data' ]]
+  [ "$(ls -A kubelet)" = "$(lines 'my plugins' pods)" ]
+  [[ "$output" == *"$PWD/kubelet/pods stays, because $PWD/kubelet/pods/web/volume is mounted. Unmount all that findmnt shows"* ]]
+  [[ "$output" == *"$PWD/kubelet/my plugins stays, because $PWD/kubelet/my plugins/a 5% is mounted"* ]]
   # A disk of its own, and one of another folder, are not in the way.
-  kubernetes_mounts() { printf '/dev/sda1 %s ext4 rw 0 0\n' "$PWD/kubelet" "$PWD/kubelet2/volume"; }
-  kubernetes_empty link
+  mounted "$PWD/kubelet" "$PWD/kubelet2/volume" "$PWD/kubelet/pod"
+  strict kubernetes_empty link
   [ -z "$(ls -A kubelet)" ]
+}
+
+@test "what cannot be deleted is named, and the rest is deleted" {
+  prepare
+  mkdir -p etcd/member
+  touch etcd/other
+  find() { if [[ "$1" == */member ]]; then return 1; else command find "$@"; fi; }
+  run strict kubernetes_empty etcd
+  [[ "$status" -eq 1 && "$output" == *"$PWD/etcd/member stays, because not all of it can be deleted"* && "$(ls -A etcd)" == member ]]
+}
+
+@test "Kubernetes is not removed while something is mounted where etcd had its data, and what to do is said" {
+  own_machine
+  mkdir -p var/lib/etcd/member var/lib/kubelet/pods usr/local/bin
+  touch usr/local/bin/kubeadm
+  printf '/dev/sdb1 %s ext4 rw 0 0\n' "$PWD/var/lib/etcd/member" >mounts
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g; s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+  timeout() { :; }
+  run strict kubernetes_uninstall
+  [[ "$status" -eq 1 && "$output" == *"/var/lib/etcd/member is mounted"*'is not empty: unmount what findmnt shows below it'* ]]
+  printf '/dev/sdb1 %s ext4 rw 0 0\n' "$PWD/var/lib/kubelet/pods" >mounts
+  run strict kubernetes_uninstall
+  [[ "$status" -eq 0 && "$output" == *"/var/lib/kubelet/pods is mounted"* && -e var/lib/kubelet/pods && ! -e usr/local/bin/kubeadm ]]
 }
 
 # A control plane in this folder, whose static pods run as long as their files are there.

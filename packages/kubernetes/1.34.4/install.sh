@@ -131,9 +131,9 @@ kubernetes_uninstall() {
   rm -rf /etc/kubernetes
   kubernetes_remove_plugins
   # Either may be the mount point of a disk of its own, which stays.
-  kubernetes_empty /var/lib/etcd || bail "kubernetes: /var/lib/etcd is not empty: another process may write to it"
-  kubernetes_empty /var/lib/kubelet ||
-    logWarn "/var/lib/kubelet is not empty: volumes of pods may still be mounted. Look with findmnt, unmount them, and only then remove it"
+  kubernetes_empty /var/lib/etcd || bail "kubernetes: /var/lib/etcd is not empty: unmount what findmnt shows below it, or end the \
+process that writes to it, then run the same command again"
+  kubernetes_empty /var/lib/kubelet || true
   rm -f /etc/systemd/system/kubelet.service /etc/sysctl.d/99-kubernetes.conf /etc/modules-load.d/kubernetes.conf
   rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
   systemctl daemon-reload
@@ -150,16 +150,36 @@ kubernetes_remove_plugins() {
   maybe rmdir /etc/cni/net.d
 }
 
-# usage: kubernetes_empty FOLDER; not while something is mounted below it: a volume may be a folder of the same disk, which find would
-# enter and empty
+# usage: kubernetes_empty FOLDER; fails if something stays, and says why. What holds a mount does: a volume may be a folder of the same
+# disk, which find would enter and empty.
 kubernetes_empty() {
+  local folder entry point stays=''
   [[ -d "$1" ]] || return 0
-  if kubernetes_mounts | grep -qF " $(realpath "$1")/"; then return 1; fi
-  find "$1/" -mindepth 1 -xdev -delete 2>/dev/null
+  folder="$(realpath "$1")"
+  while IFS= read -r -d '' entry; do
+    point="$(kubernetes_mount_in "$entry")" || return 1
+    if [[ -n "$point" ]]; then
+      logWarn "${entry//%/%%} stays, because ${point//%/%%} is mounted. Unmount all that findmnt shows there, and only then remove it"
+      stays=1
+    elif ! find "$entry" -xdev -delete 2>/dev/null; then
+      logWarn "${entry//%/%%} stays, because not all of it can be deleted: another process may write to it"
+      stays=1
+    fi
+  done < <(find "$folder" -mindepth 1 -maxdepth 1 -print0)
+  [[ -z "$stays" ]]
 }
 
-kubernetes_mounts() {
-  cat /proc/self/mounts
+# usage: kubernetes_mount_in PATH; prints the first mount point at or below it, if there is one
+kubernetes_mount_in() {
+  local point
+  while read -r _ point _; do
+    # A blank in it is \040, which %b takes as \0040.
+    printf -v point %b "${point//\\/\\0}"
+    if [[ "$point" == "$1" || "$point" == "$1"/* ]]; then
+      printf '%s\n' "$point"
+      return 0
+    fi
+  done </proc/self/mounts
 }
 
 # Checks that kubeadm would make only after files have changed.
