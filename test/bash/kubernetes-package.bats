@@ -494,6 +494,43 @@ node_of_a_cluster() {
   [[ "$(cat calls)" == 'restart kubelet' && ! -e etc/kubernetes/curlew/restart ]]
 }
 
+@test "a node that is updated restarts its kubelet after kubeadm, and not again in a second run" {
+  node_of_a_cluster
+  echo v1.33.13 >version
+  kubelet() { echo "Kubernetes $(cat version)"; }
+  kubernetes_host() {
+    echo "host $*" >>calls
+    if [[ "$*" == kubelet ]]; then
+      echo v1.34.4 >version
+      kubernetes_must_restart
+    fi
+  }
+  strict kubernetes_update_node
+  [ "$(cat calls)" = "$(lines 'host kubeadm kubectl' 'kubeadm upgrade node' 'host kubelet' 'restart kubelet' \
+    "ready $PWD/etc/kubernetes/kubelet.conf")" ]
+  rm calls
+  strict kubernetes_update_node
+  [ "$(cat calls)" = "$(lines 'host kubeadm kubectl' 'kubeadm upgrade node phase kubelet-config' \
+    "ready $PWD/etc/kubernetes/kubelet.conf")" ]
+}
+
+@test "a node whose update was cut before the restart of its kubelet restarts it in the next run" {
+  node_of_a_cluster
+  echo v1.33.13 >version
+  kubelet() { echo "Kubernetes $(cat version)"; }
+  kubernetes_host() {
+    if [[ "$*" == kubelet ]]; then
+      kubernetes_must_restart
+      echo v1.34.4 >version
+      kill -KILL "$$"
+    fi
+  }
+  run -137 strict kubernetes_update_node
+  strict kubernetes_update_node
+  strict kubernetes_update_node
+  [[ "$(grep -c 'restart kubelet' calls)" -eq 1 && "$(grep -cx 'kubeadm upgrade node' calls)" -eq 1 ]]
+}
+
 @test "the kubelet restarts if its program was replaced by a run that was cut and wrote nothing down" {
   node_of_a_cluster
   running_service
