@@ -2,6 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
+import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
 import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
@@ -174,13 +175,25 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, spe
 /** The hook of the kubernetes package reads it. Hooks do not get a variable of the caller that begins with `CURLEW_`. */
 export const DELETE_CLUSTER = 'KUBERNETES_DELETE_CLUSTER';
 
+const RESET = ['./tasks.sh', 'reset', '--yes'] as const;
+
+/**
+ * The hook of an earlier package refuses where the cluster has other control planes: `reset` goes on after it, and after no other one that
+ * has failed.
+ */
+const LEAVE = `old=$(grep -L ${DELETE_CLUSTER} ${INSTALL_DIRECTORY}/*/kubernetes/*/install.sh 2>/dev/null)
+if [ -z "$old" ]; then exec ${RESET.join(' ')}; fi
+${RESET.join(' ')} --keep-going || { status=$?
+if [ $status = 20 ] && ! grep '^not removed: ' ../log | grep -qv ': kubernetes_leave '; then exit 0; fi
+exit $status; }`;
+
 /** A control plane does not ask the others whether it may leave: the quorum of their etcd is of no use here. */
 async function resetHost(remote: Remote, { host, facts }: HostLook, report: Context['report']): Promise<void> {
   if (facts?.bundle !== undefined) {
     const id = `reset ${host.name}`;
     await runCommand(remote, host.ssh, {
       name: id,
-      command: ['env', `${DELETE_CLUSTER}=1`, './tasks.sh', 'reset', '--yes'],
+      command: ['env', `${DELETE_CLUSTER}=1`, ...(host.role === 'control-plane' ? ['sh', '-c', LEAVE] : RESET)],
       line: (text) => report({ type: 'step-log', id, text }),
     });
   }

@@ -1,6 +1,6 @@
 /** `curlew cluster delete` over SSH: real servers on hosts with files of their own; what a reset does there is written by hand. */
 import { rm, writeFile } from 'node:fs/promises';
-import { deleteCluster, type ClusterDeletion } from '../../src/app/cluster-delete.ts';
+import { DELETE_CLUSTER, deleteCluster, type ClusterDeletion } from '../../src/app/cluster-delete.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import { appears } from '../support/appears.ts';
@@ -93,6 +93,32 @@ tests('a reset that was interrupted is followed, and one that has failed keeps t
   assert.equal([failed.done, failed.left, command.exitCode?.(failed)], [[], ['p2', 'p1'], 33]);
   await rm(`${at.api}/fail-reset-p2`);
   assert.equal((await deletion(at, { confirm: 'paris' })).done, ['p2', 'p1']);
+});
+
+tests('a control plane whose package does not know that all of the cluster goes is reset nevertheless', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  const leave =
+    'not removed: kubernetes: kubernetes_leave failed with status 1: this control plane is still part of the cluster';
+  await writeFile(`${at.api}/failed-hooks-p1`, `${leave}\n`);
+  const install = '/var/lib/curlew/packages/kubernetes/1.34.0/install.sh';
+  const own = async (line: string): Promise<unknown> =>
+    at.on('p1', `mkdir -p "$(dirname ${install})"; echo '${line}' >${install}`);
+  // Its hook would have let it go: this is another failure.
+  await own(`[[ -z "\${${DELETE_CLUSTER}-}" ]] || return 0`);
+  const stopped = await deletion(at, { confirm: 'paris' });
+  assert.equal(stopped.failed, [{ host: 'p1', reason: 'it failed with status 20: a hook has failed' }]);
+  await own('kubernetes_leave() { bail; }');
+  const deleted = await deletion(at, { confirm: 'paris' });
+  assert.equal([deleted.done, deleted.failed, command.exitCode?.(deleted)], [['p1'], [], 0]);
+  assert.equal(resets(await at.calls()), ['reset p1 reset --yes', 'reset p1 reset --yes --keep-going']);
+  await rm(at.at('paris.conf'));
+  await rm(`${at.api}/node-p1`);
+  await at.apply();
+  await writeFile(`${at.api}/failed-hooks-p1`, `${leave}\nnot removed: containerd: containerd_uninstall failed\n`);
+  const left = await deletion(at, { confirm: 'paris' });
+  assert.match(left.failed[0]?.reason ?? '', /^it failed with status 20/);
 });
 
 test.run();

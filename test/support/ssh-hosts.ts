@@ -78,7 +78,10 @@ case "$1 $2" in
   'reset --yes')
     echo "reset $(hostname) $*" >>${api}/calls; touch ${api}/began-$(hostname)
     while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done
+    failed=${api}/failed-hooks-$(hostname)
+    if [ -e $failed ] && [ "$3" != --keep-going ]; then echo 'a hook has failed' >&2; exit 20; fi
     rm -rf /etc/kubernetes
+    if [ -e $failed ]; then cat $failed; exit 20; fi
     if [ -e ${api}/fail-reset-$(hostname) ]; then echo 'a hook has failed' >&2; exit 3; fi;;
   'node remove')
     echo "node remove $3" >>${api}/calls; touch ${api}/began-$3; echo 'it has begun'
