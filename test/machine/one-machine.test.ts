@@ -232,6 +232,15 @@ test('the only control plane of an adopted cluster gets curlew before a machine 
   assert.equal([phases(bare), bare.held], [[], [{ host: 'cp1', reason }]]);
 });
 
+test('what refuses the connection leaves once the control plane has curlew, and a refused one is named instead', () => {
+  const mute = { ...look(ONE, { w2: { answers: false } }), speaker: undefined, silent: ONE.machines[0] };
+  const denied = (host: string) => ({ ...mute, refused: [{ host, reason: 'it refuses the user' }] });
+  const plan = planLeaving({ cluster: ONE, name: 'w2', bundle }, denied('w2'));
+  assert.equal([phases(plan), plan.held, plan.refused], [['cp1 images'], [], []]);
+  const kept = planLeaving({ cluster: ONE, name: 'w2', bundle }, denied('cp1'));
+  assert.equal([phases(kept), kept.held, reasons(kept)], [[], [], 'cp1: it refuses the user']);
+});
+
 test('the host of another machine, by an entry that was copied, is not reset', () => {
   const all = look(ONE, { w2: { joined: false } });
   const hosts = all.hosts.map((one): HostLook => {

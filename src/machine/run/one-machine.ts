@@ -100,8 +100,9 @@ function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, na
 export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   const { cluster, name, bundle } = given;
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
-  // A person names it: that is the approval. What other machines need does not keep it.
-  const rest = planFor(given, others, { ...look, held: [] }, { approveRemovals: Infinity });
+  // A person names it: that is the approval. What other machines need does not keep it, nor what is wrong with its host.
+  const able = look.refused.filter((one) => one.host !== name);
+  const rest = planFor(given, others, { ...look, held: [], refused: able }, { approveRemovals: Infinity });
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name);
   const { chain, refused: kept } = leave(look, cluster.name, name);
   const provider = providerOf(look, cluster.name, host);
@@ -110,7 +111,6 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   const isReset = before.some(({ phase }) => phase === 'reset');
   const images = isReset ? imagesFor(host, bundle) : NOTHING;
   const strange = isReset ? otherMachine(host) : [];
-  // What is wrong with its host does not keep it.
   const refused = [
     ...rest.refused.filter((one) => one.host !== name),
     ...kept,
@@ -120,7 +120,8 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   ];
   // One without curlew gets it before it can be asked.
   const first = rest.steps.filter((one) => one.phase === 'images' && one.host === look.silent?.name);
-  const held = [...rest.held.filter((one) => one.host === undefined), ...(first.length > 0 ? [] : silence(look))];
+  const isExplained = first.length > 0 || (bundle !== undefined && rest.refused.some((one) => one.host !== name));
+  const held = [...rest.held.filter((one) => one.host === undefined), ...(isExplained ? [] : silence(look, bundle))];
   const hosts = host === undefined ? [] : [shownHost(look, host)];
   const isAble = refused.length + held.length === 0;
   const own = first.length > 0 ? first : inTurn([...images.chain, ...before, ...provider.chain]);
@@ -155,9 +156,11 @@ function belongsTo(cluster: string): string {
 }
 
 /** Why nothing is known of nodes, where some control plane is one or may be one. */
-function silence({ speaker, silent, hosts }: ClusterLook): readonly Held[] {
-  if (silent !== undefined)
-    return [{ host: silent.name, reason: 'it has no curlew to ask for the nodes of the cluster: add --bundle' }];
+function silence({ speaker, silent, hosts }: ClusterLook, bundle: BundleFacts | undefined): readonly Held[] {
+  if (silent !== undefined) {
+    const how = bundle === undefined ? ': add --bundle' : ', and cannot get the bundle: curlew cluster plan says why';
+    return [{ host: silent.name, reason: `it has no curlew to ask for the nodes of the cluster${how}` }];
+  }
   const control = hosts.filter(({ host }) => host.role === 'control-plane');
   const isNone = control.every(({ facts, exists }) => {
     return exists === false || (facts !== undefined && !facts.isControlPlane);
