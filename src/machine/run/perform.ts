@@ -40,7 +40,8 @@ export interface Scene {
   readonly report: Context['report'];
 }
 
-export async function perform(scene: Scene, step: Step): Promise<void> {
+/** Returns whether it has made a new machine. */
+export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const { cluster, look, remote, ignore, file, report } = scene;
   const { host: name = '', phase, to } = step;
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name)?.host;
@@ -60,6 +61,7 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
   };
   // One command does all of it, and is repeated as a whole.
   const leaves = !OTHERS.has(phase) && (host === undefined || node?.leaving === true || REMOVAL.has(phase));
+  let isNew = false;
   const act = async (): Promise<void> => {
     if (leaves) {
       const speaker = await speakerFor(scene, name);
@@ -75,8 +77,9 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     ];
     switch (phase) {
       case 'create': {
-        const isNew = look.hosts.some((one) => one.host === host && one.exists === false);
-        return createHost(remote, host, isNew);
+        const isMissing = look.hosts.some((one) => one.host === host && one.exists === false);
+        isNew = await createHost(remote, host, isMissing);
+        return undefined;
       }
       case 'delete':
         return host.provided && deleteProvided(host.provided.by, host.provided.wanted, remote.signal);
@@ -119,23 +122,24 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     }
   };
   await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
+  return isNew;
 }
 
 /**
- * Ends once its SSH server answers. What its provider says of a new machine is recorded there: one that was only stopped has its own
- * record, if any.
+ * Ends once its SSH server answers, and returns whether the machine is new. What its provider says of a new one is recorded there: one
+ * that was only stopped has its own record, if any.
  */
-async function createHost(remote: Remote, host: WrittenHost, isNew: boolean): Promise<void> {
+async function createHost(remote: Remote, host: WrittenHost, isMissing: boolean): Promise<boolean> {
   if (host.provided === undefined)
     throw new CurlewError('UNSUPPORTED', `cannot create ${host.name}: it has no provider`);
   const { by, wanted } = host.provided;
-  const { ssh, signal } = remote;
+  const { signal } = remote;
   const made = await createProvided(by, wanted, signal);
   const there = reached(host, made);
+  let isNew = isMissing;
   const attempt = async (): Promise<SshError | undefined> => {
     try {
-      if (isNew) await recordBirth(remote, there, made.outdated);
-      else await ssh.run(there.ssh, { script: ':', limitMs: SHORT_MS, signal });
+      isNew = (await recordBirth(remote, there, { outdated: made.outdated, isNew })) || isNew;
       return undefined;
     } catch (error) {
       if (error instanceof SshError && STARTING.has(error.problem)) return error;
@@ -144,29 +148,45 @@ async function createHost(remote: Remote, host: WrittenHost, isNew: boolean): Pr
   };
   const failure = await repeatUntil(attempt, (error) => error === undefined, { ...START, signal });
   if (failure !== undefined) throw failure;
+  return isNew;
 }
 
-const BORN = `rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born"; fi`;
+/** `$3`: the machine is known to be new. A host without the folder is, too: its creation was cut before it could be reached. */
+const BORN = `if [ -z "$3" ] && [ -e "$1" ]; then exit 0; fi
+rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born" || exit 70; fi
+echo new`;
 
-/** Records on a new machine what its provider called outdated already: see `verdictOf`. Throws `SshError`. */
-async function recordBirth({ ssh, signal }: Remote, host: WrittenHost, outdated: string | undefined): Promise<void> {
+/**
+ * Records on a new machine what its provider called outdated already: see `verdictOf`. Returns whether the machine is new. Throws
+ * `SshError`.
+ */
+async function recordBirth(
+  { ssh, signal }: Remote,
+  host: WrittenHost,
+  { outdated, isNew }: { readonly outdated: string | undefined; readonly isNew: boolean },
+): Promise<boolean> {
   const mark = outdated === undefined || host.provided === undefined ? '' : verdictOf(host.provided.wanted, outdated);
-  await ssh.run(host.ssh, { script: BORN, operands: [REMOTE, mark], limitMs: SHORT_MS, signal });
+  const operands = [REMOTE, mark, isNew ? 'new' : ''];
+  return (await ssh.run(host.ssh, { script: BORN, operands, limitMs: SHORT_MS, signal })).trim() === 'new';
 }
 
-/** Records what a provider has said of new machines only after it had made them, or in other words. */
+/**
+ * Records what a provider has said of new machines only after it had made them, or in other words. What it says once they have joined may
+ * be about something that is newer than they are.
+ */
 export async function recordBirths(
   remote: Remote,
   look: ClusterLook,
   { born, report }: { readonly born: ReadonlySet<string>; readonly report: Context['report'] },
 ): Promise<void> {
+  const joined = new Set(look.seen.machines.flatMap((one) => (one.joined ? one.name : [])));
   const late = look.hosts.filter(({ host: { name, provided }, facts, outdated }) => {
-    if (facts === undefined || provided === undefined || outdated === undefined) return false;
+    if (facts === undefined || provided === undefined || outdated === undefined || joined.has(name)) return false;
     return born.has(name) && facts.born?.mark !== verdictOf(provided.wanted, outdated);
   });
   for (const { host, outdated } of late) {
     try {
-      await recordBirth(remote, host, outdated);
+      await recordBirth(remote, host, { outdated, isNew: true });
     } catch (error) {
       if (!(error instanceof SshError) || remote.signal.aborted) throw error;
       const text = `${host.name}: cannot record that it was called outdated when it was new, so the next apply replaces it: ${error.reason}`;
@@ -232,7 +252,7 @@ async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<R
     text = await make();
   } catch (error) {
     if (!(error instanceof SshError) || error.problem !== 'status' || !isControl) throw error;
-    // The certificates are kept for two hours; a run of install uploads them again.
+    // The certificates are kept for two hours. Where join-token cannot upload them, as by an earlier bundle, a run of install does.
     const flags = ignore.flatMap((title) => ['--ignore', title]);
     await runCommand(remote, speaker.ssh, {
       name: `certificates ${speaker.name}`,

@@ -105,10 +105,9 @@ export async function followPlan<Planned extends PlannedCluster>(
               'CLUSTER_FAILED',
               'it has ended without a failure, and changed nothing that can be seen',
             );
-          await perform(scene, step);
+          const isNew = await perform(scene, step);
           done.push({ host, phase });
-          if (phase === 'create' && look.hosts.some((one) => one.host.name === host && one.exists === false))
-            born.add(host);
+          if (isNew) born.add(host);
         } catch (error) {
           if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
           failed.push({ host, phase, reason: error instanceof SshError ? error.reason : error.message });
