@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, jsonIn } from '../../core/json.ts';
+import { convert } from '../../core/schema.ts';
 import { parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { readObject } from '../../kube/objects.ts';
 import type { Held, SeenCluster, SeenMachine } from '../cluster.ts';
@@ -183,14 +184,41 @@ interface Nodes {
   readonly members?: readonly EtcdMember[];
 }
 
+/** What `curlew cluster nodes` prints; another version may say more. */
+const nodesSchema = v.object({
+  machines: v.array(
+    v.object({
+      name: v.string(),
+      answers: v.boolean(),
+      joined: v.boolean(),
+      role: v.exactOptional(v.picklist(['control-plane', 'worker'])),
+      kubelet: v.exactOptional(v.string()),
+      apiServer: v.exactOptional(v.string()),
+      ready: v.exactOptional(v.boolean()),
+      cordon: v.exactOptional(v.picklist(['curlew', 'other'])),
+      cordonFor: v.exactOptional(v.string()),
+      leaving: v.exactOptional(v.boolean()),
+    }),
+  ),
+  members: v.exactOptional(
+    v.array(
+      v.object({
+        name: v.string(),
+        healthy: v.exactOptional(v.boolean()),
+        learner: v.exactOptional(v.boolean()),
+      }),
+    ),
+  ),
+});
+
 /** What `curlew cluster nodes` says on a control plane: the other end of the same program. */
 async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<Nodes> {
-  const { machines, members } = fieldsOf(await askHost(ssh, host, { command: ['cluster', 'nodes'], signal }));
-  if (Array.isArray(machines)) return { machines, ...(Array.isArray(members) && { members }) };
+  const read = convert(nodesSchema, await askHost(ssh, host, { command: ['cluster', 'nodes'], signal }));
+  if ('value' in read) return read.value;
   throw new SshError(
     host.ssh,
     'status',
-    'it does not list the nodes of the cluster',
+    `it does not list the nodes of the cluster as this version reads them: ${read.problems[0].message}`,
     'send it this bundle: cluster apply',
   );
 }
