@@ -124,9 +124,9 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
   return result(done, failed);
 });
 
-/** Why not even a provider deletes anything by itself. */
+/** Why not even a provider deletes a control plane by itself. */
 const SHUT =
-  'no control plane can be asked for nodes that the file does not have, and locked against other operators: --skip-unreachable lets its provider delete it without that';
+  'no control plane can be asked for nodes that the file does not have, and locked against other operators: --skip-unreachable lets its provider delete this one without that';
 
 /** What is to reset, workers first, and what is in the way. */
 function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, speaker }: ClusterLook) {
@@ -167,7 +167,13 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, spe
   const isNamed = speaker !== undefined || seen.machines.some(({ joined }) => joined);
   const isShut = ({ host, facts, exists }: HostLook): boolean =>
     host.role === 'control-plane' && facts === undefined && exists === true;
-  if (!isNamed && hosts.some(isShut)) unreached.push({ reason: SHUT });
+  if (!isNamed) {
+    unreached.push(
+      ...hosts.filter(isShut).map(({ host, problem }) => {
+        return { host: host.name, reason: `${problem?.reason ?? 'it does not answer'}, and ${SHUT}` };
+      }),
+    );
+  }
   const rank = ({ host }: HostLook): number => (host.role === 'worker' ? 0 : 1);
   return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
 }

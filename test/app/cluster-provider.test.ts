@@ -168,20 +168,23 @@ esac
   assert.equal([kept.done, kept.left], [[], ['p1']]);
   assert.match(
     kept.unreached.map(({ host, reason }) => `${host}: ${reason}`).join('\n'),
-    /^p2: \S+ refuses the user: .*\nundefined: no control plane can be asked for nodes/,
+    /^p2: \S+ refuses the user: .*\np1: \S+ refuses the user: .*, and no control plane can be asked for nodes/,
   );
   const deleted = await deleteCluster({ ...request, skipUnreachable: true }, context);
   assert.equal([deleted.done, deleted.failed, deleted.left], [['p1'], [], []]);
   assert.equal(
     deleted.unreached.map(({ host }) => host),
-    ['p2', undefined],
+    ['p2', 'p1'],
   );
   // With no other machine, too: nodes that the file does not have cannot be seen.
   await at.lists({ uid: 'paris/p1', ...AWAY });
   await at.plan(P1);
   const alone = await deleteCluster(request, context);
   assert.equal([alone.done, alone.left], [[], ['p1']]);
-  assert.match(alone.unreached.map(({ reason }) => reason).join('\n'), /^no control plane can be asked for nodes/);
+  assert.match(
+    alone.unreached.map(({ host, reason }) => `${host}: ${reason}`).join('\n'),
+    /^p1: \S+ refuses the user: .*, and no control plane can be asked for nodes/,
+  );
   assert.equal((await deleteCluster({ ...request, skipUnreachable: true }, context)).done, ['p1']);
 });
 

@@ -61,6 +61,18 @@ test('what a host runs keeps its bundle, and is named', async () => {
   }
   await send();
   assert.equal(await readdir(box.at('there/bundle')), ['.digest', 'join.sh']);
+  // The run has ended: what has the lock is another command.
+  await writeFile(box.at('there/status'), '0\n');
+  const last = spawn('flock', [box.at('there/run.lock'), 'sh', '-c', 'echo held; cat'], { stdio: 'pipe' });
+  const isOver = once(last, 'exit');
+  try {
+    await once(last.stdout, 'data');
+    const unnamed = /it failed with status 75: another command of curlew runs there: wait until it ends$/;
+    await assert.rejectsWith(cleanHost(remote, host), 'PROGRAM_FAILED', unnamed);
+  } finally {
+    last.stdin.end();
+    await isOver;
+  }
   await cleanHost(remote, host);
   assert.equal(await readdir(box.at('there')), ['run.lock']);
 });

@@ -120,7 +120,9 @@ export async function lockHosts(
   };
 }
 
-const BUSY = '{ echo "$(cat name) runs there: wait until it ends" >&2; exit 75; }';
+/** A run that has its status has ended: what has the lock is another command. */
+const BUSY = `{ what='another command of curlew'; if [ -e name ] && [ ! -e status ]; then what=$(cat name); fi
+echo "$what runs there: wait until it ends" >&2; exit 75; }`;
 
 /** Some of sh that never runs at the same time as a command of curlew. */
 function alone(work: string): string {
