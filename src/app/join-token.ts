@@ -1,5 +1,6 @@
 /** Makes a token with which one machine joins the cluster, in a file for its `join`. */
 import { randomInt } from 'node:crypto';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -8,8 +9,10 @@ import type { Call } from '../kube/call.ts';
 import { createObject, getObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
-import { clusterInfo, requireOwnCluster } from '../machine/run/cluster-info.ts';
-import { openNodeApi } from '../machine/run/nodes.ts';
+import { clusterInfo, controlPlaneEndpoint, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { JOIN_TOKEN } from '../requests/node.ts';
 
 export interface JoinFile {
@@ -31,15 +34,23 @@ const HOUR_MS = 60 * 60_000;
  * it that made: another control plane may have uploaded them since, with a key of its own.
  */
 const CERTIFICATE_KEY = '/etc/kubernetes/curlew/certificate-key';
+/** Behind one of them, kubectl and kubeadm would not find the API server. */
+const PROXIES = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'] as const;
 
 /** `CLUSTER_FAILED` if the cluster is not one of kubeadm, or has no certificates for another control plane. */
 export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): Promise<JoinFile> => {
   const file = resolve(context.cwd, request.out ?? '/etc/kubernetes/curlew/join.yaml');
   const { api, call } = await openNodeApi(context);
   const { address, hash } = await clusterInfo(call, 'make a token');
+  const upload = async (endpoint: string): Promise<void> => {
+    const [own = ''] = await addressesOf(call, hostname().toLowerCase());
+    const proxies = Object.fromEntries(PROXIES.map((name) => [name, undefined]));
+    const env = { ...context.env, ...proxies, LOAD_BALANCER_ADDRESS: endpoint, PRIVATE_ADDRESS: own };
+    await kubernetesTask(folderOf({}, context), ['kubernetes_upload_certificates'], { ...context, env });
+  };
   // The key is a file of this machine.
   if (request.controlPlane === true) await requireOwnCluster(hash, 'make a token');
-  const key = request.controlPlane === true ? await certificateKey(call) : undefined;
+  const key = request.controlPlane === true ? await uploadedKey(call, upload) : undefined;
   const [id, secret] = [randomText(6), randomText(16)];
   const settings = {
     masterAddress: address,
@@ -69,7 +80,31 @@ function randomText(length: number): string {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('');
 }
 
-/** The key of the certificates that the cluster has, if `install` on this machine has uploaded them; `CLUSTER_FAILED` otherwise. */
+/**
+ * {@link certificateKey} of certificates that are uploaded first where the cluster no longer has them, or another control plane has uploaded
+ * its own; only in a cluster with an address that reaches several control planes, which `upload` gets.
+ */
+export async function uploadedKey(
+  call: Call,
+  upload: (endpoint: string) => Promise<void>,
+  file = CERTIFICATE_KEY,
+): Promise<string> {
+  try {
+    return await certificateKey(call, file);
+  } catch (error) {
+    const endpoint = await controlPlaneEndpoint(call);
+    if (!(error instanceof CurlewError) || endpoint === undefined) throw error;
+    try {
+      await upload(endpoint);
+    } catch (cause) {
+      if (!(cause instanceof CurlewError) || cause.code === 'CANCELLED') throw cause;
+      throw error.with({ cause });
+    }
+    return certificateKey(call, file);
+  }
+}
+
+/** The key of the certificates that the cluster has, if this machine has uploaded them; `CLUSTER_FAILED` otherwise. */
 export async function certificateKey(call: Call, file = CERTIFICATE_KEY): Promise<string> {
   const [, key, upload] = /^([0-9a-f]{64}) (\S+)$/.exec((await readStateFile(file, 1024))?.trim() ?? '') ?? [];
   const secret = await getObject(call, SECRETS, { namespace, name: 'kubeadm-certs' }, { onlyMetadata: true });

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { certificateKey, joinToken } from '../../src/app/join-token.ts';
+import { certificateKey, joinToken, uploadedKey } from '../../src/app/join-token.ts';
+import { CurlewError } from '../../src/core/errors.ts';
 import { requireOwnCluster } from '../../src/machine/run/cluster-info.ts';
 import { openNodeApi } from '../../src/machine/run/nodes.ts';
 import { apiClient, at } from '../support/api-client.ts';
@@ -99,6 +100,43 @@ test('the key of certificates that another control plane has replaced makes no t
   // An earlier version of the package wrote only the key.
   await writeFile(box.at('key'), key);
   await assert.rejectsWith(certificateKey(call, box.at('key')), 'CLUSTER_FAILED', /does not have the key/);
+});
+
+test('certificates that the cluster no longer has are uploaded again, where an address reaches several control planes', async () => {
+  await using box = await tree({ conf: '' });
+  await using server = await startMemoryApiServer({ certificate });
+  await writeFile(box.at('conf'), server.kubeconfig);
+  const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
+  const { call } = await openNodeApi(context);
+  const api = apiClient(server.kubeconfig);
+  const [key, endpoints] = ['0123456789abcdef'.repeat(4), [] as string[]];
+  const upload = async (endpoint: string): Promise<void> => {
+    endpoints.push(endpoint);
+    const metadata = { name: 'kubeadm-certs', namespace: 'kube-system' };
+    const { body } = await api.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+    const { uid, resourceVersion } = at(body, 'metadata') as Readonly<Record<string, string>>;
+    await writeFile(box.at('key'), `${key} ${uid}/${resourceVersion}\n`);
+  };
+  const missing = /no certificates for another control plane/;
+  const fails = async (): Promise<void> => {
+    throw new CurlewError('HOOK_FAILED', 'kubeadm has failed');
+  };
+  await assert.rejectsWith(uploadedKey(call, upload, box.at('key')), 'CLUSTER_FAILED', missing);
+  const metadata = { name: 'kubeadm-config', namespace: 'kube-system' };
+  const data = {
+    ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta4\ncontrolPlaneEndpoint: "10.0.0.100:6443"\n',
+  };
+  await api.create('/api/v1/namespaces/kube-system/configmaps', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata,
+    data,
+  });
+  const failed = await assert.rejectsWith(uploadedKey(call, fails, box.at('key')), 'CLUSTER_FAILED', missing);
+  assert.match(String(failed.cause), 'kubeadm has failed');
+  assert.is(await uploadedKey(call, upload, box.at('key')), key);
+  assert.is(await uploadedKey(call, upload, box.at('key')), key);
+  assert.equal(endpoints, ['10.0.0.100:6443']);
 });
 
 test('files of this machine are not used for another cluster', async () => {

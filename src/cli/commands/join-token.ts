@@ -6,7 +6,7 @@ import { commandFor } from '../command.ts';
 
 const DETAILS = `Runs on a control plane. The file is an installer spec with the address of the cluster, a token and the digest of the cluster's certificate; only its owner can read it. The token is valid for one hour and for one machine: the first join that succeeds deletes it.
 
---control-plane adds the key of the certificates that \`./install.sh\` on the same machine has uploaded, which it does with kubernetes.loadBalancerAddress, for two hours.`;
+--control-plane adds the key of the certificates for another control plane. The cluster keeps them for two hours: once they are gone, or are those of another control plane, they are uploaded again, in a cluster with kubernetes.loadBalancerAddress.`;
 
 export const command = commandFor(JOIN_TOKEN, {
   details: DETAILS,

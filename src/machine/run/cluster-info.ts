@@ -37,6 +37,13 @@ export async function clusterInfo(
   }
 }
 
+/** The address of all control planes by kubeadm's configuration, with its port if that is not 6443; undefined in a cluster that has none. */
+export async function controlPlaneEndpoint(call: Call): Promise<string | undefined> {
+  const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
+  const text = (configMap?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];
+  return /^controlPlaneEndpoint:[ \t]*["']?([^\s"']+)/m.exec(typeof text === 'string' ? text : '')?.[1];
+}
+
 /** `CLUSTER_FAILED` if this machine is part of another cluster than the one with this digest, so that its files are of no use. */
 export async function requireOwnCluster(
   hash: string,
