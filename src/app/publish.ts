@@ -76,7 +76,7 @@ function channelsOf({ channel = [] }: PublishRequest): readonly string[] | undef
 }
 
 const CONTINUES =
-  'run the same command again to finish the release: what is complete is neither built nor uploaded again, and readers never see only a part of it';
+  'the same command continues the release, and neither builds nor uploads again what is complete; readers see it only once it is whole';
 
 /** After an interruption, the same request resumes. */
 export const publish = useCase(PUBLISH, async (request, context: Context): Promise<PublishResult> => {
