@@ -184,8 +184,8 @@ export const DELETE_CLUSTER = 'KUBERNETES_DELETE_CLUSTER';
 const RESET = ['./tasks.sh', 'reset', '--yes'] as const;
 
 /**
- * The hook of an earlier package refuses where the cluster has other control planes: `reset` goes on after it, and after no other one that
- * has failed.
+ * The hook of an earlier package refuses where the cluster has other control planes. The reset succeeds if that is the only hook that has
+ * failed.
  */
 const LEAVE = `old=$(grep -L ${DELETE_CLUSTER} ${INSTALL_DIRECTORY}/*/kubernetes/*/install.sh 2>/dev/null)
 if [ -z "$old" ]; then exec ${RESET.join(' ')}; fi
