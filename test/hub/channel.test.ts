@@ -1,37 +1,28 @@
 /** Channels of a hub: what each cluster gets of them in passes of a controller over a hub in memory. */
 import { readFile } from 'node:fs/promises';
 import { readYaml, splitYaml } from '../../src/formats/yaml/yaml.ts';
-import { isObject } from '../../src/core/json.ts';
-import { keyOf, passHub, resourceOf } from '../../src/hub/run/pass.ts';
-import type { HubKind } from '../../src/hub/schema.ts';
-import { patchObject, type LiveObject } from '../../src/kube/objects.ts';
+import { keyOf, passHub } from '../../src/hub/run/pass.ts';
+import type { LiveObject } from '../../src/kube/objects.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub, type MemoryHub } from '../support/hub-memory.ts';
-import { hubAddon, hubChannel, hubChart, hubCluster } from '../support/hub-objects.ts';
+import { hubAddon, hubChannel, hubChart } from '../support/hub-objects.ts';
+import {
+  answering as cluster,
+  change,
+  contents,
+  DELETED,
+  NOW,
+  pass,
+  problemOf,
+  succeed,
+  waiting,
+} from '../support/hub-passes.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('hub/channel');
-const NOW = 1_800_000_000;
 const HASH = `sha256:${'0'.repeat(64)}`;
-
-interface Written {
-  readonly apiVersion?: string;
-  readonly kind: HubKind;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
-function cluster(name: string, kubernetes: string, labels: object = {}): object {
-  const available = {
-    type: 'Available',
-    status: 'True',
-    reason: 'Answers',
-    lastTransitionTime: '2026-01-02T03:04:05Z',
-  };
-  const status = { facts: { version: kubernetes }, conditions: [available] };
-  return { ...hubCluster(name, { env: 'prod', ...labels }), status };
-}
 
 function entry(version: string, kubernetesVersion?: string, more: object = {}): object {
   const manifest = `https://example.com/web-${version}.yaml`;
@@ -50,67 +41,11 @@ const NEW = entry('1.1.0', '>=1.32.0');
 const STABLE = hubChannel('stable', [OLD, NEW, { ...entry('9.0.0'), name: 'other' }]);
 const web = (spec: object = {}): object => hubAddon('web', { source: { channel: { name: 'stable' } }, ...spec });
 
-/** What the clusters get, such as `oslo:1.0.0@1`, in the order of their names. */
-function contents({ hub }: MemoryHub): string {
-  const records = hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
-  return records
-    .map(({ cluster: name, spec: { action, version = '', revision } }) => {
-      return `${name}:${action === 'Remove' ? '-' : ''}${version}@${revision}`;
-    })
-    .toSorted()
-    .join(' ');
-}
-
-/** Changes these fields of an object, also of its metadata. */
-async function change({ hub }: MemoryHub, changed: object): Promise<void> {
-  const { apiVersion: _version, kind, metadata, ...fields } = changed as Written;
-  const watches = {
-    Cluster: hub.clusters,
-    FleetAddon: hub.addons,
-    Channel: hub.channels,
-    ClusterAddon: hub.clusterAddons,
-  };
-  const { name, namespace, ...others } = metadata;
-  const operations = [
-    ...Object.entries(others).map(([key, value]) => ({ op: 'add', path: `/metadata/${key}`, value })),
-    ...Object.entries(fields).map(([key, value]) => ({ op: 'add', path: `/${key}`, value })),
-  ];
-  const found = await patchObject(hub.call, resourceOf(kind), { namespace, name }, { operations });
-  if (found === undefined || !isObject(found)) throw new TypeError(`there is no ${kind} ${name}`);
-  watches[kind].put(found);
-}
-
-/** The agents of these clusters have what they are to have. */
-async function succeed(memory: MemoryHub, ...names: readonly string[]): Promise<void> {
-  for (const { at, record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
-    if (record === undefined || !names.includes(record.cluster)) continue;
-    const applied = { revision: record.spec.revision, hash: record.spec.specHash };
-    const status = { applied, state: 'Succeeded', since: '2027-01-15T08:00:00Z' };
-    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
-  }
-}
-
-const DELETED = { deletionTimestamp: '2027-01-15T08:00:00Z' };
-
 /** Its Channel, which is its first object, is gone. */
 function withoutChannel({ objects, hub }: MemoryHub): void {
   const { uid } = (objects()[0] as LiveObject).metadata;
   hub.channels.drop({ name: 'stable', uid });
 }
-
-async function pass({ hub }: MemoryHub, ...times: readonly number[]): Promise<void> {
-  for (const at of times) assert.is((await passHub(hub, NOW + at)).problem, undefined);
-}
-
-const waiting = ({ hub }: MemoryHub): readonly string[] =>
-  (hub.addons.get({ name: 'web' })?.addon.status?.waiting ?? []).map((one) => {
-    return `${one.cluster} ${one.reason}: ${one.message}`;
-  });
-
-const problemOf = ({ hub }: MemoryHub): string | undefined => {
-  const found = hub.addons.get({ name: 'web' })?.conditions.find(({ reason }) => reason === 'Invalid');
-  return found?.message;
-};
 
 test('each cluster gets the greatest entry for its Kubernetes, by digest, and an idle pass writes nothing', async () => {
   await using memory = await openMemoryHub([
@@ -306,7 +241,7 @@ test('an add-on whose Channel is gone is removed from its clusters when it is de
 test('a cluster that is deleted loses an add-on that cannot be read, and goes after it', async () => {
   const cases: readonly ((memory: MemoryHub) => Promise<void>)[] = [
     async (memory) => Promise.resolve(withoutChannel(memory)),
-    async (memory) => change(memory, { ...(web({ later: true }) as Written), metadata: { name: 'web' } }),
+    async (memory) => change(memory, { ...web({ later: true }), metadata: { name: 'web' } }),
   ];
   for (const spoil of cases) {
     await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.32.0')]);

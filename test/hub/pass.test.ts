@@ -4,15 +4,12 @@ import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
 import { hubAddon, hubChart, hubCluster } from '../support/hub-objects.ts';
+import { answering, NOW } from '../support/hub-passes.ts';
 import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hub/pass');
-const NOW = 1_800_000_000;
-const conditions = [
-  { type: 'Available', status: 'True', reason: 'Answers', lastTransitionTime: '2026-01-02T03:04:05Z' },
-];
-const oslo = { ...hubCluster('oslo', { env: 'prod' }), status: { facts: { version: 'v1.34.1' }, conditions } };
+const oslo = answering('oslo', 'v1.34.1');
 
 test('a definition that drops a field of a status is named once, and an idle pass writes nothing', async () => {
   await using memory = await openMemoryHub([oslo, hubAddon('web')], (object) => {
