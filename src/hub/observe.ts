@@ -287,7 +287,7 @@ function statusIn(status: unknown): AddonStatus | undefined {
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
 
 function readStatus(status: AddonStatus): FleetAddonStatus {
-  const { conditions: _conditions, since, removals, waiting, ...others } = status;
+  const { conditions: _conditions, moreWaiting: _more, since, removals, waiting, ...others } = status;
   return {
     ...others,
     since: secondsOf(since),

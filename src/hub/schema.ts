@@ -193,7 +193,8 @@ const addonStatus = fields({
   counts: about('Clusters by state.', byKey(count)),
   reasons: about('Clusters that wait, by reason.', byKey(count)),
   batch: about('Clusters with a place in the batch; at most 100.', list(aText)),
-  waiting: about('The first clusters that wait; at most 20.', list(waiting)),
+  waiting: about('The first clusters that wait; at most 20, and 8 KiB of JSON.', list(waiting)),
+  moreWaiting: v.exactOptional(about('How many more wait.', count)),
   conditions,
 });
 

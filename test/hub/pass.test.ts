@@ -3,8 +3,8 @@ import { passHub } from '../../src/hub/run/pass.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
-import { hubAddon, hubChart, hubCluster } from '../support/hub-objects.ts';
-import { answering, NOW } from '../support/hub-passes.ts';
+import { hubAddon, hubChannel, hubChart, hubCluster } from '../support/hub-objects.ts';
+import { answering, change, NOW, pass } from '../support/hub-passes.ts';
 import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
@@ -98,6 +98,34 @@ test('an add-on with a field of a later version keeps what it depends on, and it
     [web?.problem, web?.addon.dependsOn, web?.addon.mode],
     ['later: unknown field', ['base'], 'InstallOnce'],
   );
+});
+
+test('the clusters that wait take at most 8 KiB of a status, which says how many more there are', async () => {
+  const [fine, wrong] = ['>=1.30.0', '√'.repeat(500)].map((kubernetesVersion) => {
+    const { version, ...chart } = hubChart().chart;
+    return hubChannel('stable', [{ name: 'web', version, kubernetesVersion, chart }]);
+  });
+  assert.ok(fine && wrong);
+  const names = Array.from({ length: 30 }, (_, at) => `site-${at}`);
+  const sites = names.map((name) => answering(name, 'v1.34.1'));
+  await using memory = await openMemoryHub([
+    fine,
+    hubAddon('web', { source: { channel: { name: 'stable' } } }),
+    ...sites,
+  ]);
+  await pass(memory, 0);
+  await change(memory, wrong);
+  await pass(memory, 1);
+  const status = memory.hub.addons.get({ name: 'web' })?.status as JsonObject;
+  const { waiting, moreWaiting } = status as { readonly waiting: readonly object[]; readonly moreWaiting: number };
+  const bytes = Buffer.byteLength(JSON.stringify(waiting));
+  assert.equal([bytes > 6000, bytes < 8300, waiting.length + moreWaiting], [true, true, 30]);
+  const before = memory.writes.length;
+  await pass(memory, 2, 3);
+  assert.equal(memory.writes.slice(before), []);
+  await change(memory, fine);
+  await pass(memory, 4);
+  assert.not.match(JSON.stringify(memory.hub.addons.get({ name: 'web' })?.status), 'moreWaiting');
 });
 
 test.run();

@@ -12,7 +12,8 @@ import {
   type Version,
 } from '../observe.ts';
 import { HUB_KINDS, type HubKind } from '../schema.ts';
-import { happened, NO_STATUS, specObject, statusObject, type Happened } from '../write.ts';
+import { withinLimit } from '../waiting.ts';
+import { happened, specObject, statusObject, type Happened } from '../write.ts';
 import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
 import type { Call } from '../../kube/call.ts';
 import { createObject, deleteObject, getObject, patchObject, type LiveObject } from '../../kube/objects.ts';
@@ -274,14 +275,13 @@ class Pass {
   /** Finalizer and status of an add-on, if they are to change. */
   async #writeAddon(object: HubAddon): Promise<void> {
     const { now } = this.#parts;
-    const { addon, problem, finalizers } = object;
+    const { addon, finalizers } = object;
     let { at } = object;
     const isHeld = finalizers.includes(FINALIZER);
     if (this.#begun.has(addon.name) && !isHeld && addon.deleting !== true) {
       at = await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value: [...finalizers, FINALIZER] }]);
     }
-    const wanted = this.#statuses.get(addon.name) ?? addon.status;
-    const after = wanted ?? (problem === undefined ? undefined : NO_STATUS);
+    const after = this.#statuses.get(addon.name) ?? addon.status;
     if (after !== undefined) await this.#writeStatus(object, { at, after, now });
   }
 
@@ -296,7 +296,7 @@ class Pass {
     object: HubAddon,
     { at, after, now }: { readonly at: Version; readonly after: FleetAddonStatus; readonly now: number },
   ): Promise<void> {
-    const status = statusObject(after, object, now);
+    const status = withinLimit(statusObject(after, object, now), after.reasons);
     const changed = await patchStatus(this.#hub, ADDONS, { at, status, before: object.status });
     if (changed === undefined) return;
     this.#hub.addons.put(changed);
