@@ -127,8 +127,7 @@ export async function openMemoryHub(
       },
       pass: async (all, now) => {
         await proxies.pass(all, now);
-        const clusters = all.clusters.values().flatMap((one) => one ?? []);
-        return ocm.pass(all, clusters, now);
+        return ocm.pass(all, now);
       },
     },
     call,

@@ -69,7 +69,8 @@ export class OcmAddons {
     return joined;
   }
 
-  async pass(hub: Hub, clusters: readonly HubCluster[], now: number): Promise<Passed> {
+  async pass(hub: Hub, now: number): Promise<Passed> {
+    const clusters = hub.clusters.values().flatMap((one) => one ?? []);
     const objects = [...this.#sources.values()].flatMap(({ watch }) => watch.values());
     const recent = this.#recent(objects, now);
     const key = JSON.stringify([
