@@ -7,9 +7,9 @@ import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
 import { compatOf } from '../fleet/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Selector } from '../rollout/groups.ts';
-import { windowProblem, type Window } from '../rollout/windows.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
-import { HUB_KINDS, removalRules, type Condition } from './schema.ts';
+import { removalRulesIn, windowsProblem } from './removal-rules.ts';
+import { HUB_KINDS, type Condition } from './schema.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -139,7 +139,7 @@ export function readCluster(object: Live): HubCluster | undefined {
   const at = versionOf(object);
   const origin = originOf(object);
   const deletion = typeof deletionTimestamp === 'string' ? { deleting: secondsOf(deletionTimestamp) } : {};
-  if ('problems' in read || windowsProblem(read.value.windows) !== undefined) {
+  if ('problems' in read) {
     const cluster = { name, labels, available: false, paused: true, kubernetes: '', ...deletion };
     return { at, cluster, origin, finalizers, secret: undefined, status };
   }
@@ -163,10 +163,6 @@ export function readCluster(object: Live): HubCluster | undefined {
   return { at, cluster, origin, finalizers, secret, status };
 }
 
-function windowsProblem(windows: readonly Window[] = []): string | undefined {
-  return windows.map(windowProblem).find((problem) => problem !== undefined);
-}
-
 export function readAddon(object: Live): HubAddon {
   const { metadata, spec, status } = object;
   const { name, generation = 1, annotations, deletionTimestamp, finalizers } = metadata;
@@ -176,13 +172,17 @@ export function readAddon(object: Live): HubAddon {
   const doubts = findingsOf(name);
   const compat = compatOf(object, doubts);
   const fields = 'problems' in read ? undefined : read.value;
+  const known = 'problems' in read ? removalRulesIn(spec, read.problems[0].message) : undefined;
   const source = fields && sourceOf(fields.source, name);
   const { channel } = fields?.source ?? {};
-  // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time.
-  const since = (fields?.valuesSecret ?? channel) === undefined ? (stored?.since ?? 0) : 0;
+  const isDeleting = typeof deletionTimestamp === 'string';
+  // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time. A
+  // deletion is the same with or without them.
+  const hasTurns = !isDeleting && (fields?.valuesSecret ?? channel) !== undefined;
+  const since = hasTurns ? 0 : (stored?.since ?? 0);
   const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
   const problem =
-    ('problems' in read ? read.problems[0].message : undefined) ??
+    known?.problem ??
     windowsProblem(fields?.rollout?.windows) ??
     ((source ?? channel) === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
   const {
@@ -191,7 +191,7 @@ export function readAddon(object: Live): HubAddon {
     valuesSecret,
     ...others
   } = fields ?? {
-    ...removalRulesIn(spec),
+    ...known?.rules,
     source: undefined,
     clusterSelector: NONE,
     drift: undefined,
@@ -216,17 +216,12 @@ export function readAddon(object: Live): HubAddon {
       ...(compat === 'caaph' && { adopt: true }),
       ...others,
       ...(paused && { paused }),
-      ...(typeof deletionTimestamp === 'string' && { deleting: true }),
+      ...(isDeleting && { deleting: true }),
       ...(orders && { orders }),
       ...(lapsed && { lapsed }),
       ...(stored && { status: stored }),
     },
   };
-}
-
-function removalRulesIn(spec: unknown): Partial<Read<typeof removalRules>> {
-  const read = convert(removalRules, spec);
-  return 'problems' in read ? {} : read.value;
 }
 
 type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];

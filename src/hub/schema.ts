@@ -102,8 +102,8 @@ const source = rules(
 
 const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
 const { dependsOn, mode, remove } = others;
-/** What a FleetAddon says of its removal, whatever else is wrong with it. */
-export const removalRules = v.object({ dependsOn, mode, remove });
+/** Fields of a FleetAddon that say how it is removed. */
+export const removalRules = v.object({ dependsOn, mode, remove, rollout });
 /** The source of a ClusterAddon, to which the controller has added the values of a Secret by their digest. */
 export const resolvedSource = fields({
   ...SOURCE,

@@ -89,17 +89,6 @@ test('a Placement that is seen for the first time waits for its scheduler, and i
   );
 });
 
-test('an add-on with a field of a later version keeps what it depends on, and its rules of removal', async () => {
-  const spec = { dependsOn: ['base'], mode: 'InstallOnce', later: true };
-  const base = hubAddon('base', { source: { chart: { ...hubChart().chart, releaseName: 'base' } } });
-  await using memory = await openMemoryHub([oslo, base, hubAddon('web', spec)]);
-  const [, web] = memory.hub.addons.values();
-  assert.equal(
-    [web?.problem, web?.addon.dependsOn, web?.addon.mode],
-    ['later: unknown field', ['base'], 'InstallOnce'],
-  );
-});
-
 test('the clusters that wait take at most 8 KiB of a status, which says how many more there are', async () => {
   const [fine, wrong] = ['>=1.30.0', '√'.repeat(500)].map((kubernetesVersion) => {
     const { version, ...chart } = hubChart().chart;
