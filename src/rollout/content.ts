@@ -1,6 +1,6 @@
 /** What an add-on is on one cluster: its source, and values from all layers. Pure. */
 import { choose } from '../channel/choose.ts';
-import { parseTriple } from '../channel/range.ts';
+import { formatRange, parseTriple } from '../channel/range.ts';
 import { isObject } from '../core/json.ts';
 import { compareVersions } from '../core/ref.ts';
 import { renderText } from '../formats/go-template/render.ts';
@@ -26,7 +26,10 @@ export class Memo {
 
 type Source = Pick<Content, 'source' | 'version'>;
 
-/** Hash of what people wrote about source and configuration: of the entries of a channel, what they mean. */
+/**
+ * Hash of what people wrote about source and configuration: of the entries of a channel, what they mean. It is stored, and another one
+ * begins a rollout: a range counts as the text that it means, whatever a parser makes of it.
+ */
 export function revisionOf({ source, config, valuesTemplate, identity }: FleetAddon): string {
   const entries =
     'channel' in source &&
@@ -35,7 +38,7 @@ export function revisionOf({ source, config, valuesTemplate, identity }: FleetAd
       .toSorted((a, b) => compareVersions(a.version ?? '', b.version ?? ''))
       .map((one) => {
         const { name, version, id, hash, range, kubernetesVersion } = one;
-        const fitting = range ?? kubernetesVersion;
+        const fitting = range === undefined ? kubernetesVersion : formatRange(range);
         return { name, version, id, hash, fitting, from: 'content' in one ? one.content : one.source };
       });
   return specHash({ source: entries || source, config, valuesTemplate, identity });
