@@ -42,7 +42,10 @@ export interface FleetAddon {
   readonly name: string;
   /** Grows with each change by people. */
   readonly generation: number;
-  /** What cannot exist twice in a cluster, such as `release:NAMESPACE/NAME`. A change of it removes, and then installs. */
+  /**
+   * What cannot exist twice in a cluster, such as `release:NAMESPACE/NAME`. A change of it removes, and then installs. The bare name of
+   * the add-on if it cannot be read, so that it is unknown.
+   */
   readonly identity: string;
   readonly namespace?: string;
   /** A package, manifest or chart by digest; or a channel, whose entry that fits the Kubernetes of a cluster is chosen. */

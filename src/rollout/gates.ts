@@ -93,9 +93,11 @@ function otherOwner(target: Target): string | false {
   return ![addon, ...rivals].some(({ name }) => owner === `fleet:${name}`) && `it belongs to ${owner}`;
 }
 
-function heir({ run, cluster, action }: Target): string | undefined {
-  const next = action === 'delete' && run.fleet.rivals(run, cluster).find(({ wants }) => wants);
-  return next ? `fleet:${next.name} is about to take it over` : undefined;
+function heir({ run, cluster, action }: Target): string | false {
+  const next = action === 'delete' && run.fleet.heir(run, cluster);
+  if (!next) return false;
+  if (next.isKnown) return `fleet:${next.name} is about to take it over`;
+  return `fleet:${next.name} cannot be read, and may be what takes it over: correct ${next.name}, or delete it`;
 }
 
 function downgrade(target: Target): string | false {

@@ -185,8 +185,8 @@ function brakeOf(run: Run, targets: readonly Target[], gone: number): string | u
   const { fleet, strategy, orders, removed } = run;
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {
-    const { cluster, record, holds } = target;
-    if (isRemoval(target) && !fleet.rivals(run, cluster).some(({ wants }) => wants)) wanted += 1;
+    const { cluster, record, holds, action } = target;
+    if (isRemoval(target) && (action !== 'delete' || fleet.heir(run, cluster) === undefined)) wanted += 1;
     if (holds && record?.spec.action === 'Remove') underWay += 1;
   }
   const total = targets.length + gone;

@@ -40,6 +40,8 @@ export class Fleet {
   readonly runs: ReadonlyMap<string, Run>;
   /** Records whose add-on has vanished. */
   readonly detached: ClusterAddon[] = [];
+  /** Add-ons whose identity is unknown where they are not yet, since they cannot be read. */
+  readonly #unknown: readonly Run[];
   readonly version: string;
   readonly now: number;
   readonly heardSince: number;
@@ -60,6 +62,7 @@ export class Fleet {
     }
     const all = [...this.runs.values()].flatMap((run) => identitiesOf(run).map((identity) => ({ identity, run })));
     this.#byIdentity = groupBy(all, ({ identity }) => identity);
+    this.#unknown = [...this.runs.values()].filter(({ isFrozen, addon }) => isFrozen && addon.identity === addon.name);
   }
 
   /** Other add-ons of the same identity. */
@@ -73,6 +76,16 @@ export class Fleet {
       const has = record?.spec.identity === identity && record.spec.action === 'Install';
       return { name: addon.name, wants: isSelected(addon, cluster, record), record: has ? record : undefined };
     });
+  }
+
+  /** Who takes over what leaves a cluster, or may do so: what it is to become cannot be read. */
+  heir(own: Run, cluster: Cluster): { readonly name: string; readonly isKnown: boolean } | undefined {
+    const known = this.rivals(own, cluster).find(({ wants }) => wants);
+    if (known !== undefined) return { name: known.name, isKnown: true };
+    const unknown = this.#unknown.find(({ addon, records }) => {
+      return addon !== own.addon && !records.has(cluster.name) && isSelected(addon, cluster, undefined);
+    });
+    return unknown && { name: unknown.addon.name, isKnown: false };
   }
 
   /** A time by the clock of a site. Ahead, it counts as now; far ahead, it says nothing: what counts as now never becomes older. */

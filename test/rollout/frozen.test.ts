@@ -127,6 +127,35 @@ test('no other add-on takes over what cannot be read, unless that is deleted', (
   );
 });
 
+test('nothing is removed where an add-on that cannot be read may be about to take it over', () => {
+  const world = new TestFleet(CLUSTERS, addon('old', { identity: 'release:net' }));
+  world.settle();
+  const clusterSelector = { matchLabels: { ring: 'shop' } };
+  world.addons.push(addon('new', { identity: 'release:net', clusterSelector }));
+  const thaw = freeze(world, 'new');
+  remove(world, 'old');
+  assert.equal(world.begin(), ['Remove w1', 'Remove w2']);
+  assert.is(
+    world.why('s1', 'old'),
+    'HandOver: fleet:new cannot be read, and may be what takes it over: correct new, or delete it',
+  );
+  thaw();
+  assert.equal(world.begin(), ['s1', 's2']);
+  assert.equal(
+    world.step().drop.map(({ cluster: on, reason }) => `${on} ${reason}`),
+    ['s1 HandedOver', 's2 HandedOver'],
+  );
+});
+
+test('what cannot be read but has another identity holds no removal, nor does what is deleted', () => {
+  const world = new TestFleet(CLUSTERS, addon('old'));
+  world.settle();
+  world.addons.push(addon('other', { problem: PROBLEM }), addon('gone', { identity: 'gone', problem: PROBLEM }));
+  world.change('gone', { deleting: true });
+  remove(world, 'old');
+  assert.equal(world.begin('old'), ['Remove s1', 'Remove s2', 'Remove w1', 'Remove w2']);
+});
+
 test('an add-on that is deleted goes although its strategy cannot be followed', () => {
   const world = new TestFleet(CLUSTERS, addon('net'));
   world.settle();
