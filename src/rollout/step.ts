@@ -249,7 +249,7 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
 /** The status after this step. */
 function statusOf(plan: AddonPlan): FleetAddonStatus {
   const { run, targets, lost, held, stopped, reached } = plan;
-  const { addon, begun, contents, isFrozen, orders, rolledBack } = run;
+  const { addon, approvedAt, begun, contents, isFrozen, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
   const batch: string[] = [];
@@ -270,7 +270,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,
-    ...(orders?.removals !== undefined && { removals: { at: orders.at, begun: removed } }),
+    ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),
     counts,

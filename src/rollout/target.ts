@@ -140,6 +140,8 @@ function runOf(
   const fresh = { since: fleet.now, reached: 0, rolledBack: false };
   const begun: Begun = (isFrozen || isSame ? status : undefined) ?? fresh;
   const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
+  // What cannot be read may have an approval that cannot be read: the one that was in force is kept, with what it has let pass.
+  const approvedAt = isMeant && orders.removals !== undefined ? orders.at : isFrozen ? begun.removals?.at : undefined;
   const rules: Rules = addon.compat ?? 'native';
   const wrong = problemOf(addon);
   const strategy = wrong === undefined ? (addon.rollout ?? {}) : {};
@@ -169,8 +171,10 @@ function runOf(
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
     lapsed: lapsedOf(addon, begun.since),
+    /** Of removals. */
+    approvedAt,
     /** How many removals have begun under the present approval. */
-    removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
+    removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
     rolledBack: begun.rolledBack || (!isFrozen && isMeant && orders.rollback === true),
     /** Why it has gone back, if no person has ordered it. */
     wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,

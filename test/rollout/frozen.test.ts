@@ -156,6 +156,31 @@ test('what cannot be read but has another identity holds no removal, nor does wh
   assert.equal(world.begin('old'), ['Remove s1', 'Remove s2', 'Remove w1', 'Remove w2']);
 });
 
+test('removals under an approval stay counted while neither the add-on nor its approval can be read', () => {
+  const world = new TestFleet(
+    CLUSTERS,
+    addon('net', {
+      rollout: { type: 'Progressive', maxConcurrency: 1 },
+      clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] },
+    }),
+  );
+  world.settle();
+  for (const name of ['w1', 'w2']) world.changeCluster(name, { labels: {} });
+  const at = world.now;
+  world.order('net', { removals: 2, at });
+  assert.equal(world.begin(), ['Remove w1']);
+  const thaw = freeze(world, 'net');
+  world.order('net', { generation: 0 });
+  world.step();
+  assert.equal(world.status('net')?.removals, { at, begun: 1 });
+  thaw();
+  world.order('net', { removals: 2, at });
+  world.report('Succeeded', 'w1');
+  world.changeCluster('s1', { labels: {} });
+  assert.equal(world.begin(), []);
+  assert.is(world.why('w2'), 'Removals: 2 removals at once, and 1 may: approve 2');
+});
+
 test('an add-on that is deleted goes although its strategy cannot be followed', () => {
   const world = new TestFleet(CLUSTERS, addon('net'));
   world.settle();
