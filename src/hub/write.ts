@@ -21,13 +21,14 @@ export const NO_STATUS: FleetAddonStatus = {
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
 export function statusObject(status: FleetAddonStatus, object: HubAddon, now: number): Values {
   const { addon, conditions } = object;
-  const { since, removals, stopped, wentBack, waiting, ...others } = status;
+  const { since, removals, stopped, wentBack, asks, waiting, ...others } = status;
   return {
     ...others,
     since: timeOf(since),
     ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
     ...(wentBack !== undefined && { wentBack: textOf(wentBack) }),
+    ...(asks !== undefined && { asks: textOf(asks) }),
     waiting: waiting.map((one) => ({ ...one, message: textOf(one.message), since: timeOf(one.since) })),
     conditions: conditionsAt(conditionsOf(status, problemOf(object)), conditions, now).map((one): Condition => {
       return { ...one, observedGeneration: addon.generation };
@@ -59,7 +60,7 @@ export function textOf(text: string): string {
 
 type Plain = Pick<Condition, 'type' | 'status' | 'reason'> & { readonly message: string };
 
-function conditionsOf({ counts, stopped, waiting }: FleetAddonStatus, problem: string | undefined): readonly Plain[] {
+function conditionsOf({ counts, stopped, asks }: FleetAddonStatus, problem: string | undefined): readonly Plain[] {
   const { Succeeded = 0, Failed = 0, TimedOut = 0, ToApply = 0, Progressing = 0, Removing = 0 } = counts;
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const [failed, moving] = [Failed + TimedOut, ToApply + Progressing + Removing];
@@ -69,9 +70,7 @@ function conditionsOf({ counts, stopped, waiting }: FleetAddonStatus, problem: s
   const isMoving = why === undefined && moving > 0;
   const isAvailable = problem === undefined && total > 0 && Succeeded === total;
   const left = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
-  // A group whose canaries do not answer waits for a person, too.
-  const asked = waiting.find(({ reason, message }) => reason === 'Approval' || message.includes(': approve '));
-  const done = `${Succeeded} of ${total} clusters have it${asked === undefined ? '' : `; ${asked.message}`}`;
+  const done = `${Succeeded} of ${total} clusters have it${asks === undefined ? '' : `; ${asks}`}`;
   return [
     { type: 'Available', ...either(isAvailable, 'AllSucceeded', left), message: why ?? done },
     { type: 'Progressing', ...either(isMoving, 'RollingOut', isAvailable ? 'AllSucceeded' : left), message: done },

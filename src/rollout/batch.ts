@@ -38,6 +38,8 @@ export interface Hold {
   readonly message: string;
   /** Others do not wait for this member. */
   readonly skips: boolean;
+  /** It waits for what a person must approve, which the message names. */
+  readonly asks?: boolean;
 }
 
 interface Stage<M> {

@@ -125,6 +125,8 @@ export interface FleetAddonStatus {
   readonly stopped?: string;
   /** Why it goes back to what was known as good, whatever has come of that. */
   readonly wentBack?: string;
+  /** What a person is asked to approve, of the first cluster that waits for that. */
+  readonly asks?: string;
   readonly counts: Readonly<Partial<Record<State, number>>>;
   /** How many clusters wait, by reason. */
   readonly reasons: Readonly<Record<string, number>>;

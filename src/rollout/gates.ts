@@ -10,6 +10,8 @@ interface Gate {
   readonly reason: string;
   /** Others do not wait for a cluster that this holds. */
   readonly skips?: true;
+  /** A person must approve what the message names. */
+  readonly asks?: true;
   /** It also holds what goes back to a known good content. */
   readonly back?: true;
   /** Why a target waits, or nothing. */
@@ -31,7 +33,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Downgrade', skips: true, why: downgrade },
   { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
-  { reason: 'Removals', skips: true, why: (target) => isRemoval(target) && target.run.brake },
+  { reason: 'Removals', skips: true, asks: true, why: (target) => isRemoval(target) && target.run.brake },
   { reason: 'Dependency', why: dependency },
   {
     reason: 'Window',
@@ -40,6 +42,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Stopped', why: (_, { stopped }) => stopped },
   {
     reason: 'Unreachable',
+    asks: true,
     why: ({ run }, { unproven }) =>
       unproven &&
       `clusters of ${unproven} do not answer, and none has succeeded: approve it${lapsedNote(run, ({ groups = [] }) => groups.some((name) => unproven === `group ${name}`))}`,
@@ -47,6 +50,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Group', why: (_, { earlier }) => earlier && `${earlier} is not done` },
   {
     reason: 'Approval',
+    asks: true,
     why: ({ run }, { group }) =>
       run.strategy.approval?.includes(group) &&
       !run.orders?.groups?.includes(group) &&
@@ -64,9 +68,9 @@ const GATES: readonly Gate[] = [
 
 /** The first reason of the list why a target waits; undefined if it may begin. */
 export function holdOf(target: Target, place: Place): Hold | undefined {
-  for (const { reason, skips = false, back = false, why } of GATES) {
+  for (const { reason, skips = false, asks = false, back = false, why } of GATES) {
     const message = (target.goal === undefined || back) && why(target, place);
-    if (message) return { reason, message, skips };
+    if (message) return { reason, message, skips, asks };
   }
   return undefined;
 }

@@ -252,6 +252,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
   const { addon, approvedAt, begun, contents, isFrozen, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
+  let asks: string | undefined;
   const batch: string[] = [];
   let removed = run.removed + lost.length;
   for (const target of targets) {
@@ -263,7 +264,9 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
+    if (hold?.asks === true) asks ??= hold.message;
   }
+  if (held.length > 0) asks ??= run.brake;
   return {
     observedGeneration: isFrozen ? (begun.observedGeneration ?? 0) : addon.generation,
     revision: isFrozen ? (begun.revision ?? '') : contents.revision,
@@ -273,6 +276,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),
+    ...(asks !== undefined && { asks }),
     counts,
     reasons,
     batch,

@@ -64,6 +64,20 @@ test('where canaries do not answer, the conditions name the group that a person 
   );
 });
 
+test('the conditions name what a person may approve although many clusters wait for something else', async () => {
+  const rollout = { groups: [{ name: 'prod', selector: {} }], approval: ['prod'] };
+  const paused = Array.from({ length: 25 }, (_, at) => hubCluster(`a${at}`, { env: 'prod' }, { paused: true }));
+  await using memory = await openMemoryHub([oslo, ...paused, hubAddon('web', { rollout })]);
+  await passHub(memory.hub, NOW);
+  const web = () => memory.hub.addons.get({ name: 'web' });
+  assert.equal([web()?.addon.status?.waiting.length, web()?.addon.status?.reasons], [20, { Approval: 1, Paused: 25 }]);
+  const message = "0 of 26 clusters have it; group prod waits for a person's approval";
+  assert.is(web()?.conditions.find(({ type }) => type === 'Progressing')?.message, message);
+  const before = memory.writes.length;
+  await passHub(memory.hub, NOW + 1);
+  assert.equal(memory.writes.slice(before), []);
+});
+
 test('a PlacementDecision decides without a spec, which schedulers do not write', async () => {
   const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
   await using memory = await openMemoryHub([oslo, ...own, placement('all'), decision('all', ['oslo'], [0, ''])]);
