@@ -44,6 +44,8 @@ export interface Hold {
 
 interface Stage<M> {
   readonly title: string;
+  /** Parts of a group that is cut by size have one number: how many parts there are changes with the clusters. */
+  readonly number: number;
   readonly allowed: number;
   readonly groups: readonly Group<M>[];
   /** All parts of a mandatory group: a member must have proven what is rolled out, if it cannot be known of others. */
@@ -60,6 +62,13 @@ function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean
 function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
   const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
+  let number = -1;
+  let last: string | undefined;
+  const numberOf = (name: string): number => {
+    if (name !== last) number += 1;
+    last = name;
+    return number;
+  };
   const first = groups.filter((group) => isMandatory(strategy, group));
   const rest = groups.filter((group) => !isMandatory(strategy, group));
   const named = groupBy(first, ({ name }) => name);
@@ -68,14 +77,16 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
     const parts = group.name === '' ? [group] : (named.get(group.name) ?? []);
     return {
       title: titleOf(group),
+      number: numberOf(group.name),
       allowed: 0,
       groups: [group],
       proof: parts.at(-1) === group ? parts : [],
     };
   });
+  last = undefined;
   const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
     const allowed = type === 'All' ? Infinity : failuresOf(strategy, countIn(own), 'native');
-    return { title, allowed, groups: own, proof: [] };
+    return { title, number: numberOf(own[0]?.name ?? ''), allowed, groups: own, proof: [] };
   };
   const others =
     type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
@@ -83,9 +94,10 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
 }
 
 /**
- * Sets why each member that wants something is held, if it is. `reached` stages were done before: what waits in them now comes with the
- * last stage. `approved` are names of groups, and `hold` answers why a member must wait. A percentage of `maxConcurrency` is of the
- * members outside mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
+ * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
+ * size count as one: what waits in them now comes with the last stage. `approved` are names of groups, and `hold` answers why a member must
+ * wait. A percentage of `maxConcurrency` is of the members outside mandatory groups, or of all if there are none. Returns why nothing
+ * begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
@@ -107,24 +119,26 @@ export function advance<M extends Member>(
     place.free -= countIn(own, ({ holds }) => holds);
     place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);
   }
+  const isReached = ({ number }: Stage<M>): boolean => number < given.reached;
   const only = (isMeant: boolean) => (group: Group<M>) => {
     return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isMeant) };
   };
-  const late = stages.slice(0, given.reached).flatMap(({ groups: own }) => own.map(only(true)));
-  let reached = 0;
-  for (const [at, { title, groups: own, proof }] of stages.entries()) {
-    const present = at < given.reached ? own.map(only(false)) : own;
+  const late = stages.filter(isReached).flatMap(({ groups: own }) => own.map(only(true)));
+  let reached = (stages.at(-1)?.number ?? -1) + 1;
+  for (const [at, stage] of stages.entries()) {
+    const { title, number, groups: own, proof } = stage;
+    const present = isReached(stage) ? own.map(only(false)) : own;
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
     const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
     const lacksProof =
       countIn(proof, ({ isUnknown }) => isUnknown) > 0 &&
       countIn(proof, ({ isProven }) => isProven) === 0 &&
       !own.some(({ name }) => given.approved.includes(name));
-    if ((!isDone || lacksProof) && at >= given.reached && place.earlier === undefined) {
+    if ((!isDone || lacksProof) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
       if (isDone) place.unproven = title;
+      reached = number;
     }
-    if (place.earlier === undefined) reached += 1;
   }
   return { stopped: place.stopped, reached };
 }

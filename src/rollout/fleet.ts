@@ -116,7 +116,7 @@ export interface FleetAddonStatus {
   readonly revision: string;
   /** When the rollout of this revision began. */
   readonly since: number;
-  /** How many of its stages are done. Clusters that come later into these are the last. */
+  /** How many of its stages are done, also of those without clusters. Clusters that come later into these are the last. */
   readonly reached: number;
   readonly rolledBack: boolean;
   /** How many removals have begun under the approval of that time. */

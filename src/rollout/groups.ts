@@ -58,13 +58,20 @@ export interface Group<Member> {
   readonly members: readonly Member[];
 }
 
+export interface Grouping {
+  readonly rules: readonly GroupRule[];
+  readonly size: number | string | undefined;
+  /** A rule without members has an empty group, so that the groups after it keep their index when clusters go. */
+  readonly keepsEmpty?: boolean;
+}
+
 /**
  * Members in groups: for each rule the members that it is the first one to select, then the rest, each cut by size (a percentage counts
  * all members). The order of the members stays. There is at least one group, which may be empty.
  */
 export function groupsOf<Member extends { readonly labels: Labels }>(
   members: readonly Member[],
-  { rules, size }: { readonly rules: readonly GroupRule[]; readonly size: number | string | undefined },
+  { rules, size, keepsEmpty = false }: Grouping,
 ): readonly Group<Member>[] {
   const total = members.length;
   const parts = rules.map((rule) => ({ ...rule, members: [] as Member[] }));
@@ -78,6 +85,7 @@ export function groupsOf<Member extends { readonly labels: Labels }>(
   }
   const groups: Group<Member>[] = [];
   for (const part of parts) {
+    if (keepsEmpty && part.members.length === 0) groups.push({ name: part.name, index: groups.length, members: [] });
     const most = sizeOf(part.size ?? size, total, total, 'ocm');
     for (let at = 0; at < part.members.length; at += most) {
       groups.push({ name: part.name, index: groups.length, members: part.members.slice(at, at + most) });

@@ -5,7 +5,7 @@ import { advance, type Place } from './batch.ts';
 import { Memo } from './content.ts';
 import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
 import { holdOf } from './gates.ts';
-import { compareNames, groupsOf, type Group } from './groups.ts';
+import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
@@ -106,7 +106,7 @@ function planOf(run: Run): AddonPlan {
     if (!isStaged(target) && (target.wants || !isUnderRemoval(target))) target.hold = holdOf(target, ANY_PLACE);
   }
   if (run.isFrozen) return { run, targets, dropped, lost, held, stopped: begun.stopped, reached: begun.reached };
-  const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
+  const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize, keepsEmpty: run.rules !== 'ocm' };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined;
   // Open Cluster Management does not go back: how that is done is ours.
@@ -146,7 +146,7 @@ function backFailureIn(targets: readonly Target[]): string | undefined {
 function advanceAsOcm(
   targets: readonly Target[],
   { strategy }: Run,
-  sizes: Parameters<typeof groupsOf>[1],
+  sizes: Grouping,
 ): { readonly stopped: string | undefined; readonly reached: number } {
   const staged = targets.filter((target) => {
     return !isRemoval(target) && (target.wants || target.record?.spec.action !== 'Remove');

@@ -148,6 +148,52 @@ test('a cluster that joins a group that is done comes last', () => {
   assert.equal(world.begin(), ['w3']);
 });
 
+test('a group whose clusters go leaves the stages after it as they are', () => {
+  const rollout: Strategy = {
+    type: 'ProgressivePerGroup',
+    groups: [ringGroup('canary'), ringGroup('early'), ringGroup('shop')],
+    mandatoryDecisionGroups: [{ groupName: 'canary' }],
+    maxConcurrency: 1,
+  };
+  const world = new TestFleet(
+    [...ring('canary', 'w1'), ...ring('early', 'e1', 'e2'), ...ring('shop', 's1')],
+    addon('net', { rollout }),
+  );
+  world.settle();
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), ['w1']);
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), ['e1']);
+  world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+  world.report('Succeeded', 'e1');
+  assert.equal(world.begin(), ['e2']);
+  assert.is(world.why('s1'), 'Group: group early is not done');
+});
+
+test('a part of a mandatory group that is cut by size is not passed over because clusters of the part before it go', () => {
+  const world = fleet({ ...CANARY, groups: [{ ...ringGroup('canary'), size: 1 }] });
+  world.step();
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), ['w2']);
+  world.report('Failed', 'w2');
+  world.step();
+  world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+  world.order('net', { retry: world.now + 1 });
+  assert.equal(world.begin(), ['w2']);
+});
+
+test('a mandatory group that is named by its index stays it when the clusters of a group before it go', () => {
+  const groups = [ringGroup('first'), ringGroup('canary'), ringGroup('shop')];
+  const world = new TestFleet(
+    [...ring('first', 'f1'), ...CLUSTERS],
+    addon('net', { rollout: { ...CANARY, groups, mandatoryDecisionGroups: [{ groupIndex: 1 }] } }),
+  );
+  assert.equal(world.begin(), ['w1', 'w2']);
+  world.clusters = world.clusters.filter(({ name }) => name !== 'f1');
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), 'Group: group canary is not done');
+});
+
 test('a group that needs approval waits for it, and approval is void after a change', () => {
   const world = fleet({
     ...CANARY,
