@@ -282,10 +282,11 @@ function statusIn(status: unknown): AddonStatus | undefined {
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
 
 function readStatus(status: AddonStatus): FleetAddonStatus {
-  const { conditions: _conditions, moreWaiting: _more, since, removals, waiting, ...others } = status;
+  const { conditions: _conditions, moreWaiting: _more, since, failed, removals, waiting, ...others } = status;
   return {
     ...others,
     since: secondsOf(since),
+    ...(failed && { failed: { ...failed, retry: secondsOf(failed.retry) } }),
     ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),
     waiting: waiting.map((one) => ({ ...one, since: secondsOf(one.since) })),
   };

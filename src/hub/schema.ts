@@ -187,6 +187,12 @@ const addonStatus = fields({
   since: about('When the rollout of this revision began.', time),
   reached: about('How many stages are done.', count),
   rolledBack: v.boolean('true or false'),
+  failed: v.exactOptional(
+    about(
+      'Clusters that have failed, with the group of each; at most 100. One that is deleted still counts until a newer order to retry.',
+      fields({ retry: time, clusters: byKey(aText) }),
+    ),
+  ),
   removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),

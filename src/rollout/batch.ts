@@ -47,6 +47,8 @@ interface Stage<M> {
   /** Parts of a group that is cut by size have one number: how many parts there are changes with the clusters. */
   readonly number: number;
   readonly allowed: number;
+  /** Failures on clusters that are gone. */
+  readonly gone: number;
   readonly groups: readonly Group<M>[];
   /** All parts of a mandatory group: a member must have proven what is rolled out, if it cannot be known of others. */
   readonly proof: readonly Group<M>[];
@@ -58,9 +60,20 @@ function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean
   return count;
 }
 
-/** What comes one after the other, and how many may fail in each. */
-function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly Stage<M>[] {
+/** What comes one after the other, and how many may fail in each. `gone` has the group of each failure on a cluster that is gone. */
+function stagesOf<M>(
+  groups: readonly Group<M>[],
+  strategy: Strategy,
+  gone: readonly string[],
+): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
+  let left = gone;
+  /** The first stage of a group has what is gone from it. */
+  const goneFrom = (own: readonly Group<M>[]): number => {
+    const before = left.length;
+    left = left.filter((one) => own.every(({ name }) => name !== one));
+    return before - left.length;
+  };
   const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
   let number = -1;
   let last: string | undefined;
@@ -79,14 +92,16 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
       title: titleOf(group),
       number: numberOf(group.name),
       allowed: 0,
+      gone: goneFrom([group]),
       groups: [group],
       proof: parts.at(-1) === group ? parts : [],
     };
   });
   last = undefined;
   const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
-    const allowed = type === 'All' ? Infinity : failuresOf(strategy, countIn(own), 'native');
-    return { title, number: numberOf(own[0]?.name ?? ''), allowed, groups: own, proof: [] };
+    const from = goneFrom(own);
+    const allowed = type === 'All' ? Infinity : failuresOf(strategy, countIn(own) + from, 'native');
+    return { title, number: numberOf(own[0]?.name ?? ''), allowed, gone: from, groups: own, proof: [] };
   };
   const others =
     type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
@@ -95,27 +110,30 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
 
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
- * size count as one: what waits in them now comes with the last stage. `approved` are names of groups, and `hold` answers why a member must
- * wait. A percentage of `maxConcurrency` is of the members outside mandatory groups, or of all if there are none. Returns why nothing
- * begins, and how many stages are done.
+ * size count as one: what waits in them now comes with the last stage. `gone` has the group of each failure on a cluster that is gone,
+ * `approved` are names of groups, and `hold` answers why a member must wait. A percentage of `maxConcurrency` is of the members outside
+ * mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
   strategy: Strategy,
   given: {
     readonly reached: number;
+    readonly gone: readonly string[];
     readonly stopped: string | undefined;
     readonly approved: readonly string[];
     readonly hold: (member: M, place: Place) => Hold | undefined;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
-  const stages = stagesOf(groups, strategy);
+  const stages = stagesOf(groups, strategy, given.gone);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
   const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free, kept: free };
-  for (const { title, allowed, groups: own } of stages) {
-    const failed = countIn(own, ({ state }) => isFailure(state));
-    if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may`;
+  for (const { title, allowed, gone, groups: own } of stages) {
+    const failed = countIn(own, ({ state }) => isFailure(state)) + gone;
+    const left = `${gone} of these clusters ${gone === 1 ? 'is' : 'are'} gone`;
+    const note = gone === 0 ? '' : `; ${left}: retry the add-on, or change it`;
+    if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may${note}`;
     place.free -= countIn(own, ({ holds }) => holds);
     place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);
   }

@@ -119,6 +119,11 @@ export interface FleetAddonStatus {
   /** How many of its stages are done, also of those without clusters. Clusters that come later into these are the last. */
   readonly reached: number;
   readonly rolledBack: boolean;
+  /**
+   * Clusters on which it has failed, with the group of each; at most 100. One that goes still counts, until a retry is ordered that is
+   * newer than this one.
+   */
+  readonly failed?: { readonly retry: number; readonly clusters: Readonly<Record<string, string>> };
   /** How many removals have begun under the approval of that time. */
   readonly removals?: { readonly at: number; readonly begun: number };
   /** Why nothing new begins. */

@@ -9,7 +9,7 @@ import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, isRemoval, lapsedNote, messageOf, targetOf, type Run, type Target } from './target.ts';
+import { begins, Fleet, isLeaving, isRemoval, lapsedNote, messageOf, targetOf, type Run, type Target } from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -34,6 +34,8 @@ export interface AddonPlan {
   /** Why nothing new begins. */
   readonly stopped: string | undefined;
   readonly reached: number;
+  /** Where it has failed, with the group of each cluster. */
+  readonly failed: Readonly<Record<string, string>>;
 }
 
 /**
@@ -88,45 +90,73 @@ function planOf(run: Run): AddonPlan {
   const { fleet, strategy, begun, orders } = run;
   const targets: Target[] = [];
   const dropped: Target[] = [];
-  let found = 0;
+  let recorded = 0;
   for (const cluster of fleet.clusters.values()) {
     const target = targetOf(run, cluster);
     if (target === undefined) continue;
-    if (target.record !== undefined) found += 1;
+    if (target.record !== undefined) recorded += 1;
     (target.drop === undefined ? targets : dropped).push(target);
   }
   const { records } = run;
-  const held = found === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
+  const held = recorded === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
-  // A cluster that is deleted leaves all add-ons, however far the rollout of each is.
-  const isStaged = ({ cluster }: Target): boolean => !run.isFrozen && cluster.deleting === undefined;
+  // A cluster that is deleted leaves all add-ons, however far the rollout of each is, and one on which an add-on has failed leaves that.
+  const hasFailed = (target: Target): boolean => isLeaving(target) && Object.hasOwn(run.failed, nameOf(target));
+  const isStaged = (target: Target): boolean =>
+    !run.isFrozen && target.cluster.deleting === undefined && !hasFailed(target);
   const staged = targets.filter(isStaged);
   for (const target of targets) {
     if (!isStaged(target) && (target.wants || !isUnderRemoval(target))) target.hold = holdOf(target, ANY_PLACE);
   }
-  if (run.isFrozen) return { run, targets, dropped, lost, held, stopped: begun.stopped, reached: begun.reached };
+  const found = { run, targets, dropped, lost, held };
+  if (run.isFrozen) return { ...found, stopped: begun.stopped, reached: begun.reached, failed: run.failed };
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize, keepsEmpty: run.rules !== 'ocm' };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined;
+  const groups = groupsOf(staged, sizes);
+  const gone = goneOf(run, staged);
+  const failed = run.keepsFailed ? failedIn(groups, gone) : {};
   // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
     run.rules === 'ocm' && !run.rolledBack
       ? advanceAsOcm(staged, run, sizes)
-      : advance(groupsOf(staged, sizes), strategy, {
+      : advance(groups, strategy, {
           reached: begun.reached,
+          gone: gone.map(([, group]) => group),
           stopped: stoppedBefore,
           approved: orders?.groups ?? [],
           hold: holdOf,
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
-    return { run, targets, dropped, lost, held, stopped, reached };
+    return { ...found, stopped, reached, failed };
   }
   run.rolledBack = true;
   const { cluster, record } = staged.find(({ state }) => isFailure(state)) ?? {};
   const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
+}
+
+type Failure = readonly [cluster: string, group: string];
+
+/** Failures on clusters that have left since. */
+function goneOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
+  const before = Object.entries(failed);
+  if (before.length === 0) return before;
+  const there = new Set(staged.map(nameOf));
+  return before.filter(([cluster]) => !there.has(cluster));
+}
+
+function failedIn(groups: readonly Group<Target>[], gone: readonly Failure[]): Readonly<Record<string, string>> {
+  const failed = new Map(gone);
+  for (const { name, members } of groups) {
+    for (const target of members) {
+      if (failed.size >= MAX_NAMES) break;
+      if (isFailure(target.state) && !isLeaving(target)) failed.set(nameOf(target), name);
+    }
+  }
+  return Object.fromEntries(failed);
 }
 
 function isUnderRemoval({ record }: Target): boolean {
@@ -248,7 +278,7 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
 
 /** The status after this step. */
 function statusOf(plan: AddonPlan): FleetAddonStatus {
-  const { run, targets, lost, held, stopped, reached } = plan;
+  const { run, targets, lost, held, stopped, reached, failed } = plan;
   const { addon, approvedAt, begun, contents, isFrozen, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
@@ -273,6 +303,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,
+    ...(Object.keys(failed).length > 0 && { failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), clusters: failed } }),
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),

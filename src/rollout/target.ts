@@ -142,6 +142,7 @@ function runOf(
   const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
   // What cannot be read may have an approval that cannot be read: the one that was in force is kept, with what it has let pass.
   const approvedAt = isMeant && orders.removals !== undefined ? orders.at : isFrozen ? begun.removals?.at : undefined;
+  const retry = (isMeant && orders.retry) || 0;
   const rules: Rules = addon.compat ?? 'native';
   const wrong = problemOf(addon);
   const strategy = wrong === undefined ? (addon.rollout ?? {}) : {};
@@ -175,6 +176,11 @@ function runOf(
     approvedAt,
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
+    retry,
+    /** Clusters whose failure counts although they go, with their group: a bad version must not spread because one is deleted. */
+    failed: addon.deleting === true || retry > (begun.failed?.retry ?? 0) ? {} : (begun.failed?.clusters ?? {}),
+    /** By the rules of Open Cluster Management, only clusters that are there count; and without a budget, none does. */
+    keepsFailed: rules !== 'ocm' && (strategy.type ?? 'All') !== 'All',
     rolledBack: begun.rolledBack || (!isFrozen && isMeant && orders.rollback === true),
     /** Why it has gone back, if no person has ordered it. */
     wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,
@@ -247,6 +253,11 @@ export interface Target extends Member {
   /** Why the record is deleted, without any other action. */
   readonly drop: DropReason | undefined;
   readonly recheckAfter: number;
+}
+
+/** It is to lose the add-on, or is about to. */
+export function isLeaving({ action, record }: Target): boolean {
+  return action === 'delete' || record?.spec.action === 'Remove';
 }
 
 export function isRemoval({ action }: Target): boolean {

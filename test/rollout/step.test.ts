@@ -63,6 +63,55 @@ test('a failed canary stops the rollout, and each cluster says why it waits and 
   assert.is(world.status('net')?.waiting[0]?.since, began + 60);
 });
 
+test('a stop stays although the cluster that failed is deleted, until a retry or a change of the add-on', () => {
+  for (const how of ['gone', 'deleted', 'deselected']) {
+    const world = fleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
+    world.changeCluster('w2', { labels: { ring: 'shop' } });
+    world.step();
+    world.report('Failed', 'w1');
+    assert.equal(world.begin(), [], how);
+    if (how === 'gone') world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+    else world.changeCluster('w1', how === 'deleted' ? { deleting: world.now } : { labels: {} });
+    assert.equal(world.begin(), how === 'gone' ? [] : ['Remove w1'], how);
+    world.report('Succeeded', 'w1');
+    world.step();
+    assert.equal(world.begin(), [], how);
+    const why = 'group canary: 1 failed, and 0 may; 1 of these clusters is gone: retry the add-on, or change it';
+    assert.is(world.why('s1'), `Stopped: ${why}`, how);
+    world.now += 10;
+    if (how === 'gone') world.release('net', '1.1.0');
+    else world.order('net', { retry: world.now });
+    assert.equal(world.begin(), ['s1', 's2'], how);
+  }
+});
+
+test('failures on clusters that are deleted one after the other use up the budget, and one order to retry is for those before it', () => {
+  const world = new TestFleet(
+    ring('shop', 'a', 'b', 'c', 'd', 'e'),
+    addon('net', { rollout: { type: 'Progressive', maxConcurrency: 1, maxFailures: 1 } }),
+  );
+  const leave = (name: string): void => {
+    world.clusters = world.clusters.filter((one) => one.name !== name);
+  };
+  assert.equal(world.begin(), ['a']);
+  world.report('Failed', 'a');
+  assert.equal(world.begin(), ['b']);
+  leave('a');
+  world.report('Failed', 'b');
+  assert.equal(world.begin(), []);
+  leave('b');
+  assert.equal(world.begin(), []);
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['c']);
+  world.report('Failed', 'c');
+  assert.equal(world.begin(), ['d']);
+  leave('c');
+  world.report('Failed', 'd');
+  assert.equal(world.begin(), []);
+  assert.is(world.why('e'), 'Stopped: the rest: 2 failed, and 1 may; 1 of these clusters is gone: retry the add-on, or change it');
+});
+
 test('a failure within the budget frees its place', () => {
   const world = new TestFleet(
     ring('shop', 'a', 'b', 'c', 'd'),
