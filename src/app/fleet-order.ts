@@ -50,25 +50,31 @@ export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Co
   }),
 );
 
-/** Groups may begin, or up to a number of removals. Void when the content changes. `USAGE` for a group that needs no approval. */
+/** Groups may begin, or up to a number of removals, or lower versions. Void when the content changes. `USAGE` for a group that needs no approval. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
-  async ({ group: groups = [], removals, ...request }, context: Context) =>
+  async ({ group: groups = [], removals, downgrade, ...request }, context: Context) =>
     orderFor(request, context, (order, now, { addon }) => {
       const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
       // A mandatory group whose clusters do not answer can be approved, too.
       const known = [...new Set([...approval, ...mandatoryDecisionGroups.flatMap(({ groupName = [] }) => groupName)])];
       const unknown = groups.find((name) => !known.includes(name));
-      if (unknown !== undefined || (groups.length === 0 && removals === undefined)) {
+      if (unknown !== undefined || (groups.length === 0 && removals === undefined && downgrade !== true)) {
         const isGroup = all.some(({ name }) => name === unknown);
         const which = isGroup ? `its group ${unknown} needs no approval` : `it has no group ${unknown}`;
         const what = unknown === undefined ? 'nothing says what' : which;
-        const names = known.length === 0 ? '--removals N' : `--group with one of ${known.join(', ')}, or --removals N`;
+        const others = '--removals N or --downgrade';
+        const names = known.length === 0 ? others : `--group with one of ${known.join(', ')}, ${others}`;
         throw new CurlewError('USAGE', `cannot approve ${addon.name}: ${what}`, { hint: `add ${names}` });
       }
       const approved = [...new Set([...(order.groups ?? []), ...groups])];
       // Removals that have begun are counted from the time of their approval.
-      return { ...order, groups: approved, ...(removals !== undefined && { removals, at: now }) };
+      return {
+        ...order,
+        groups: approved,
+        ...(removals !== undefined && { removals, at: now }),
+        ...(downgrade === true && { downgrade }),
+      };
     }),
 );
 

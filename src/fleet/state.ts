@@ -69,6 +69,7 @@ const order = v.object({
   at: v.exactOptional(finite),
   groups: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(integer),
+  downgrade: v.exactOptional(v.boolean()),
   retry: v.exactOptional(finite),
   rollback: v.exactOptional(v.boolean()),
 });
@@ -173,13 +174,18 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
   const { paused, revision: meant, at = 0, ...orders } = order ?? {};
   // An order may come before the rollout that it is about.
   const since = status?.revision === revision ? status.since : now;
-  const { groups, removals } = orders;
-  const isLapsed = meant !== undefined && meant !== revision && (groups !== undefined || removals !== undefined);
+  const { groups, removals, downgrade } = orders;
+  const approval = {
+    ...(groups && { groups }),
+    ...(removals !== undefined && { removals }),
+    ...(downgrade !== undefined && { downgrade }),
+  };
+  const isLapsed = meant !== undefined && meant !== revision && Object.keys(approval).length > 0;
   return {
     ...addon,
     ...(status && { status }),
     ...(paused === true && { paused }),
-    ...(isLapsed && { lapsed: { at, ...(groups && { groups }), ...(removals !== undefined && { removals }) } }),
+    ...(isLapsed && { lapsed: { at, ...approval } }),
     ...(meant === revision && { orders: { ...orders, generation: addon.generation, at: Math.max(at, since) } }),
   };
 }

@@ -298,6 +298,7 @@ const order = v.object({
   by: v.exactOptional(v.string()),
   groups: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0))),
+  downgrade: v.exactOptional(v.boolean()),
 });
 
 /** An order about another generation is void. None counts as given before `since`: a person's clock may be late. */
@@ -338,8 +339,13 @@ function readOrders(
   };
 }
 
-function approvalIn({ at, groups, removals }: Read<typeof order>): Approval {
-  return { at: secondsOf(at), ...(groups && { groups }), ...(removals !== undefined && { removals }) };
+function approvalIn({ at, groups, removals, downgrade }: Read<typeof order>): Approval {
+  return {
+    at: secondsOf(at),
+    ...(groups && { groups }),
+    ...(removals !== undefined && { removals }),
+    ...(downgrade === true && { downgrade }),
+  };
 }
 
 function valueOf(text: string): unknown {

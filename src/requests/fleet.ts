@@ -70,6 +70,7 @@ export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue wh
   ...ORDER,
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
   removals: count('N', 'up to N clusters may lose it at once'),
+  downgrade: flag('clusters may get a lower version than the one that they have'),
 });
 export const FLEET_PAUSE = request('fleet pause', 'Start nothing more of an add-on', ORDER);
 export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);

@@ -91,6 +91,8 @@ export interface Approval {
   readonly groups?: readonly string[];
   /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
+  /** Clusters may get a lower version than the one that is recorded, such as after they were rebuilt. */
+  readonly downgrade?: boolean;
 }
 
 /** What a person asked for. Void if the generation is another one, or a rollout began later. */
@@ -100,7 +102,6 @@ export interface Orders extends Approval {
   readonly retry?: number;
   /** Every cluster goes back to what was known as good. */
   readonly rollback?: boolean;
-  readonly allowDowngrade?: boolean;
 }
 
 export interface Waiting {

@@ -30,7 +30,7 @@ const GATES: readonly Gate[] = [
   },
   { reason: 'Owner', skips: true, why: otherOwner },
   { reason: 'HandOver', skips: true, why: heir },
-  { reason: 'Downgrade', skips: true, why: downgrade },
+  { reason: 'Downgrade', skips: true, asks: true, why: downgrade },
   { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
   { reason: 'Removals', skips: true, asks: true, why: (target) => isRemoval(target) && target.run.brake },
@@ -112,11 +112,14 @@ function downgrade(target: Target): string | false {
   // A channel that is as it was has less only for an older Kubernetes, as one of several API servers reports during an upgrade.
   // After any edit a cluster may go back once: one that takes a version back by its range looks like any other edit.
   const isChanged = 'content' in run.addon.source || startedAt < run.begun.since;
-  if (run.orders?.allowDowngrade === true) return false;
-  if (compareVersions(next, version) < 0)
-    return !(isChanged && knownGood?.version === next) && `${next} is lower than the installed ${version}`;
-  const isHeld = !isChanged && isForLater(target);
-  return isHeld && `the installed ${version} is for a later Kubernetes than ${cluster.kubernetes}`;
+  if (run.orders?.downgrade === true) return false;
+  const isLower = compareVersions(next, version) < 0;
+  const isHeld = isLower ? !(isChanged && knownGood?.version === next) : !isChanged && isForLater(target);
+  if (!isHeld) return false;
+  const why = isLower
+    ? `${next} is lower than the installed ${version}`
+    : `the installed ${version} is for a later Kubernetes than ${cluster.kubernetes}`;
+  return `${why}: approve the downgrade if it is meant${lapsedNote(run, ({ downgrade: is }) => is === true)}`;
 }
 
 /** Are all entries that what is there may be from for later versions of Kubernetes than the one that the cluster reports? */

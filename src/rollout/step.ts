@@ -1,7 +1,7 @@
 /** One step of a whole fleet: what is written now, and why the rest waits. Pure. */
 import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
-import { advance, type Place } from './batch.ts';
+import { advance, type Hold, type Place } from './batch.ts';
 import { Memo } from './content.ts';
 import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
 import { holdOf } from './gates.ts';
@@ -282,7 +282,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
   const { addon, approvedAt, begun, contents, isFrozen, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
-  let asks: string | undefined;
+  let asking: Hold | undefined;
   const batch: string[] = [];
   let removed = run.removed + lost.length;
   for (const target of targets) {
@@ -294,9 +294,10 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
-    if (hold?.asks === true) asks ??= hold.message;
+    // What holds others, too, is asked first.
+    if (hold?.asks === true && (asking === undefined || (asking.skips && !hold.skips))) asking = hold;
   }
-  if (held.length > 0) asks ??= run.brake;
+  const asks = asking?.message ?? (held.length > 0 ? run.brake : undefined);
   return {
     observedGeneration: isFrozen ? (begun.observedGeneration ?? 0) : addon.generation,
     revision: isFrozen ? (begun.revision ?? '') : contents.revision,

@@ -132,6 +132,7 @@ test('a group that needs no approval cannot get one, nor can an add-on go back t
     'USAGE',
     /its group prod needs no approval/,
   );
+  assert.is((await order(scene, approveAddon, { downgrade: true })).downgrade, true);
   await scene.apply();
   await assert.rejectsWith(order(scene, rollBackAddon), 'USAGE', /no cluster has had another content of it/);
   await scene.manifest('2');

@@ -65,14 +65,31 @@ test('a lower version is refused unless a person allows it, or it was known as g
   world.settle();
   world.release('net', '0.9.0');
   assert.equal(world.begin(), []);
-  assert.is(world.why('a'), 'Downgrade: 0.9.0 is lower than the installed 1.0.0');
-  world.order('net', { allowDowngrade: true });
+  assert.is(world.why('a'), 'Downgrade: 0.9.0 is lower than the installed 1.0.0: approve the downgrade if it is meant');
+  assert.is(world.status('net')?.asks, '0.9.0 is lower than the installed 1.0.0: approve the downgrade if it is meant');
+  world.change('net', { lapsed: { at: world.now, downgrade: true } });
+  assert.match(world.why('a') ?? '', /; the approval of \S+Z was for another content: approve again$/);
+  world.order('net', { downgrade: true });
   assert.equal(world.begin(), ['a']);
   world.release('net', '2.0.0');
   world.report('Failed', 'a');
   world.step();
   world.release('net', '1.0.0');
   assert.equal(world.begin(), ['a']);
+});
+
+test('of what a person may approve, a status names what holds more than one cluster', () => {
+  const rollout = { groups: [{ name: 'shop', selector: {} }], approval: ['shop'] };
+  const world = new TestFleet(['a', 'b'].map((name) => cluster(name)), addon('net', { rollout }));
+  world.order('net', { groups: ['shop'] });
+  world.settle();
+  world.records = world.records.map((record) => {
+    return record.cluster === 'a' ? { ...record, spec: { ...record.spec, version: '3.0.0' } } : record;
+  });
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), []);
+  assert.match(world.why('a') ?? '', /^Downgrade: /);
+  assert.is(world.status('net')?.asks, "group shop waits for a person's approval");
 });
 
 test('of two entries of one version, a cluster whose API servers answer with two versions keeps the one for the later Kubernetes', () => {
@@ -89,8 +106,9 @@ test('of two entries of one version, a cluster whose API servers answer with two
     world.report('Succeeded', 'a');
     return `${has()} ${world.why('a') ?? ''}`.trim();
   });
-  const held = 'Downgrade: the installed 1.0.0 is for a later Kubernetes than v1';
-  assert.equal(said, ['1', '0', `0 ${held}.32.1`, '0', '2', `2 ${held}.33.1`]);
+  const held = (minor: number): string =>
+    `Downgrade: the installed 1.0.0 is for a later Kubernetes than v1.${minor}.1: approve the downgrade if it is meant`;
+  assert.equal(said, ['1', '0', `0 ${held(32)}`, '0', '2', `2 ${held(33)}`]);
   world.change('net', { source: { channel: channel.slice(0, 2), addon: 'net' } });
   world.begin();
   assert.is(has(), '0');

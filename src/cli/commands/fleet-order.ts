@@ -8,16 +8,18 @@ import { commandFor } from '../command.ts';
 const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
 
 export const approve = commandFor(FLEET_APPROVE, {
-  details: `Approves groups that need it (approval), groups whose clusters do not answer, or a number of removals. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  details: `Approves groups that need it (approval), groups whose clusters do not answer, a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
   examples: [
     'curlew fleet approve dashboard fleet/ --group prod',
     'curlew fleet approve dashboard fleet/ --removals 12',
+    'curlew fleet approve dashboard fleet/ --downgrade',
   ],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
-  render: ({ addon, revision = '', groups = [], removals }) => {
+  render: ({ addon, revision = '', groups = [], removals, downgrade }) => {
     const what = [
       ...groups.map((name) => `group ${name}`),
       ...(removals === undefined ? [] : [counted(removals, 'removal')]),
+      ...(downgrade === true ? ['lower versions'] : []),
     ];
     return visible(`${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
   },
