@@ -33,7 +33,7 @@ import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './roll
 import { step, waitingIn } from './rollout/step.ts';
 import { specHash as hashOf } from './rollout/spec-hash.ts';
 import type { State, Strategy } from './rollout/strategy.ts';
-import { actionOf } from './rollout/target.ts';
+import { actionOf } from './rollout/action.ts';
 
 export type { Compat } from './channel/channel.ts';
 export {

@@ -61,11 +61,7 @@ function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean
 }
 
 /** What comes one after the other, and how many may fail in each. `gone` has the group of each failure on a cluster that is gone. */
-function stagesOf<M>(
-  groups: readonly Group<M>[],
-  strategy: Strategy,
-  gone: readonly string[],
-): readonly Stage<M>[] {
+function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy, gone: readonly string[]): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
   let left = gone;
   /** The first stage of a group has what is gone from it. */

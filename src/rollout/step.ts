@@ -9,7 +9,17 @@ import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, isLeaving, isRemoval, lapsedNote, messageOf, targetOf, type Run, type Target } from './target.ts';
+import {
+  begins,
+  Fleet,
+  isLeaving,
+  isRemoval,
+  lapsedNote,
+  messageOf,
+  targetOf,
+  type Run,
+  type Target,
+} from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -304,7 +314,9 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,
-    ...(Object.keys(failed).length > 0 && { failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), clusters: failed } }),
+    ...(Object.keys(failed).length > 0 && {
+      failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), clusters: failed },
+    }),
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),

@@ -2,6 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { groupBy } from '../core/group-by.ts';
 import { timeOf } from '../core/time.ts';
+import { actionOf, type Action } from './action.ts';
 import type { Member } from './batch.ts';
 import { Contents, type Memo } from './content.ts';
 import type {
@@ -398,29 +399,4 @@ function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: S
 function timeToLeave({ fleet, removalTimes }: Run, { deleting, available, since }: Cluster): number {
   if (deleting === undefined || available) return Infinity;
   return Math.max(0, Math.max(deleting, fleet.past(since) ?? 0, fleet.heardSince) + removalTimes.deadline - fleet.now);
-}
-
-/** What is recorded of an add-on on one cluster, compared with what is wanted. */
-export interface Recorded {
-  /** Its removal has begun, and is over. */
-  readonly removal?: 'begun' | 'done' | undefined;
-  /** It was once installed successfully. */
-  readonly installed: boolean;
-  /** What cannot be changed in place, such as the name of the release, differs. */
-  readonly isOther: boolean;
-  /** Version, source or values differ. */
-  readonly changed: boolean;
-}
-
-export type Action = 'create' | 'update' | 'reinstall' | 'delete' | 'none';
-
-/** `once`: what was installed is never changed, and never removed because a cluster is no longer selected. */
-export function actionOf(selected: boolean, once: boolean, recorded: Recorded | undefined): Action {
-  if (!selected) return recorded === undefined || once || recorded.removal ? 'none' : 'delete';
-  if (recorded === undefined || recorded.removal === 'done') return 'create';
-  const { removal, installed, isOther, changed } = recorded;
-  if (removal === 'begun') return isOther ? 'none' : 'update';
-  if (once && installed) return 'none';
-  if (isOther && !once) return 'reinstall';
-  return changed ? 'update' : 'none';
 }

@@ -3,7 +3,7 @@ import { passHub } from '../../src/hub/run/pass.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
-import { hubAddon, hubChannel, hubChart, hubCluster } from '../support/hub-objects.ts';
+import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
 import { answering, change, NOW, pass } from '../support/hub-passes.ts';
 import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
@@ -76,6 +76,26 @@ test('the conditions name what a person may approve although many clusters wait 
   const before = memory.writes.length;
   await passHub(memory.hub, NOW + 1);
   assert.equal(memory.writes.slice(before), []);
+});
+
+test('a cluster that was rebuilt gets a lower version than its record has once a person approves it', async () => {
+  const web = hubAddon('web') as { readonly metadata: object };
+  const record = hubClusterAddon('web', 'oslo', { source: hubChart('2.0.0') });
+  const order = JSON.stringify({ generation: 1, at: '2026-01-02T03:04:05Z', downgrade: true });
+  const found: (readonly unknown[])[] = [];
+  for (const annotations of [{}, { 'fleet.curlew.dev/approve': order }]) {
+    await using memory = await openMemoryHub([oslo, record, { ...web, metadata: { ...web.metadata, annotations } }]);
+    // An order may come before the rollout that it is about.
+    await passHub(memory.hub, Date.parse('2026-01-02T03:04:05Z') / 1000);
+    const available = memory.hub.addons.get({ name: 'web' })?.conditions.find(({ type }) => type === 'Available');
+    found.push([memory.hub.clusterAddons.values()[0]?.record?.spec.version, available?.message]);
+  }
+  const asked =
+    '0 of 1 clusters have it; 1.2.3 is lower than the installed 2.0.0: approve the downgrade if it is meant';
+  assert.equal(found, [
+    ['2.0.0', asked],
+    ['1.2.3', '0 of 1 clusters have it'],
+  ]);
 });
 
 test('a PlacementDecision decides without a spec, which schedulers do not write', async () => {

@@ -80,7 +80,10 @@ test('a lower version is refused unless a person allows it, or it was known as g
 
 test('of what a person may approve, a status names what holds more than one cluster', () => {
   const rollout = { groups: [{ name: 'shop', selector: {} }], approval: ['shop'] };
-  const world = new TestFleet(['a', 'b'].map((name) => cluster(name)), addon('net', { rollout }));
+  const world = new TestFleet(
+    ['a', 'b'].map((name) => cluster(name)),
+    addon('net', { rollout }),
+  );
   world.order('net', { groups: ['shop'] });
   world.settle();
   world.records = world.records.map((record) => {

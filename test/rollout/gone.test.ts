@@ -1,0 +1,116 @@
+/** Clusters that go in the middle of a rollout. */
+import type { Strategy } from '../../src/rollout/strategy.ts';
+import * as assert from '../support/assert.ts';
+import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rollout/gone');
+
+const CANARY: Strategy = {
+  type: 'Progressive',
+  groups: [ringGroup('canary')],
+  mandatoryDecisionGroups: [{ groupName: 'canary' }],
+  maxConcurrency: 2,
+};
+const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
+const fleet = (rollout: Strategy = CANARY, more = {}) => new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
+
+test('a stop stays although the cluster that failed is deleted, until a retry or a change of the add-on', () => {
+  for (const how of ['gone', 'deleted', 'deselected']) {
+    const world = fleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
+    world.changeCluster('w2', { labels: { ring: 'shop' } });
+    world.step();
+    world.report('Failed', 'w1');
+    assert.equal(world.begin(), [], how);
+    if (how === 'gone') world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+    else world.changeCluster('w1', how === 'deleted' ? { deleting: world.now } : { labels: {} });
+    assert.equal(world.begin(), how === 'gone' ? [] : ['Remove w1'], how);
+    world.report('Succeeded', 'w1');
+    world.step();
+    assert.equal(world.begin(), [], how);
+    const why = 'group canary: 1 failed, and 0 may; 1 of these clusters is gone: retry the add-on, or change it';
+    assert.is(world.why('s1'), `Stopped: ${why}`, how);
+    world.now += 10;
+    if (how === 'gone') world.release('net', '1.1.0');
+    else world.order('net', { retry: world.now });
+    assert.equal(world.begin(), ['s1', 's2'], how);
+  }
+});
+
+test('failures on clusters that are deleted one after the other use up the budget, and one order to retry is for those before it', () => {
+  const world = new TestFleet(
+    ring('shop', 'a', 'b', 'c', 'd', 'e'),
+    addon('net', { rollout: { type: 'Progressive', maxConcurrency: 1, maxFailures: 1 } }),
+  );
+  const leave = (name: string): void => {
+    world.clusters = world.clusters.filter((one) => one.name !== name);
+  };
+  assert.equal(world.begin(), ['a']);
+  world.report('Failed', 'a');
+  assert.equal(world.begin(), ['b']);
+  leave('a');
+  world.report('Failed', 'b');
+  assert.equal(world.begin(), []);
+  leave('b');
+  assert.equal(world.begin(), []);
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['c']);
+  world.report('Failed', 'c');
+  assert.equal(world.begin(), ['d']);
+  leave('c');
+  world.report('Failed', 'd');
+  assert.equal(world.begin(), []);
+  assert.is(
+    world.why('e'),
+    'Stopped: the rest: 2 failed, and 1 may; 1 of these clusters is gone: retry the add-on, or change it',
+  );
+});
+
+test('a group whose clusters go leaves the stages after it as they are', () => {
+  const rollout: Strategy = {
+    type: 'ProgressivePerGroup',
+    groups: [ringGroup('canary'), ringGroup('early'), ringGroup('shop')],
+    mandatoryDecisionGroups: [{ groupName: 'canary' }],
+    maxConcurrency: 1,
+  };
+  const world = new TestFleet(
+    [...ring('canary', 'w1'), ...ring('early', 'e1', 'e2'), ...ring('shop', 's1')],
+    addon('net', { rollout }),
+  );
+  world.settle();
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), ['w1']);
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), ['e1']);
+  world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+  world.report('Succeeded', 'e1');
+  assert.equal(world.begin(), ['e2']);
+  assert.is(world.why('s1'), 'Group: group early is not done');
+});
+
+test('a part of a mandatory group that is cut by size is not passed over because clusters of the part before it go', () => {
+  const world = fleet({ ...CANARY, groups: [{ ...ringGroup('canary'), size: 1 }] });
+  world.step();
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), ['w2']);
+  world.report('Failed', 'w2');
+  world.step();
+  world.clusters = world.clusters.filter(({ name }) => name !== 'w1');
+  world.order('net', { retry: world.now + 1 });
+  assert.equal(world.begin(), ['w2']);
+});
+
+test('a mandatory group that is named by its index stays it when the clusters of a group before it go', () => {
+  const groups = [ringGroup('first'), ringGroup('canary'), ringGroup('shop')];
+  const world = new TestFleet(
+    [...ring('first', 'f1'), ...CLUSTERS],
+    addon('net', { rollout: { ...CANARY, groups, mandatoryDecisionGroups: [{ groupIndex: 1 }] } }),
+  );
+  assert.equal(world.begin(), ['w1', 'w2']);
+  world.clusters = world.clusters.filter(({ name }) => name !== 'f1');
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), 'Group: group canary is not done');
+});
+
+test.run();
