@@ -115,9 +115,10 @@ function planOf(run: Run): AddonPlan {
   const hasFailed = (target: Target): boolean => isLeaving(target) && Object.hasOwn(run.failed, nameOf(target));
   const isStaged = (target: Target): boolean =>
     !run.isFrozen && target.cluster.deleting === undefined && !hasFailed(target);
-  const staged = targets.filter(isStaged);
+  const staged: Target[] = [];
   for (const target of targets) {
-    if (!isStaged(target) && (target.wants || !isUnderRemoval(target))) target.hold = holdOf(target, ANY_PLACE);
+    if (isStaged(target)) staged.push(target);
+    else if (target.wants || !isUnderRemoval(target)) target.hold = holdOf(target, ANY_PLACE);
   }
   const found = { run, targets, dropped, lost, held };
   if (run.isFrozen) return { ...found, stopped: begun.stopped, reached: begun.reached, failed: run.failed };
