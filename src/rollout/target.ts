@@ -1,5 +1,4 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
-import { CurlewError } from '../core/errors.ts';
 import { groupBy } from '../core/group-by.ts';
 import { timeOf } from '../core/time.ts';
 import { actionOf, type Action } from './action.ts';
@@ -18,7 +17,8 @@ import type {
 } from './fleet.ts';
 import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
-import { parseTimeout, sizeOf, type Rules } from './limits.ts';
+import { parseTimeout, type Rules } from './limits.ts';
+import { problemOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, type Window } from './windows.ts';
 
@@ -213,25 +213,6 @@ function firstProblem(
   return chosen
     .toSorted((a, b) => compareNames(a.name, b.name, 'caaph'))
     .find((cluster) => typeof contents.contentOf(cluster, records.get(cluster.name)) === 'string')?.name;
-}
-
-/** Why a strategy cannot be followed. */
-function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): string | undefined {
-  const { groups = [], mandatoryDecisionGroups = [] } = rollout;
-  try {
-    timesOf(rollout, 'native');
-    parseTimeout(remove.timeout ?? '');
-    const { maxConcurrency, maxFailures, maxRemovals, groupSize } = rollout;
-    const sizes = [maxConcurrency, maxFailures, maxRemovals, groupSize, ...groups.map(({ size }) => size)];
-    for (const size of sizes) sizeOf(size, 1, 1, 'native');
-  } catch (error) {
-    if (error instanceof CurlewError) return error.message;
-    throw error;
-  }
-  const unknown = mandatoryDecisionGroups.find(
-    ({ groupName = '' }) => compat !== 'ocm' && groupName !== '' && groups.every(({ name }) => name !== groupName),
-  );
-  return unknown && `there is no group ${unknown.groupName ?? ''}`;
 }
 
 export interface Target extends Member {
