@@ -173,7 +173,7 @@ function runOf(
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
     lapsed: lapsedOf(addon, begun.since),
-    /** Of removals. */
+    /** When the present approval of removals was given. */
     approvedAt,
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
