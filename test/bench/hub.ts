@@ -32,10 +32,10 @@ export interface HubFigures {
   readonly megabytes: number;
 }
 
-/** `folder` is for the server; an idle controller is watched for `idleMs`. */
+/** `folder` is for the server; an idle controller, of the command `main`, is watched for `idleMs`. */
 export async function measureHub(
   folder: string,
-  { clusters, addons, idleMs }: Size & { readonly idleMs: number },
+  { clusters, addons, idleMs, main }: Size & { readonly idleMs: number; readonly main?: string },
 ): Promise<HubFigures> {
   await using server = await startApiServer(folder);
   const documents = hubManifests().map((one) => JSON.stringify(one));
@@ -74,14 +74,18 @@ export async function measureHub(
   );
   let megabytes = 0;
   const run = async <T>(body: () => Promise<T>): Promise<T> => {
-    const controller = startCurlew(['controller', '--kubeconfig', server.kubeconfig], { cwd: folder });
+    const words = ['controller', '--kubeconfig', server.kubeconfig];
+    const controller = startCurlew(words, { cwd: folder, ...(main !== undefined && { main }) });
+    const ended = controller.then(({ stderr }) => {
+      throw new Error(`curlew controller ended: ${stderr}`);
+    });
     try {
-      return await body();
+      return await Promise.race([body(), ended]);
     } finally {
-      const status = await readFile(`/proc/${controller.pid ?? 0}/status`, 'utf8');
+      const status = await readFile(`/proc/${controller.pid ?? 0}/status`, 'utf8').catch(() => '');
       megabytes = Math.max(megabytes, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? Infinity) / 1000);
       controller.kill('SIGTERM');
-      await controller;
+      await ended.catch(() => undefined);
     }
   };
   const total = clusters * addons;
@@ -115,14 +119,17 @@ export async function measureHub(
 export async function benchHub({
   work,
   say,
+  main,
 }: {
   readonly work: string;
+  readonly main: string;
   readonly say: (text: string) => void;
 }): Promise<Section> {
   const size = { clusters: 200, addons: 20 };
   const { firstPass, idleWrites, changed, megabytes } = await measureHub(join(work, 'hub'), {
     ...size,
     idleMs: 20_000,
+    main,
   });
   say(`hub, first pass: ${firstPass.toFixed(0)} s`);
   const figures = [

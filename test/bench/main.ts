@@ -34,7 +34,7 @@ import { benchServe } from './serve.ts';
 import { benchLargeLint, benchLint, benchStart } from './start.ts';
 import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
-import type { Place } from './ways.ts';
+import { CURLEW, type Place } from './ways.ts';
 
 const SECTIONS = [
   'images',
@@ -154,7 +154,7 @@ if (wants('channel')) {
   found.push(benchChannel({ rounds, say }));
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
-if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ work, say }));
+if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ work, say, main: CURLEW }));
 if (wants('machines')) found.push(benchMachines({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
