@@ -40,6 +40,10 @@ export class Refused extends CurlewError {
 }
 
 const SETTLE_PAUSE_MS = 500;
+/** How long an API server may deny requests after its start. */
+export const SETTLE_MS = 10_000;
+/** For so long after it was unreachable, an API server may just have started. */
+const STARTED_MS = 30_000;
 
 /** For `settleMs`, repeats a request that returns 403: an API server denies all users until it has read its role bindings. */
 export async function askSettled(
@@ -54,17 +58,29 @@ export async function askSettled(
   );
 }
 
-/** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
+/**
+ * `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. Where it waits for a
+ * server that is unreachable, it also waits for the permissions of one that has come back.
+ */
 export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
 
 export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, onSlow }: CallOptions): Call {
+  let awayAt = -Infinity;
   return async (doing, request) => {
     let last = 'no response yet';
     using _slow = setTimeout(() => onSlow?.(`trying to ${doing}: ${last}`), SLOW_MS);
     const answer = await repeatUntil(
-      async () => askSettled(api, request, { settleMs, signal, guard }),
+      async () => {
+        const isBack = performance.now() - awayAt < STARTED_MS;
+        return askSettled(api, request, {
+          settleMs: isBack ? Math.min(patienceMs, SETTLE_MS) : settleMs,
+          signal,
+          guard,
+        });
+      },
       (found) => {
         if (found.kind === 'answer' || found.problem !== 'unreachable') return true;
+        awayAt = performance.now();
         last = found.message;
         return false;
       },

@@ -7,7 +7,7 @@ import { openCalls, Refused, type Call } from '../../src/kube/call.ts';
 import { applyObject, getObject, mapObjects } from '../../src/kube/objects.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
-import { startKubeServer } from '../support/kube-server.ts';
+import { startKubeServer, statusReply } from '../support/kube-server.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
@@ -39,6 +39,24 @@ test('a list of objects too large for one response comes in smaller pages', asyn
   await withServer(answer, async (call) => {
     assert.equal(await mapObjects(call, JOBS, {}, ({ metadata }) => metadata.name), ['one']);
     assert.equal(pages, ['100', '20']);
+  });
+});
+
+test('an API server that comes back may deny requests for a moment, and one that was there all the time may not', async () => {
+  const starting = [statusReply(503, 'ServiceUnavailable'), statusReply(403, 'Forbidden', 'no role bindings yet')];
+  const asked: string[] = [];
+  const answer = ({ path }: Asked): Reply | { readonly json: unknown } => {
+    asked.push(path);
+    if (path.includes('secrets')) return statusReply(403, 'Forbidden', 'no right');
+    return starting.shift() ?? { json: { metadata: { name: 'one' } } };
+  };
+  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+  const at = { namespace: 'x', name: 'one' };
+  await withServer(answer, async (call) => {
+    await assert.rejectsWith(getObject(call, secrets, at), 'CLUSTER_FAILED', /no right/);
+    assert.is(asked.length, 1);
+    assert.is((await getObject(call, JOBS, at))?.metadata.name, 'one');
+    assert.equal([starting.length, asked.length], [0, 4]);
   });
 });
 

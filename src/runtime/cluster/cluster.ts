@@ -17,7 +17,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isObject } from '../../core/json.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
-import { askSettled } from '../../kube/call.ts';
+import { askSettled, SETTLE_MS } from '../../kube/call.ts';
 import { apiPath } from '../../kube/path.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
@@ -55,8 +55,6 @@ export interface OpenClusterOptions {
 }
 
 const PATIENCE_MS = 30_000;
-/** How long an API server may deny requests after its start. */
-const SETTLE_MS = 10_000;
 const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
