@@ -105,9 +105,11 @@ export class Upstream {
 
   /** Until the signal aborts, whose reason it throws. */
   async run(signal: AbortSignal): Promise<never> {
+    let fail: (error: unknown) => void = () => undefined;
+    const failure = new Promise<never>((_, reject) => (fail = reject));
     for (;;) {
-      for (const one of [...this.#takings.values(), ...this.#next.values()]) begin(one, signal);
-      await pause(this.#options.askMs ?? ASK_MS, { signal });
+      for (const one of [...this.#takings.values(), ...this.#next.values()]) begin(one, signal, fail);
+      await Promise.race([pause(this.#options.askMs ?? ASK_MS, { signal }), failure]);
       const before = this.problem;
       if (before === undefined && !this.#isRefused) continue;
       // A version of a kind may have gone, or a kind may have come.
@@ -192,14 +194,16 @@ export class Upstream {
   }
 }
 
-/** Its watches, until the signal aborts or it is replaced. */
-function begin(one: Taking, signal: AbortSignal): void {
+/** Its watches, until the signal aborts or it is replaced; `fail` gets any other end. */
+function begin(one: Taking, signal: AbortSignal, fail: (error: unknown) => void): void {
   if (one.isBegun === true) return;
   one.isBegun = true;
   const own = AbortSignal.any([signal, one.over.signal]);
   // Each watch listens.
   setMaxListeners(0, own);
-  void one.taker.run(own).catch(() => undefined);
+  void one.taker.run(own).catch((error: unknown) => {
+    if (!own.aborted) fail(error);
+  });
 }
 
 function changed(before: Taking['versions'], after: Taking['versions']): string {
