@@ -409,6 +409,31 @@ replace_program() {
   [[ "$status" -eq 1 && "$output" == *'one minor version at a time'* ]]
 }
 
+@test "an upgrade that was cut in kubeadm goes on once the API server stays, and each try waits until it answers" {
+  prepare
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.33.13 KUBERNETES_VERSION=1.34.4
+  mkdir -p state
+  touch state/upgrade
+  # It goes once more after its first answer, and in the middle of kubeadm's first try.
+  local replies=(0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0) asked=0
+  kubernetes_api_answers() {
+    local status="${replies[asked]:-0}"
+    asked=$((asked + 1))
+    echo "answer $status" >>calls
+    return "$status"
+  }
+  sleep() { :; }
+  kubeadm() {
+    echo "kubeadm $*" >>calls
+    [[ "$(grep -c '^kubeadm upgrade apply' calls)" -ne 1 ]]
+  }
+  kubernetes_reconfigure() { :; }
+  kubernetes_upgrade_first
+  [[ ! -e state/upgrade && "$(grep -c '^kubeadm' calls)" -eq 2 ]]
+  # 17 answers until it stayed, and one before the first try; two refusals before the second.
+  [[ "$(grep -n '^kubeadm' calls | cut -d : -f 1 | xargs)" == '19 23' ]]
+}
+
 @test "the kubelet restarts with its new files after a run that was cut before, and never without a change" {
   own_machine
   DIR="$PWD/bundle"

@@ -579,15 +579,22 @@ kubernetes_upgrade_first() {
   ((to == from || to == from + 1)) ||
     bail "kubernetes: cannot go from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION: one minor version at a time, and not down"
   logStep "Upgrading the control plane from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION"
-  # Cut in the middle of kubeadm, the API server may have the new version already, and etcd or add-ons the old one.
+  # Cut in the middle of kubeadm, the API server may have the new version already, and etcd or add-ons the old one; and the kubelet may be
+  # about to replace one of them.
+  if [[ -e "$KUBERNETES_STATE/upgrade" ]]; then kubernetes_wait_until_settled; fi
   touch "$KUBERNETES_STATE/upgrade"
   # kubeadm's test of the cluster's health has 15 seconds, which a busy machine can exceed.
-  cmd_retry 3 kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
-    ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
+  cmd_retry 3 kubernetes_apply_upgrade
   rm "$KUBERNETES_STATE/upgrade"
   # With the settings of this run, and the kubelet last.
   kubernetes_reconfigure
   logSuccess "The control plane is $KUBERNETES_VERSION"
+}
+
+kubernetes_apply_upgrade() {
+  try_5m kubernetes_api_answers &&
+    kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
+      ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
 }
 
 # True if kubeadmTokenCAHash is not the digest of the key that signs the certificates of this machine's cluster.
@@ -615,12 +622,16 @@ kubernetes_knows_node() {
   kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=5s get node "$(get_local_node_name)" >/dev/null 2>&1
 }
 
+kubernetes_upgrade_node() {
+  try_5m kubernetes_knows_node && kubeadm upgrade node
+}
+
 kubernetes_update_node() {
   kubernetes_host kubeadm kubectl
   if [[ "$(kubelet --version 2>/dev/null)" == "Kubernetes v$KUBERNETES_VERSION" ]]; then
     kubernetes_fetch_kubelet_configuration
   else
-    cmd_retry 3 kubeadm upgrade node
+    cmd_retry 3 kubernetes_upgrade_node
     kubernetes_host kubelet
     kubernetes_restart_kubelet
   fi
