@@ -663,6 +663,17 @@ readable_configurations() {
   [[ "$status" -eq 1 && "$output" == *'cannot read its settings, or a file in '*conf.d* ]]
 }
 
+@test "a configuration of containerd that is kept may import files by relative paths" {
+  own_machine
+  readable_configurations
+  containerd_reads() { grep -qxF 'imports = ["nvidia.toml"]' "$1" && grep -qxF '[nvidia]' "${1%/*}/nvidia.toml"; }
+  CONTAINERD_PRESERVE_CONFIG=1
+  echo 'imports = ["nvidia.toml"]' >etc/containerd/config.toml
+  echo '[nvidia]' >etc/containerd/nvidia.toml
+  strict containerd_configure made
+  [[ -e etc/containerd/conf.d/50-settings.toml && "$(cat etc/containerd/config.toml)" == 'imports = ["nvidia.toml"]' ]]
+}
+
 @test "containerd restarts with its new files after a run that was cut before, and never without a change" {
   own_machine
   DIR="$PWD/bundle"

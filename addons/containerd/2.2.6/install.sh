@@ -68,14 +68,16 @@ containerd_configure() {
   if [[ "${CONTAINERD_PRESERVE_CONFIG-}" == 1 && -e /etc/containerd/config.toml ]]; then
     main=/etc/containerd/config.toml culprit='/etc/containerd/config.toml, which containerd.preserveConfig keeps, or a file that it imports'
   fi
-  mkdir "$made/conf.d"
-  maybe cp -RL /etc/containerd/conf.d/. "$made/conf.d/"
-  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/conf.d/50-settings.toml"
+  # All of the folder: a file that is kept may import others of it by relative paths.
+  mkdir "$made/etc"
+  maybe cp -RL /etc/containerd/. "$made/etc/"
+  mkdir -p "$made/etc/conf.d"
+  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/etc/conf.d/50-settings.toml"
   # Before anything is replaced: containerd would not start again.
-  sed "s,/etc/containerd/conf\\.d/,$made/conf.d/,g" "$main" >"$made/whole.toml"
-  if ! containerd_reads "$made/whole.toml"; then
-    : >"$made/conf.d/50-settings.toml"
-    if containerd_reads "$made/whole.toml" 2>/dev/null; then culprit='the setting containerd.tomlConfig'; fi
+  sed "s,/etc/containerd/conf\\.d/,$made/etc/conf.d/,g" "$main" >"$made/etc/config.toml"
+  if ! containerd_reads "$made/etc/config.toml"; then
+    : >"$made/etc/conf.d/50-settings.toml"
+    if containerd_reads "$made/etc/config.toml" 2>/dev/null; then culprit='the setting containerd.tomlConfig'; fi
     rm -rf "$made"
     bail "containerd: it cannot read $culprit, so its configuration stays as it was: correct that, then run the same command again"
   fi
@@ -86,7 +88,7 @@ containerd_configure() {
     fi
     containerd_put "$made/config.toml" /etc/containerd/config.toml 0644
   fi
-  containerd_put "$made/conf.d/50-settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
+  containerd_put "$made/etc/conf.d/50-settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
   rm -rf "$made"
 }
 
