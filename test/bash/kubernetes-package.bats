@@ -519,6 +519,19 @@ node_of_a_cluster() {
   [[ "$(cat calls)" == 'restart kubelet' && ! -e etc/kubernetes/curlew/restart ]]
 }
 
+@test "the kubelet does not restart for a kubeadm that has failed before it wrote anything" {
+  node_of_a_cluster
+  kubeadm() { return 3; }
+  run -3 strict kubernetes_fetch_kubelet_configuration
+  [[ ! -e calls && ! -e etc/kubernetes/curlew/restart ]]
+  kubeadm() {
+    echo new >var/lib/kubelet/config.yaml
+    return 3
+  }
+  run -3 strict kubernetes_fetch_kubelet_configuration
+  [[ ! -e calls && -e etc/kubernetes/curlew/restart ]]
+}
+
 @test "a node that is updated restarts its kubelet after kubeadm, and not again in a second run" {
   node_of_a_cluster
   echo v1.33.13 >version

@@ -552,13 +552,14 @@ kubernetes_reconfigure() {
 
 # The kubelet's configuration in the cluster becomes that of this node.
 kubernetes_fetch_kubelet_configuration() {
-  local file=/var/lib/kubelet/config.yaml before due=''
+  local file=/var/lib/kubelet/config.yaml before due='' status=0
   before="$(cat "$file")"
   if [[ -e "$KUBERNETES_STATE/restart" ]]; then due=1; fi
   # Before kubeadm writes the file: after a cut, the next run finds nothing to change in it.
   kubernetes_must_restart
-  kubeadm upgrade node phase kubelet-config
+  kubeadm upgrade node phase kubelet-config || status=$?
   if [[ -z "$due" && "$(cat "$file")" == "$before" ]]; then rm "$KUBERNETES_STATE/restart"; fi
+  if ((status != 0)); then return "$status"; fi
   kubernetes_restart_kubelet
 }
 
