@@ -119,7 +119,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     ? undefined
     : `${unhealthy} of ${workers.length} workers are not ready`;
   const groups = groupsOf(members, { rules: strategy.groups ?? [], size: strategy.groupSize });
-  advance(groups, strategy, { reached: 0, gone: [], stopped, approved: [], hold: holdOf });
+  advance(groups, strategy, { reached: 0, unresolved: [], stopped, approved: [], hold: holdOf });
   const chains = [];
   const held: Held[] = [];
   let isBehind = false;

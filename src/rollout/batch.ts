@@ -42,13 +42,18 @@ export interface Hold {
   readonly asks?: boolean;
 }
 
+/** A failure on a cluster that is gone, or has not succeeded since. */
+export interface Unresolved {
+  readonly group: string;
+  readonly isGone: boolean;
+}
+
 interface Stage<M> {
   readonly title: string;
   /** Parts of a group that is cut by size have one number: how many parts there are changes with the clusters. */
   readonly number: number;
   readonly allowed: number;
-  /** Failures on clusters that are gone. */
-  readonly gone: number;
+  readonly unresolved: number;
   readonly groups: readonly Group<M>[];
   /** All parts of a mandatory group: a member must have proven what is rolled out, if it cannot be known of others. */
   readonly proof: readonly Group<M>[];
@@ -60,15 +65,19 @@ function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean
   return count;
 }
 
-/** What comes one after the other, and how many may fail in each. `gone` has the group of each failure on a cluster that is gone. */
-function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy, gone: readonly string[]): readonly Stage<M>[] {
+/** What comes one after the other, and how many may fail in each. */
+function stagesOf<M>(
+  groups: readonly Group<M>[],
+  strategy: Strategy,
+  unresolved: readonly Unresolved[],
+): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
-  let left = gone;
-  /** The first stage of a group has what is gone from it. */
-  const goneFrom = (own: readonly Group<M>[]): number => {
-    const before = left.length;
-    left = left.filter((one) => own.every(({ name }) => name !== one));
-    return before - left.length;
+  let left = unresolved;
+  /** The first stage of a group has all of it. */
+  const unresolvedIn = (own: readonly Group<M>[]): readonly Unresolved[] => {
+    const found = left.filter(({ group }) => own.some(({ name }) => name === group));
+    left = left.filter((one) => !found.includes(one));
+    return found;
   };
   const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
   let number = -1;
@@ -88,16 +97,17 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy, gone: read
       title: titleOf(group),
       number: numberOf(group.name),
       allowed: 0,
-      gone: goneFrom([group]),
+      unresolved: unresolvedIn([group]).length,
       groups: [group],
       proof: parts.at(-1) === group ? parts : [],
     };
   });
   last = undefined;
   const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
-    const from = goneFrom(own);
-    const allowed = type === 'All' ? Infinity : failuresOf(strategy, countIn(own) + from, 'native');
-    return { title, number: numberOf(own[0]?.name ?? ''), allowed, gone: from, groups: own, proof: [] };
+    const found = unresolvedIn(own);
+    const total = countIn(own) + found.filter(({ isGone }) => isGone).length;
+    const allowed = type === 'All' ? Infinity : failuresOf(strategy, total, 'native');
+    return { title, number: numberOf(own[0]?.name ?? ''), allowed, unresolved: found.length, groups: own, proof: [] };
   };
   const others =
     type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
@@ -106,29 +116,29 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy, gone: read
 
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
- * size count as one: what waits in them now comes with the last stage. `gone` has the group of each failure on a cluster that is gone,
- * `approved` are names of groups, and `hold` answers why a member must wait. A percentage of `maxConcurrency` is of the members outside
- * mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
+ * size count as one: what waits in them now comes with the last stage. `approved` are names of groups, and `hold` answers why a member must
+ * wait. A percentage of `maxConcurrency` is of the members outside mandatory groups, or of all if there are none. Returns why nothing
+ * begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
   strategy: Strategy,
   given: {
     readonly reached: number;
-    readonly gone: readonly string[];
+    readonly unresolved: readonly Unresolved[];
     readonly stopped: string | undefined;
     readonly approved: readonly string[];
     readonly hold: (member: M, place: Place) => Hold | undefined;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
-  const stages = stagesOf(groups, strategy, given.gone);
+  const stages = stagesOf(groups, strategy, given.unresolved);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
   const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free, kept: free };
-  for (const { title, allowed, gone, groups: own } of stages) {
-    const failed = countIn(own, ({ state }) => isFailure(state)) + gone;
-    const left = `${gone} of these clusters ${gone === 1 ? 'is' : 'are'} gone`;
-    const note = gone === 0 ? '' : `; ${left}: retry the add-on, or change it`;
+  for (const { title, allowed, unresolved, groups: own } of stages) {
+    const failed = countIn(own, ({ state }) => isFailure(state)) + unresolved;
+    const left = unresolved === 1 ? 'is gone or has not succeeded since' : 'are gone or have not succeeded since';
+    const note = unresolved === 0 ? '' : `; ${unresolved} of these clusters ${left}: retry the add-on, or change it`;
     if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may${note}`;
     place.free -= countIn(own, ({ holds }) => holds);
     place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);

@@ -121,8 +121,8 @@ export interface FleetAddonStatus {
   readonly reached: number;
   readonly rolledBack: boolean;
   /**
-   * Clusters on which it has failed, with the group of each; at most 100. One that goes still counts, until a retry is ordered that is
-   * newer than this one.
+   * Clusters on which it has failed, with the group of each; at most 100. One counts until it has succeeded, also if it goes or is to
+   * get something else, or until a retry is ordered that is newer than this one.
    */
   readonly failed?: { readonly retry: number; readonly clusters: Readonly<Record<string, string>> };
   /** How many removals have begun under the approval of that time. */

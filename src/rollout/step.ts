@@ -126,15 +126,18 @@ function planOf(run: Run): AddonPlan {
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined;
   const groups = groupsOf(staged, sizes);
-  const gone = goneOf(run, staged);
-  const failed = run.keepsFailed ? failedIn(groups, gone) : {};
+  const unresolved = unresolvedOf(run, staged);
+  const failed = run.keepsFailed ? failedIn(groups, unresolved) : {};
   // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
     run.rules === 'ocm' && !run.rolledBack
       ? advanceAsOcm(staged, run, sizes)
       : advance(groups, strategy, {
           reached: begun.reached,
-          gone: gone.map(([, group]) => group),
+          unresolved: unresolved.map(([cluster, group]) => ({
+            group,
+            isGone: !staged.some((one) => nameOf(one) === cluster),
+          })),
           stopped: stoppedBefore,
           approved: orders?.groups ?? [],
           hold: holdOf,
@@ -151,16 +154,16 @@ function planOf(run: Run): AddonPlan {
 
 type Failure = readonly [cluster: string, group: string];
 
-/** Failures on clusters that have left since. */
-function goneOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
+/** Failures on clusters that have left since, or have neither succeeded nor failed again: a bad version must not spread from there. */
+function unresolvedOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
   const before = Object.entries(failed);
   if (before.length === 0) return before;
-  const there = new Set(staged.map(nameOf));
-  return before.filter(([cluster]) => !there.has(cluster));
+  const known = new Set(staged.filter(({ isProven, state }) => isProven || isFailure(state)).map(nameOf));
+  return before.filter(([cluster]) => !known.has(cluster));
 }
 
-function failedIn(groups: readonly Group<Target>[], gone: readonly Failure[]): Readonly<Record<string, string>> {
-  const failed = new Map(gone);
+function failedIn(groups: readonly Group<Target>[], unresolved: readonly Failure[]): Readonly<Record<string, string>> {
+  const failed = new Map(unresolved);
   for (const { name, members } of groups) {
     for (const target of members) {
       if (failed.size >= MAX_NAMES) break;

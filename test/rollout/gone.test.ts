@@ -28,12 +28,67 @@ test('a stop stays although the cluster that failed is deleted, until a retry or
     world.report('Succeeded', 'w1');
     world.step();
     assert.equal(world.begin(), [], how);
-    const why = 'group canary: 1 failed, and 0 may; 1 of these clusters is gone: retry the add-on, or change it';
+    const why =
+      'group canary: 1 failed, and 0 may; 1 of these clusters is gone or has not succeeded since: retry the add-on, or change it';
     assert.is(world.why('s1'), `Stopped: ${why}`, how);
     world.now += 10;
     if (how === 'gone') world.release('net', '1.1.0');
     else world.order('net', { retry: world.now });
     assert.equal(world.begin(), ['s1', 's2'], how);
+  }
+});
+
+test('a failure counts until its cluster has succeeded or a retry is ordered, also if something else is to be installed there', () => {
+  const valuesTemplate = 'site: {{ .Cluster.labels.site }}\n';
+  for (const more of [{ paused: true }, { available: false, since: 1_000_000 }, {}]) {
+    const world = new TestFleet(
+      [...ring('canary', 'w1'), ...ring('shop', 's1', 's2')].map((one) => ({
+        ...one,
+        labels: { ...one.labels, site: 'x' },
+      })),
+      addon('net', { rollout: CANARY, valuesTemplate }),
+    );
+    world.settle();
+    world.release('net', '2.0.0');
+    assert.equal(world.begin(), ['w1']);
+    world.report('Failed', 'w1');
+    assert.equal(world.begin(), []);
+    world.changeCluster('w1', { ...more, labels: { ring: 'canary', site: 'y' } });
+    assert.equal(world.begin(), []);
+    assert.equal(world.begin(), []);
+    const why = 'group canary: 1 failed, and 0 may; 1 of these clusters is gone or has not succeeded since';
+    assert.is(world.why('s1'), `Stopped: ${why}: retry the add-on, or change it`);
+    world.changeCluster('w1', { paused: false, available: true });
+    world.now += 10;
+    world.order('net', { retry: world.now });
+    assert.equal(world.begin(), ['w1']);
+    world.report('Succeeded', 'w1');
+    assert.equal(world.begin(), ['s1', 's2']);
+    assert.is(world.status('net')?.failed, undefined);
+  }
+});
+
+test('a failure counts although its cluster goes and is created again under its name, once for a percentage', () => {
+  for (const maxFailures of [0, '25%']) {
+    const world = new TestFleet(
+      ring('shop', 'a', 'b', 'c', 'd'),
+      addon('net', { rollout: { type: 'Progressive', maxConcurrency: 2, maxFailures } }),
+    );
+    world.settle();
+    world.release('net', '2.0.0');
+    assert.equal(world.begin(), ['a', 'b']);
+    world.report('Failed', ...(maxFailures === 0 ? ['a'] : ['a', 'b']));
+    world.report('Succeeded', ...(maxFailures === 0 ? ['b'] : []));
+    assert.equal(world.begin(), []);
+    const [old, ...others] = world.clusters;
+    world.clusters = others;
+    world.step();
+    world.clusters = [...(old === undefined ? [] : [old]), ...others];
+    assert.equal(world.begin(), []);
+    assert.equal(Object.keys(world.status('net')?.failed?.clusters ?? {}), maxFailures === 0 ? ['a'] : ['a', 'b']);
+    world.now += 10;
+    world.order('net', { retry: world.now });
+    assert.equal(world.begin(), maxFailures === 0 ? ['a', 'c'] : ['a', 'b']);
   }
 });
 
@@ -63,7 +118,7 @@ test('failures on clusters that are deleted one after the other use up the budge
   assert.equal(world.begin(), []);
   assert.is(
     world.why('e'),
-    'Stopped: the rest: 2 failed, and 1 may; 1 of these clusters is gone: retry the add-on, or change it',
+    'Stopped: the rest: 2 failed, and 1 may; 1 of these clusters is gone or has not succeeded since: retry the add-on, or change it',
   );
 });
 
