@@ -112,7 +112,9 @@ function planOf(run: Run): AddonPlan {
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
   // A cluster that is deleted leaves all add-ons, however far the rollout of each is, and one on which an add-on has failed leaves that.
-  const hasFailed = (target: Target): boolean => isLeaving(target) && Object.hasOwn(run.failed, nameOf(target));
+  // If it is to have it again, its removal under way does not free it from the stages.
+  const hasFailed = (target: Target): boolean =>
+    isLeaving(target) && (!target.wants || target.action === 'delete') && Object.hasOwn(run.failed, nameOf(target));
   const isStaged = (target: Target): boolean =>
     !run.isFrozen && target.cluster.deleting === undefined && !hasFailed(target);
   const staged: Target[] = [];

@@ -92,6 +92,26 @@ test('a failure counts although its cluster goes and is created again under its 
   }
 });
 
+test('a cluster that failed and is selected again during its removal waits like the others', () => {
+  const world = fleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
+  world.settle();
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), ['w1', 'w2']);
+  world.report('Succeeded', 'w2');
+  world.report('Failed', 'w1');
+  assert.equal(world.begin(), []);
+  world.changeCluster('w1', { labels: {} });
+  assert.equal(world.begin(), ['Remove w1']);
+  world.changeCluster('w1', { labels: { ring: 'canary' } });
+  assert.equal(world.begin(), []);
+  assert.match(world.why('w1') ?? '', /^Stopped: group canary: 1 failed, and 0 may; 1 of these clusters is gone or /);
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), []);
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['w1']);
+});
+
 test('failures on clusters that are deleted one after the other use up the budget, and one order to retry is for those before it', () => {
   const world = new TestFleet(
     ring('shop', 'a', 'b', 'c', 'd', 'e'),
