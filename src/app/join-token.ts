@@ -1,16 +1,15 @@
 /** Makes a token with which one machine joins the cluster, in a file for its `join`. */
 import { randomInt } from 'node:crypto';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Call } from '../kube/call.ts';
-import { createObject, getObject } from '../kube/objects.ts';
+import { createObject, getObject, listObjects } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
-import { clusterInfo, controlPlaneEndpoint, requireOwnCluster } from '../machine/run/cluster-info.ts';
-import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';
+import { clusterInfo, controlPlaneEndpoint, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { detailsOf, NODES, openNodeApi } from '../machine/run/nodes.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { JOIN_TOKEN } from '../requests/node.ts';
@@ -43,9 +42,11 @@ export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): 
   const { api, call } = await openNodeApi(context);
   const { address, hash } = await clusterInfo(call, 'make a token');
   const upload = async (endpoint: string): Promise<void> => {
-    const [own = ''] = await addressesOf(call, hostname().toLowerCase());
+    const own = ownAddresses();
+    const all = ((await listObjects(call, NODES)) ?? []).flatMap((node) => detailsOf(node).addresses);
+    const reached = all.find((one) => own.has(one)) ?? '';
     const proxies = Object.fromEntries(PROXIES.map((name) => [name, undefined]));
-    const env = { ...context.env, ...proxies, LOAD_BALANCER_ADDRESS: endpoint, PRIVATE_ADDRESS: own };
+    const env = { ...context.env, ...proxies, LOAD_BALANCER_ADDRESS: endpoint, PRIVATE_ADDRESS: reached };
     await kubernetesTask(folderOf({}, context), ['kubernetes_upload_certificates'], { ...context, env });
   };
   // The key is a file of this machine.
@@ -81,26 +82,26 @@ function randomText(length: number): string {
 }
 
 /**
- * {@link certificateKey} of certificates that are uploaded first where the cluster no longer has them, or another control plane has uploaded
- * its own; only in a cluster with an address that reaches several control planes, which `upload` gets.
+ * {@link certificateKey}, in a cluster with an address that reaches several control planes after `upload`, which gets the address: it uploads
+ * the certificates again where the cluster will not have them for as long as a token is valid, or another control plane has uploaded its own.
  */
 export async function uploadedKey(
   call: Call,
   upload: (endpoint: string) => Promise<void>,
   file = CERTIFICATE_KEY,
 ): Promise<string> {
+  const endpoint = await controlPlaneEndpoint(call);
+  let cause: CurlewError | undefined;
+  try {
+    if (endpoint !== undefined) await upload(endpoint);
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
+    cause = error;
+  }
   try {
     return await certificateKey(call, file);
   } catch (error) {
-    const endpoint = await controlPlaneEndpoint(call);
-    if (!(error instanceof CurlewError) || endpoint === undefined) throw error;
-    try {
-      await upload(endpoint);
-    } catch (cause) {
-      if (!(cause instanceof CurlewError) || cause.code === 'CANCELLED') throw cause;
-      throw error.with({ cause });
-    }
-    return certificateKey(call, file);
+    throw error instanceof CurlewError && cause !== undefined ? error.with({ cause }) : error;
   }
 }
 
