@@ -30,6 +30,7 @@ import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPreflight } from './preflight.ts';
 import { benchPublish, benchRelease } from './publish.ts';
+import { benchReleases } from './releases.ts';
 import { benchServe } from './serve.ts';
 import { benchLargeLint, benchLint, benchStart } from './start.ts';
 import { benchUpload } from './upload.ts';
@@ -89,6 +90,8 @@ async function setUp(): Promise<void> {
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('serve')) await execa('scripts/tools', ['apt', 'nginx-light'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('channel')) await execa('scripts/tools', ['debian', 'kubernetes'], { cwd: ROOT, stdout: 'ignore' });
+  const forFleets = ['debian', 'kubernetes', 'helm-4'];
+  if (wants('fleet')) await execa('scripts/tools', forFleets, { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
@@ -154,7 +157,10 @@ if (wants('channel')) {
   found.push(benchChannel({ rounds, say }));
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
-if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ work, say, main: CURLEW }));
+if (wants('fleet')) {
+  found.push(benchFleet({ rounds, say }), await benchHub({ work, say, main: CURLEW }));
+  found.push(await benchReleases({ folder: join(work, 'releases'), say, main: CURLEW }));
+}
 if (wants('machines')) found.push(benchMachines({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
