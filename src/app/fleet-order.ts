@@ -73,7 +73,8 @@ export const approveAddon = useCase(
         ...order,
         groups: approved,
         ...(removals !== undefined && { removals, at: now }),
-        ...(downgrade === true && { downgrade }),
+        // What begins in this second was there before.
+        ...(downgrade === true && { downgrade, downgradeAt: now + 1 }),
       };
     }),
 );

@@ -70,6 +70,7 @@ const order = v.object({
   groups: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(integer),
   downgrade: v.exactOptional(v.boolean()),
+  downgradeAt: v.exactOptional(finite),
   retry: v.exactOptional(finite),
   rollback: v.exactOptional(v.boolean()),
 });

@@ -91,8 +91,10 @@ export interface Approval {
   readonly groups?: readonly string[];
   /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
-  /** Clusters may get a lower version than the one that is recorded, such as after they were rebuilt. */
+  /** Clusters may get a lower version than the one that began there before, such as after they were rebuilt. */
   readonly downgrade?: boolean;
+  /** When that was approved, if it was after {@link Approval.at}. */
+  readonly downgradeAt?: number;
 }
 
 /** What a person asked for. Void if the generation is another one, or a rollout began later. */

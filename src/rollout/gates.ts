@@ -2,6 +2,7 @@
 import { compareTriples, parseTriple, type VersionRange } from '../channel/range.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { compareVersions } from '../core/ref.ts';
+import { timeOf } from '../core/time.ts';
 import type { Hold, Place } from './batch.ts';
 import { compareNames } from './groups.ts';
 import { isRemoval, lapsedNote, targetOf, type Target } from './target.ts';
@@ -112,14 +113,21 @@ function downgrade(target: Target): string | false {
   // A channel that is as it was has less only for an older Kubernetes, as one of several API servers reports during an upgrade.
   // After any edit a cluster may go back once: one that takes a version back by its range looks like any other edit.
   const isChanged = 'content' in run.addon.source || startedAt < run.begun.since;
-  if (run.orders?.downgrade === true) return false;
+  // What began after an approval was not meant by it.
+  const { orders } = run;
+  const approved = orders?.downgrade === true ? Math.max(orders.at, orders.downgradeAt ?? 0) : undefined;
+  if (approved !== undefined && startedAt <= approved) return false;
   const isLower = compareVersions(next, version) < 0;
   const isHeld = isLower ? !(isChanged && knownGood?.version === next) : !isChanged && isForLater(target);
   if (!isHeld) return false;
   const why = isLower
     ? `${next} is lower than the installed ${version}`
     : `the installed ${version} is for a later Kubernetes than ${cluster.kubernetes}`;
-  return `${why}: approve the downgrade if it is meant${lapsedNote(run, ({ downgrade: is }) => is === true)}`;
+  const note =
+    approved === undefined
+      ? lapsedNote(run, ({ downgrade: is }) => is === true)
+      : `; the approval of ${timeOf(approved)} is older than what is installed: approve again`;
+  return `${why}: approve the downgrade if it is meant${note}`;
 }
 
 /** Are all entries that what is there may be from for later versions of Kubernetes than the one that the cluster reports? */

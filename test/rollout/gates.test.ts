@@ -117,6 +117,34 @@ test('of two entries of one version, a cluster whose API servers answer with two
   assert.is(has(), '0');
 });
 
+test('an approval of lower versions counts for what was there when it was given, not for what begins later', () => {
+  const channel = ['<1.31.0', '>=1.31.0 <1.32.0', '>=1.32.0'].map((text, at) => {
+    const { range } = parseRange(text, 'native');
+    return { name: 'net', version: `${at + 1}.0.0`, kubernetesVersion: text, range, content: { manifest: String(at) } };
+  });
+  const world = new TestFleet([cluster('a'), cluster('b')], addon('net', { source: { channel, addon: 'net' } }));
+  world.settle();
+  world.changeCluster('a', { kubernetes: 'v1.30.0' });
+  assert.equal(world.begin(), []);
+  world.order('net', { downgrade: true });
+  assert.equal(world.begin(), ['a']);
+  world.report('Succeeded', 'a');
+  world.now += 3600;
+  world.changeCluster('b', { kubernetes: 'v1.32.0' });
+  assert.equal(world.begin(), ['b']);
+  world.report('Succeeded', 'b');
+  // An API server that has not been upgraded yet answers.
+  world.changeCluster('b', { kubernetes: 'v1.31.2' });
+  assert.equal(world.begin(), []);
+  assert.match(
+    world.why('b') ?? '',
+    /^Downgrade: 2.0.0 is lower than .*; the approval of \S+Z is older than what is installed: approve again$/,
+  );
+  world.now += 10;
+  world.order('net', { downgrade: true });
+  assert.equal(world.begin(), ['b']);
+});
+
 test('an agent of a distant version is refused', () => {
   const world = new TestFleet(
     ['0.9.0', '1.0.0', '1.2.0', '1.3.0', '2.1.0'].map((agentVersion, at) => cluster(`c${at}`, { agentVersion })),
