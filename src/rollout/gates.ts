@@ -35,6 +35,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
   { reason: 'Removals', skips: true, asks: true, why: (target) => isRemoval(target) && target.run.brake },
+  { reason: 'Window', skips: true, why: ({ run: { fleet }, cluster }) => fleet.unreadable(cluster.windows) },
   { reason: 'Dependency', why: dependency },
   {
     reason: 'Window',

@@ -20,7 +20,7 @@ import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
 import { problemOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
-import { closedWindows, type Window } from './windows.ts';
+import { closedWindows, windowProblem, type Window } from './windows.ts';
 
 interface Rival {
   readonly name: string;
@@ -48,6 +48,7 @@ export class Fleet {
   readonly heardSince: number;
   readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Run }[]>;
   readonly #windows = new Map<string, string | undefined>();
+  readonly #unreadable = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
     this.version = version;
@@ -92,6 +93,19 @@ export class Fleet {
   /** A time by the clock of a site. Ahead, it counts as now; far ahead, it says nothing: what counts as now never becomes older. */
   past(since: number | undefined): number | undefined {
     return since === undefined || since > this.now + MAX_AHEAD ? undefined : Math.min(since, this.now);
+  }
+
+  /** Why windows can never open. */
+  unreadable(windows: readonly Window[] = []): string | undefined {
+    if (windows.length === 0) return undefined;
+    const key = JSON.stringify(windows);
+    if (!this.#unreadable.has(key)) {
+      this.#unreadable.set(
+        key,
+        windows.map(windowProblem).find((problem) => problem !== undefined),
+      );
+    }
+    return this.#unreadable.get(key);
   }
 
   /** Why nothing may begin now, because of windows: many clusters have the same. */

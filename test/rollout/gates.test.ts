@@ -1,7 +1,8 @@
 import { parseRange } from '../../src/channel/range.ts';
 import { readChannel } from '../../src/channel/read.ts';
+import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
-import { addon, cluster, ring, TestFleet } from '../support/fleet.ts';
+import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout/gates');
@@ -143,6 +144,31 @@ test('an approval of lower versions counts for what was there when it was given,
   world.now += 10;
   world.order('net', { downgrade: true });
   assert.equal(world.begin(), ['b']);
+});
+
+test('a cluster whose windows cannot be read waits, and no other waits for it', () => {
+  const rollout: Strategy = {
+    type: 'Progressive',
+    groups: [ringGroup('canary')],
+    mandatoryDecisionGroups: [{ groupName: 'canary' }],
+  };
+  const world = new TestFleet(
+    [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1')],
+    addon('net', { rollout }),
+    addon('app', { rollout, dependsOn: ['net'] }),
+  );
+  world.settle();
+  world.changeCluster('w1', { windows: [{ cron: '99 0 * * *', duration: '1h' }] });
+  for (const name of ['net', 'app']) {
+    world.release(name, '2.0.0');
+    assert.equal(world.begin(), ['w2']);
+    world.report('Succeeded', 'w2');
+    assert.equal(world.begin(), ['s1']);
+    world.report('Succeeded', 's1');
+    assert.is(world.why('w1', name), 'Window: cannot read the window: "99" is not a minute');
+  }
+  world.changeCluster('w1', { windows: [{ cron: '* * * * *', duration: '1h' }] });
+  assert.equal(world.begin('net'), ['w1']);
 });
 
 test('an agent of a distant version is refused', () => {
