@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
-import { NO_ORDERS, type Order, type Revision } from '../fleet/state.ts';
+import { isPresent, NO_ORDERS, type Order, type Revision } from '../fleet/state.ts';
 import type { ClusterAddon } from '../rollout/fleet.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
@@ -99,13 +99,14 @@ async function orderFor(
   const now = Math.floor(Date.now() / 1000);
   const hashOf = await hashContents(fleet, context);
   const looks = new Map(fleet.clusters.map(({ name }) => [name, { problem: 'not asked' }] as const));
-  const observed = observedOf(fleet, looks, hashOf, { now, state: await folder.read(), orders: NO_ORDERS });
+  const state = await folder.read();
+  const observed = observedOf(fleet, looks, hashOf, { now, state, orders: NO_ORDERS });
   const revisions = revisionsOf(fleet, observed, hashOf);
   const present = revisions.get(addon);
   if (present === undefined) throw unknownAddon(addon, fleet.addons);
   const { revision } = present;
   const made = await folder.order(addon, ({ paused = false, ...before }) => {
-    const isSame = before.revision === revision;
+    const isSame = isPresent(before, revision, state.addons[addon]);
     const known = { ...present, records: observed.clusterAddons };
     return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, known);
   });

@@ -182,6 +182,8 @@ export function beginPass(
   const addons = observed.addons.map(({ name, orders, status: before }): readonly [string, AddonState] => {
     const own = state.addons[name] ?? NEW_ADDON;
     const [revision, status] = [revisions.get(name), changed.get(name) ?? before];
+    const isOther = own.status !== undefined && own.status.revision !== status?.revision;
+    const previous = isOther ? own.status.since : own.previous;
     const mine = jobs.filter(({ addon }) => addon === name);
     const begun = mine.flatMap(({ cluster, act }) => {
       const since = own.removing[cluster] ?? 0;
@@ -199,6 +201,7 @@ export function beginPass(
       {
         ...base,
         ...(status && { status: { ...status, waiting: all } }),
+        ...(previous !== undefined && { previous }),
         removing: { ...own.removing, ...Object.fromEntries(begun) },
         begun: Object.fromEntries([...cut, ...delivered]),
       },

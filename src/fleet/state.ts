@@ -36,6 +36,8 @@ const failure = v.object({ ...attempt.entries, reason: v.string() });
 
 const addonState = v.object({
   status: v.exactOptional(own<FleetAddonStatus>()),
+  /** When the rollout before the present one began: an older order was given before another content came. */
+  previous: v.exactOptional(finite),
   /** By cluster. They count until the cluster records something about the same content. */
   failures: byKey(failure),
   /** Removals that have begun, by cluster. */
@@ -144,11 +146,12 @@ export function seenIn(look: Look): Seen | undefined {
   return { server, kubernetes, ...(ahead !== 0 && { ahead }), records };
 }
 
-function notAhead({ status, failures, removing, begun, ...own }: AddonState, now: number): AddonState {
+function notAhead({ status, previous, failures, removing, begun, ...own }: AddonState, now: number): AddonState {
   const limited = <T extends { readonly since: number }>(one: T): T => ({ ...one, since: Math.min(one.since, now) });
   return {
     ...own,
     ...(status && { status: limited({ ...status, waiting: status.waiting.map(limited) }) }),
+    ...(previous !== undefined && { previous: Math.min(previous, now) }),
     failures: mapped(failures, limited),
     removing: mapped(removing, (since) => Math.min(since, now)),
     ...(begun && { begun: mapped(begun, limited) }),
@@ -169,11 +172,20 @@ export function ordersFor({ id }: Pick<FleetState, 'id'>, orders: FleetOrders): 
   return { ...others, addons: mapped(addons, ({ paused }): Order => (paused === undefined ? {} : { paused })) };
 }
 
+/**
+ * Is an order about the present content? It may come before the rollout that it is about, but not before the one that preceded that: a
+ * content that comes again after another one needs a new order.
+ */
+export function isPresent({ revision: meant, at = 0 }: Order, revision: string, own: AddonState = NEW_ADDON): boolean {
+  const { status, previous = 0 } = own;
+  return meant === revision && at >= (status?.revision === revision ? previous : (status?.since ?? 0));
+}
+
 /** An add-on with what the state and people say about it. */
 export function withState(addon: FleetAddon, { revision, now, own, order }: Known): FleetAddon {
   const { status } = own ?? NEW_ADDON;
   const { paused, revision: meant, at = 0, ...orders } = order ?? {};
-  // An order may come before the rollout that it is about.
+  const isCurrent = order !== undefined && isPresent(order, revision, own);
   const since = status?.revision === revision ? status.since : now;
   const { groups, removals, downgrade } = orders;
   const approval = {
@@ -187,7 +199,9 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
     ...(status && { status }),
     ...(paused === true && { paused }),
     ...(isLapsed && { lapsed: { at, ...approval } }),
-    ...(meant === revision && { orders: { ...orders, generation: addon.generation, at: Math.max(at, since) } }),
+    ...(meant === revision && {
+      orders: { ...orders, generation: addon.generation, at: isCurrent ? Math.max(at, since) : at },
+    }),
   };
 }
 

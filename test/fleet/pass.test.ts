@@ -5,7 +5,16 @@ import type { Look } from '../../src/fleet/fleet.ts';
 import { beginPass, decide, endPass, revisionsOf, type Done } from '../../src/fleet/pass.ts';
 import { planFleet } from '../../src/fleet/plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
-import { keep, NEW_ADDON, NO_ORDERS, NO_STATE, withLooks, type FleetState, type Order } from '../../src/fleet/state.ts';
+import {
+  isPresent,
+  keep,
+  NEW_ADDON,
+  NO_ORDERS,
+  NO_STATE,
+  withLooks,
+  type FleetState,
+  type Order,
+} from '../../src/fleet/state.ts';
 import type { ClusterAddonSpec } from '../../src/rollout/fleet.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
@@ -194,6 +203,39 @@ test('a record counts by the clock of its cluster, whoever has written it', () =
     const { jobs, writes } = decide(seen, NOW);
     assert.equal([jobs, writes.recheckAfter], [[], 540]);
   }
+});
+
+test('an order counts for the rollout that it was given for, and not when its content comes again after another one', () => {
+  const rollout = { groups: [{ name: 'prod', selector: { matchLabels: { env: 'prod' } } }], approval: ['prod'] };
+  const text = documents(cluster('paris', { env: 'prod' }), addon('web', { rollout }));
+  const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text }]);
+  const facts = { annotations: new Map(), installer: new Set<string>(), records: new Map() };
+  const looks = new Map<string, Look>([['paris', { server: '', kubernetes: 'v1.31.2', facts, warnings: [] }]]);
+  let state: FleetState = NO_STATE;
+  const pass = (content: string, now: number, order: Order = {}) => {
+    state = withLooks(state, looks, now);
+    const orders = { ...NO_ORDERS, addons: { web: order } };
+    const seen = observedOf(fleet, looks, () => content, { now, state, orders });
+    const revisions = revisionsOf(fleet, seen, () => content);
+    const decided = decide(seen, now);
+    state = beginPass(state, seen, { ...decided, now, revisions });
+    const acts = decided.jobs.map(({ act }) => act).join('');
+    return { acts, why: decided.waiting[0]?.message ?? '', revision: revisions.get('web')?.revision ?? '' };
+  };
+  const { revision: one, acts } = pass('one', NOW);
+  assert.is(acts, '');
+  const first = { revision: one, at: NOW + 10, groups: ['prod'] };
+  assert.is(pass('one', NOW + 20, first).acts, 'install');
+  const { revision: two } = pass('two', NOW + 30, first);
+  assert.is(pass('one', NOW + 40, first).acts, '');
+  const again = pass('one', NOW + 50, first);
+  assert.is(again.acts, '');
+  assert.match(again.why, /; the approval of \S+Z is older than this rollout, which began at \S+Z: approve again$/);
+  assert.not(isPresent(first, one, state.addons['web']));
+  assert.is(pass('one', NOW + 60, { ...first, at: NOW + 55 }).acts, 'install');
+  const ahead = { revision: two, at: NOW + 65, groups: ['prod'] };
+  assert.is(pass('two', NOW + 70, ahead).acts, 'install');
+  assert.is(pass('two', NOW + 80, ahead).acts, 'install');
 });
 
 test('no time of the state is ahead when a clock has been set back', () => {
