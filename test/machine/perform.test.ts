@@ -48,6 +48,28 @@ test('a control plane without curlew gets the bundle before it removes the one t
   assert.equal((await remove({ cp1: digest })).slice(-2), ['cp2 unpack', 'cp2 remove']);
 });
 
+test('the settings of a control plane that joins may take as long as kubeadm needs to upload the certificates', async () => {
+  const machines = ['cp1', 'cp2'].map((name) => {
+    return { name, role: 'control-plane', ssh: { name, address: name, hostKey: 'x' }, machine: {} } as WrittenHost;
+  });
+  const limits: (number | undefined)[] = [];
+  const run: Ssh['run'] = async (_, { script, limitMs }) => {
+    if (!script.includes('join-token')) return '';
+    limits.push(limitMs);
+    return 'spec:\n  kubernetes:\n    kubeadmToken: secret\n';
+  };
+  const scene = {
+    cluster: { name: 'paris', machines, installer: {} },
+    look: { hosts: machines.map((host) => ({ host })), extras: [], speaker: machines[0], seen: { machines: [] } },
+    remote: { ssh: { run } as Ssh, signal: never },
+    turns: createKeyedMutex(),
+    ignore: [],
+    report: noReport,
+  } as unknown as Parameters<typeof perform>[0];
+  await perform(scene, { host: 'cp2', phase: 'join', reason: '', waits: [] });
+  assert.equal(limits, [5 * 60_000]);
+});
+
 function verdict(outdated?: string): string {
   return JSON.stringify({
     apiVersion: 'provider.curlew.dev/v1',

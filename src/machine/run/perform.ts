@@ -16,6 +16,8 @@ import { createProvided, deleteProvided, verdictOf } from './provider.ts';
 import { runCommand, sendBundle, type BundleFile, type Remote } from './remote.ts';
 
 const SHORT_MS = 60_000;
+/** kubeadm may upload the certificates of control planes first. */
+const TOKEN_MS = 5 * 60_000;
 const KUBECONFIG_LIMIT = 16 << 20;
 /** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
 const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
@@ -246,7 +248,7 @@ async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<R
   const isControl = host.role === 'control-plane';
   const operands = [REMOTE, `join-${host.name}.yaml`, ...(isControl ? ['--control-plane'] : [])];
   const make = async (): Promise<string> =>
-    ssh.run(speaker.ssh, { script: TOKEN, operands, limitMs: SHORT_MS, signal });
+    ssh.run(speaker.ssh, { script: TOKEN, operands, limitMs: TOKEN_MS, signal });
   let text: string;
   try {
     text = await make();
