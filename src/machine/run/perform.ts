@@ -153,7 +153,10 @@ async function createHost(remote: Remote, host: WrittenHost, isMissing: boolean)
   return isNew;
 }
 
-/** `$3`: the machine is known to be new. A host without the folder is, too: its creation was cut before it could be reached. */
+/**
+ * `$3`: the machine is known to be new. A host without the folder is, too: its creation was cut while its provider
+ * had no address of it. Once there is one, no creation is planned, and the machine counts as one that was there before.
+ */
 const BORN = `if [ -z "$3" ] && [ -e "$1" ]; then exit 0; fi
 rm -f "$1/born"; if [ -n "$2" ]; then umask 077; mkdir -p "$1" && echo "$2 $(date +%s)" >"$1/born" || exit 70; fi
 echo new`;
