@@ -185,9 +185,10 @@ const RESET = ['./tasks.sh', 'reset', '--yes'] as const;
 
 /**
  * The hook of an earlier package refuses where the cluster has other control planes. The reset succeeds if that is the only hook that has
- * failed.
+ * failed. It runs the hooks of the version that is recorded as applied; folders of other versions do not count.
  */
-const LEAVE = `old=$(grep -L ${DELETE_CLUSTER} ${INSTALL_DIRECTORY}/*/kubernetes/*/install.sh 2>/dev/null)
+const LEAVE = `applied=$(sed -n '/^    "kubernetes": {/,/^    }/s/^      "version": "\\([^"]*\\)".*/\\1/p' ${INSTALL_DIRECTORY}/records.json 2>/dev/null)
+old=$(grep -L ${DELETE_CLUSTER} ${INSTALL_DIRECTORY}/*/kubernetes/"$applied"/install.sh 2>/dev/null)
 if [ -z "$old" ]; then exec ${RESET.join(' ')}; fi
 ${RESET.join(' ')} --keep-going || { status=$?
 if [ $status = 20 ] && ! grep '^not removed: ' ../log | grep -qv ': kubernetes_leave '; then exit 0; fi

@@ -2,7 +2,9 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { DELETE_CLUSTER, deleteCluster, type ClusterDeletion } from '../../src/app/cluster-delete.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';
+import { INSTALL_DIRECTORY } from '../../src/core/layout.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
+import { formatRecords, NO_RECORDS, NO_RUN, settingsDigest } from '../../src/runtime/plan/records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';
@@ -27,6 +29,24 @@ async function deletion(
 
 function resets(calls: readonly string[]): readonly string[] {
   return calls.filter((call) => call.startsWith('reset'));
+}
+
+/** Packages of kubernetes, of which only the hook of the first knows that all of the cluster goes. */
+const CURRENT = `[[ -z "\${${DELETE_CLUSTER}-}" ]] || return 0`;
+const EARLIER = 'kubernetes_leave() { bail; }';
+
+async function hooks({ on }: HostScene, version: string, line: string): Promise<void> {
+  const folder = `${INSTALL_DIRECTORY}/packages/kubernetes/${version}`;
+  await on('p1', `mkdir -p ${folder}; echo '${line}' >${folder}/install.sh`);
+}
+
+/** Records that this version is applied. */
+async function record({ on }: HostScene, version: string): Promise<void> {
+  const row = { version, digest: undefined, settings: settingsDigest({}), run: NO_RUN, finished: true };
+  const previous = { ...row, version: '1.32.0', digest: settingsDigest({}) };
+  const applied = { containerd: { ...row, version: '2.2.6' }, kubernetes: { ...row, previous }, web: row };
+  const text = formatRecords({ ...NO_RECORDS, applied });
+  await on('p1', `mkdir -p ${INSTALL_DIRECTORY}; cat >${INSTALL_DIRECTORY}/records.json <<'END'\n${text}END`);
 }
 
 tests('workers are reset before control planes, only if confirmed by name, and nothing of curlew is left', async () => {
@@ -102,14 +122,13 @@ tests('a control plane whose package does not know that all of the cluster goes 
   const leave =
     'not removed: kubernetes: kubernetes_leave failed with status 1: this control plane is still part of the cluster';
   await writeFile(`${at.api}/failed-hooks-p1`, `${leave}\n`);
-  const install = '/var/lib/curlew/packages/kubernetes/1.34.0/install.sh';
-  const own = async (line: string): Promise<unknown> =>
-    at.on('p1', `mkdir -p "$(dirname ${install})"; echo '${line}' >${install}`);
+  const own = async (line: string): Promise<void> => hooks(at, '1.34.0', line);
+  await record(at, '1.34.0');
   // Its hook would have let it go: this is another failure.
-  await own(`[[ -z "\${${DELETE_CLUSTER}-}" ]] || return 0`);
+  await own(CURRENT);
   const stopped = await deletion(at, { confirm: 'paris' });
   assert.equal(stopped.failed, [{ host: 'p1', reason: 'it failed with status 20: a hook has failed' }]);
-  await own('kubernetes_leave() { bail; }');
+  await own(EARLIER);
   const deleted = await deletion(at, { confirm: 'paris' });
   assert.equal([deleted.done, deleted.failed, command.exitCode?.(deleted)], [['p1'], [], 0]);
   assert.equal(resets(await at.calls()), ['reset p1 reset --yes', 'reset p1 reset --yes --keep-going']);
@@ -119,6 +138,40 @@ tests('a control plane whose package does not know that all of the cluster goes 
   await writeFile(`${at.api}/failed-hooks-p1`, `${leave}\nnot removed: containerd: containerd_uninstall failed\n`);
   const left = await deletion(at, { confirm: 'paris' });
   assert.match(left.failed[0]?.reason ?? '', /^it failed with status 20/);
+});
+
+tests('a control plane on which a reset has left the kubelet is not done until that is removed', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  const unit = '/etc/systemd/system/kubelet.service';
+  await at.on('p1', `mkdir -p "$(dirname ${unit})"; touch ${unit}`);
+  for (const time of ['at first', 'again']) {
+    const kept = await deletion(at, { confirm: 'paris' });
+    assert.equal([kept.done, command.exitCode?.(kept)], [[], 33], time);
+    assert.match(kept.failed[0]?.reason ?? '', /a part of Kubernetes remains.*run curlew reset on it/, time);
+    await at.on('p1', `[ -e ${REMOTE}/cluster ] && rm -f ${REMOTE}/bundle/.digest`);
+    // The scripts of this bundle make none that can be read.
+    await rm(at.at('paris.conf'), { force: true });
+  }
+  await at.on('p1', `rm ${unit}`);
+  assert.equal((await deletion(at, { confirm: 'paris' })).done, ['p1']);
+});
+
+tests('only the package that is applied decides whether a control plane is reset as by an earlier one', async () => {
+  const flags = async (applied: string): Promise<readonly string[]> => {
+    await using at = await hostScene('p1');
+    await at.write(P1);
+    await at.apply();
+    await hooks(at, '1.33.1', EARLIER);
+    await hooks(at, '1.34.4', CURRENT);
+    await record(at, applied);
+    await writeFile(`${at.api}/failed-hooks-p1`, 'not removed: kubernetes: kubernetes_leave failed\n');
+    await deletion(at, { confirm: 'paris' });
+    return resets(await at.calls());
+  };
+  assert.equal(await flags('1.34.4'), ['reset p1 reset --yes']);
+  assert.equal(await flags('1.33.1'), ['reset p1 reset --yes --keep-going']);
 });
 
 test.run();

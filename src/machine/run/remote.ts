@@ -237,11 +237,16 @@ export async function runCommand(
   });
 }
 
+/** A reset with --keep-going deletes the package also where its hook has failed after it had removed the files of the node. */
+const HALF =
+  'a part of Kubernetes remains, and /etc/systemd/system/kubelet.service with it: run curlew reset on it; where that finds nothing to remove, unmount what findmnt shows below /var/lib/etcd and /var/lib/kubelet, run systemctl disable --now kubelet, empty both folders, remove kubeadm, kubelet, kubectl and crictl from /usr/local/bin, and that file last; then run the same command again';
+
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
+if [ -e /etc/systemd/system/kubelet.service ]; then echo '${HALF}' >&2; exit 65; fi
 ${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished && rm -f cluster')}`;
 
-/** Removes the bundle and all records of a host that was reset; its lock stays. Fails on a host that is still part of a cluster. */
+/** Removes the bundle and all records of a host that was reset; its lock stays. Fails on one of which only a part was reset. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
   await ssh.run(host, { script: CLEAN, operands: [REMOTE], limitMs: SHORT_MS, signal });
 }
