@@ -52,9 +52,10 @@ test('a pause during a pass holds the clusters that it has not come to, and need
   await scene.fleet([addon('web')]);
   await scene.manifest('1');
   let paused: Promise<FleetOrder> | undefined;
-  scene.before((_name, request) => {
-    if (request.startsWith('POST ') && request.includes('leases')) paused ??= order(scene, pauseAddon);
-  });
+  // The request is answered once the pause is there.
+  scene.before((_name, request) =>
+    request.startsWith('POST ') && request.includes('leases') ? (paused ??= order(scene, pauseAddon)) : undefined,
+  );
   const pass = await scene.apply();
   await paused;
   assert.equal(doneIn(pass), ['lyon web install later']);
@@ -70,9 +71,10 @@ test('a pause while a cluster gets one add-on holds the next one there', async (
   const base = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'base', namespace: 'default' } };
   await writeFile(scene.box.at('base.yaml'), JSON.stringify(base));
   let paused: Promise<FleetOrder> | undefined;
-  scene.before((_name, request) => {
-    if (/PATCH .*configmaps\/base/.test(request)) paused ??= order(scene, pauseAddon);
-  });
+  // The request is answered once the pause is there.
+  scene.before((_name, request) =>
+    /PATCH .*configmaps\/base/.test(request) ? (paused ??= order(scene, pauseAddon)) : undefined,
+  );
   assert.equal(doneIn(await scene.apply()), ['lyon base install done', 'lyon web install later']);
   await paused;
 });
@@ -84,9 +86,10 @@ test('a removal that was held after its beginning was written removes the object
   await scene.apply();
   await scene.fleet([addon('web')], { lyon: { env: 'test' } });
   let paused: Promise<FleetOrder> | undefined;
-  scene.before((_name, request) => {
-    if (/^(?:POST|PATCH|PUT) .*leases/.test(request)) paused ??= order(scene, pauseAddon);
-  });
+  // The request is answered once the pause is there.
+  scene.before((_name, request) =>
+    /^(?:POST|PATCH|PUT) .*leases/.test(request) ? (paused ??= order(scene, pauseAddon)) : undefined,
+  );
   assert.equal(doneIn(await scene.apply()), ['lyon web remove later']);
   await paused;
   assert.equal(doneIn(await scene.apply()), []);

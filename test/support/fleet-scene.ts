@@ -12,7 +12,7 @@ import { addon, cluster, documents } from './fleet-files.ts';
 import { makeCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 
-type BeforeRequest = (name: string, request: string) => void | Promise<void>;
+type BeforeRequest = (name: string, request: string) => unknown;
 
 export interface FleetScene extends AsyncDisposable {
   readonly box: Tree;
