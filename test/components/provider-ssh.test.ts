@@ -60,6 +60,12 @@ function done({ done: steps }: Pick<AppliedCluster, 'done'>): readonly string[] 
   return steps.map(({ host, phase }) => `${host} ${phase}`);
 }
 
+/** All machines of the file become a cluster. */
+async function make(at: HostScene): Promise<void> {
+  const { failed, held, refused } = await at.apply();
+  assert.equal([failed, held, refused], [[], [], []]);
+}
+
 tests('one file becomes machines and a cluster, and a second run changes nothing', async () => {
   await withLab(MACHINES, async ({ at, docker }) => {
     const applied = await at.apply();
@@ -113,7 +119,7 @@ tests('a provider that lists nothing gets no order to create what the cluster ha
 
 tests('a lost worker waits, is created again by its repair, and is forgotten by its removal', async () => {
   await withLab(MACHINES, async ({ at, docker }) => {
-    await at.apply();
+    await make(at);
     docker.stop('curlew.paris.p2');
     await rm(at.at('lab/c/curlew.paris.p2'), { recursive: true });
     const lost = await at.apply();
@@ -130,7 +136,7 @@ tests('a lost worker waits, is created again by its repair, and is forgotten by 
 
 tests('a worker that does not answer is deleted and created by its repair, once its node has left', async () => {
   await withLab(MACHINES, async ({ at, docker }) => {
-    await at.apply();
+    await make(at);
     docker.stop('curlew.paris.p2');
     const request = { file: 'paris.yaml', name: 'p2', bundle: 'b.tar.gz', yes: true };
     // What is healthy for the cluster is only away from here.
@@ -146,7 +152,7 @@ tests('a worker that does not answer is deleted and created by its repair, once 
 
 tests('a machine that is removed is deleted by its provider, also one that the file no longer has', async () => {
   await withLab({ ...MACHINES, p3: LAB }, async ({ at, docker }) => {
-    await at.apply();
+    await make(at);
     docker.stop('curlew.paris.p2');
     const file = JSON.parse(await readFile(at.at('paris.yaml'), 'utf8'));
     await writeFile(at.at('paris.yaml'), stringify(file));
@@ -175,7 +181,7 @@ tests(
   'the machines of a cluster that is deleted are deleted by their provider, whether they answer or not',
   async () => {
     await withLab(MACHINES, async ({ at, docker }) => {
-      await at.apply();
+      await make(at);
       await writeFile(at.at('paris.conf'), KUBECONFIG);
       docker.stop('curlew.paris.p2');
       const shown = await deleteCluster({ files: ['paris.yaml'] }, at.context);
