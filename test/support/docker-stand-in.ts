@@ -36,7 +36,8 @@ case $1 in
   start) (named "$@"; end; start);;
   rm) if [ -d "c/\${@: -1}" ]; then (named "$@"; end); rm -rf "c/\${@: -1}"; else echo 'Error: No such container' >&2; fi;;
   run)
-    echo run >>runs
+    # Two at once must not get the same number.
+    number=$(flock -x runs.lock sh -c 'echo run >>runs; wc -l <runs')
     labels=; while [ $# -gt 1 ]; do
       case $1 in
         --name) name=$2; shift;; --hostname) host=$2; shift;; --label) labels="$labels$2
@@ -46,7 +47,7 @@ case $1 in
     mkdir -p c; mkdir "c/$name" 2>/dev/null || { echo "Conflict. The name $name is in use" >&2; exit 125; }
     cd "c/$name"
     printf %s "$labels" >labels; echo "$host" >hostname; mkdir root
-    echo "${net}.$(wc -l <'${lab}/runs')" >address
+    echo "${net}.$number" >address
     ssh-keygen -q -t ed25519 -N '' -f ed25519
     sed "s,HERE,$PWD,; s,ADDRESS,$(cat address)," '${lab}/sshd_config' >sshd_config
     start; echo "$name";;
