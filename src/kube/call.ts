@@ -42,7 +42,7 @@ export class Refused extends CurlewError {
 const SETTLE_PAUSE_MS = 500;
 /** How long an API server may deny requests after its start. */
 export const SETTLE_MS = 10_000;
-/** For so long after it was unreachable, an API server may just have started. */
+/** An API server that was unreachable within this time may just have started. */
 const STARTED_MS = 30_000;
 
 /** For `settleMs`, repeats a request that returns 403: an API server denies all users until it has read its role bindings. */
