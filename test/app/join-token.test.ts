@@ -15,6 +15,16 @@ const test = suite('app/join-token');
 const certificate = await makeCertificate();
 const SECRETS = '/api/v1/namespaces/kube-system/secrets';
 
+const KEY = '0123456789abcdef'.repeat(4);
+
+/** What the hook of the kubernetes package leaves. */
+async function uploadCertificates(api: ReturnType<typeof apiClient>, file: string): Promise<void> {
+  const metadata = { name: 'kubeadm-certs', namespace: 'kube-system' };
+  const { body } = await api.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+  const { uid, resourceVersion } = at(body, 'metadata') as Readonly<Record<string, string>>;
+  await writeFile(file, `${KEY} ${uid}/${resourceVersion}\n`);
+}
+
 async function publish({ kubeconfig }: MemoryApiServer, server: string): Promise<void> {
   const authority = Buffer.from(certificate.ca).toString('base64');
   const cluster = { server, 'certificate-authority-data': authority };
@@ -88,17 +98,13 @@ test('the key of certificates that another control plane has replaced makes no t
   const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
   const { call } = await openNodeApi(context);
   const api = apiClient(server.kubeconfig);
-  const metadata = { name: 'kubeadm-certs', namespace: 'kube-system' };
-  const { body } = await api.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
-  const key = '0123456789abcdef'.repeat(4);
-  const { uid, resourceVersion } = at(body, 'metadata') as Readonly<Record<string, string>>;
-  await writeFile(box.at('key'), `${key} ${uid}/${resourceVersion}\n`);
-  assert.is(await certificateKey(call, box.at('key')), key);
+  await uploadCertificates(api, box.at('key'));
+  assert.is(await certificateKey(call, box.at('key')), KEY);
   await api.merge(`${SECRETS}/kubeadm-certs`, { data: { 'ca.key': 'AAAA' } });
   const outdated = certificateKey(call, box.at('key'));
   await assert.rejectsWith(outdated, 'CLUSTER_FAILED', /this machine does not have the key of the certificates/);
   // An earlier version of the package wrote only the key.
-  await writeFile(box.at('key'), key);
+  await writeFile(box.at('key'), KEY);
   await assert.rejectsWith(certificateKey(call, box.at('key')), 'CLUSTER_FAILED', /does not have the key/);
 });
 
@@ -109,13 +115,9 @@ test('certificates that the cluster no longer has are uploaded again, where an a
   const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
   const { call } = await openNodeApi(context);
   const api = apiClient(server.kubeconfig);
-  const [key, endpoints] = ['0123456789abcdef'.repeat(4), [] as string[]];
+  const endpoints: string[] = [];
   const upload = async (endpoint: string): Promise<void> => {
-    if (endpoints.push(endpoint) > 1) return;
-    const metadata = { name: 'kubeadm-certs', namespace: 'kube-system' };
-    const { body } = await api.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
-    const { uid, resourceVersion } = at(body, 'metadata') as Readonly<Record<string, string>>;
-    await writeFile(box.at('key'), `${key} ${uid}/${resourceVersion}\n`);
+    if (endpoints.push(endpoint) === 1) await uploadCertificates(api, box.at('key'));
   };
   const missing = /no certificates for another control plane/;
   const fails = async (): Promise<void> => {
@@ -134,12 +136,12 @@ test('certificates that the cluster no longer has are uploaded again, where an a
   });
   const failed = await assert.rejectsWith(uploadedKey(call, fails, box.at('key')), 'CLUSTER_FAILED', missing);
   assert.match(String(failed.cause), 'kubeadm has failed');
-  assert.is(await uploadedKey(call, upload, box.at('key')), key);
+  assert.is(await uploadedKey(call, upload, box.at('key')), KEY);
   assert.equal(endpoints, ['10.0.0.100:6443']);
   // The hook knows how old they are; those of an earlier upload are of use where it fails.
-  assert.is(await uploadedKey(call, upload, box.at('key')), key);
+  assert.is(await uploadedKey(call, upload, box.at('key')), KEY);
   assert.equal(endpoints.length, 2);
-  assert.is(await uploadedKey(call, fails, box.at('key')), key);
+  assert.is(await uploadedKey(call, fails, box.at('key')), KEY);
 });
 
 test('files of this machine are not used for another cluster', async () => {
