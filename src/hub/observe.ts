@@ -3,13 +3,13 @@ import * as v from 'valibot';
 import { exactValue, isObject } from '../core/json.ts';
 import { convert, fits, type Read } from '../core/schema.ts';
 import { Findings } from '../channel/findings.ts';
-import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
 import { compatOf } from '../fleet/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Selector } from '../rollout/groups.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
+import { sourceOf, type HubSource } from './source.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -71,7 +71,7 @@ export interface HubAddon {
   /** Values that are only delivered: their digest is in the source, if they have been read. */
   readonly valuesSecret: Read<typeof HUB_KINDS.FleetAddon.spec>['valuesSecret'];
   /** The Channel that has its contents, which are in the source if it has been read. */
-  readonly channel: Source['channel'];
+  readonly channel: HubSource['channel'];
   readonly finalizers: readonly string[];
   readonly conditions: readonly Condition[];
   /** The stored status. */
@@ -222,36 +222,6 @@ export function readAddon(object: Live): HubAddon {
       ...(stored && { status: stored }),
     },
   };
-}
-
-type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
-type Found = Pick<FleetAddon, 'identity' | 'namespace'> & {
-  readonly source: { readonly content: Values; readonly version?: string };
-};
-
-/** What a source says by digest; undefined for a channel, and for what breaks a rule. */
-export function sourceOf(
-  { chart, package: packed, manifest, hash, template }: Source,
-  name: string,
-): Found | undefined {
-  const byName = { namespace: 'kube-system', addon: template ?? name };
-  if (chart !== undefined) {
-    const { namespace = 'kube-system', releaseName = name, version } = chart;
-    const content = { chart: { ...chart, namespace, releaseName }, ...(hash !== undefined && { hash }) };
-    return {
-      namespace,
-      identity: releaseIdentity({ namespace, name: releaseName }),
-      source: { content, ...(version !== undefined && { version }) },
-    };
-  }
-  const identity = recordIdentity(byName);
-  const { namespace } = byName;
-  if (packed !== undefined) {
-    return { namespace, identity, source: { content: { package: packed }, version: packed.version } };
-  }
-  if (template !== undefined) return { namespace, identity, source: { content: { template } } };
-  if (manifest === undefined || hash === undefined) return undefined;
-  return { namespace, identity, source: { content: { manifest, hash } } };
 }
 
 /** What a status has that says nothing yet. */
