@@ -225,7 +225,7 @@ export function readAddon(object: Live): HubAddon {
 }
 
 /** What a status has that says nothing yet. */
-export const NOT_STORED = {
+const NOT_STORED = {
   observedGeneration: 0,
   reached: 0,
   rolledBack: false,

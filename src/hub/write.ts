@@ -1,7 +1,7 @@
 /** What a step writes into a hub: contents of clusters, and how far each add-on is. Pure. */
 import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { timeOf } from '../core/time.ts';
-import { NOT_STORED, type HubAddon } from './observe.ts';
+import type { HubAddon } from './observe.ts';
 import type { Condition } from './schema.ts';
 
 /** Longer ones would be refused. */
@@ -11,12 +11,6 @@ const MAX_TEXT = 1024;
 export function specObject({ startedAt, ...spec }: ClusterAddonSpec, hub: string, config: Values | undefined): Values {
   return { hub, ...spec, startedAt: timeOf(startedAt), ...(config && { config }) };
 }
-
-export const NO_STATUS: FleetAddonStatus = {
-  ...NOT_STORED,
-  revision: '',
-  since: 0,
-};
 
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
 export function statusObject(status: FleetAddonStatus, object: HubAddon, now: number): Values {

@@ -1,7 +1,7 @@
 /** Digests of values in Secrets, for passes of a controller. */
 import { CurlewError } from '../../src/core/errors.ts';
 import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
-import { NO_STATUS, statusObject } from '../../src/hub/write.ts';
+import { statusObject } from '../../src/hub/write.ts';
 import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
 import { step } from '../../src/rollout/step.ts';
 import { Refused, type Call } from '../../src/kube/call.ts';
@@ -191,8 +191,9 @@ test('an approval that is void since the Secret changed is named where a cluster
     const found = addonWith({ 'fleet.curlew.dev/approve': JSON.stringify({ generation, at, groups: ['all'] }) });
     const addons = [{ ...found.addon, rollout }];
     const [written] = step({ complete: true, clusters, addons, clusterAddons: [] }, began).status;
-    const { conditions } = statusObject(written?.status ?? NO_STATUS, found, began);
-    return JSON.stringify([written?.status.waiting.map(({ message }) => message), conditions]);
+    assert.ok(written);
+    const { conditions } = statusObject(written.status, found, began);
+    return JSON.stringify([written.status.waiting.map(({ message }) => message), conditions]);
   };
   const waits = "group all waits for a person's approval; the approval of 2026-01-02T03:04:05Z";
   const early = `${waits} is older than this rollout, which began at 2026-01-02T04:00:00Z: approve again`;
