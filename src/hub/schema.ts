@@ -199,8 +199,14 @@ const addonStatus = fields({
   asks: v.exactOptional(about('What a person is asked to approve.', aText)),
   counts: about('Clusters by state.', byKey(count)),
   reasons: about('Clusters that wait, by reason.', byKey(count)),
-  batch: about('Clusters with a place in the batch; at most 100.', list(aText)),
-  waiting: about('The first clusters that wait; at most 20, and 8 KiB of JSON.', list(waiting)),
+  batch: about(
+    'The first clusters with a place in the batch; at most 100, and fewer where 12 KiB of status have no room.',
+    list(aText),
+  ),
+  waiting: about(
+    'The first clusters that wait; at most 20, and 8 KiB of JSON, within 12 KiB of status.',
+    list(waiting),
+  ),
   moreWaiting: v.exactOptional(about('How many more wait.', count)),
   conditions,
 });

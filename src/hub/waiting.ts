@@ -1,16 +1,31 @@
-/** The clusters that wait in the status of an add-on: a part of them, and how many more there are. Pure. */
+/** What the status of an add-on lists: as much as has room, and how many more clusters wait. Pure. */
 import type { FleetAddonStatus, Values } from '../rollout/fleet.ts';
 
-/** Bytes of JSON: all writers and readers of the object get it each time. */
-const MAX_BYTES = 8192;
+/** Bytes of JSON: all writers and readers of the object get them each time. */
+const MAX_STATUS = 12_288;
+const MAX_WAITING = 8192;
 
-/** A status with as many of its waiting clusters as have room, the first one in any case; `reasons` counts all. */
+/**
+ * A status with as much of its lists as the rest leaves room for: at least a third is for the batch, and the first cluster that waits is
+ * there in any case. `reasons` counts all that wait.
+ */
 export function withinLimit(status: Values, reasons: FleetAddonStatus['reasons']): Values {
-  const all = status['waiting'] as readonly object[];
   const total = Object.values(reasons).reduce((sum, count) => sum + count, 0);
-  let bytes = 0;
-  const end = all.findIndex((one, at) => (bytes += Buffer.byteLength(JSON.stringify(one))) > MAX_BYTES && at > 0);
-  const waiting = end === -1 ? all : all.slice(0, end);
+  const room = Math.max(0, MAX_STATUS - bytesOf({ ...status, batch: [], waiting: [], moreWaiting: total }));
+  const known = status['waiting'] as readonly unknown[];
+  const first = firstOf(known, Math.min(MAX_WAITING, (room * 2) / 3));
+  const waiting = first.length > 0 ? first : known.slice(0, 1);
+  const batch = firstOf(status['batch'] as readonly unknown[], room - bytesOf(waiting));
   const more = total - waiting.length;
-  return { ...status, waiting, ...(more > 0 && { moreWaiting: more }) };
+  return { ...status, batch, waiting, ...(more > 0 && { moreWaiting: more }) };
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function firstOf(all: readonly unknown[], most: number): readonly unknown[] {
+  let bytes = 2;
+  const end = all.findIndex((one) => (bytes += bytesOf(one) + 1) > most);
+  return end === -1 ? all : all.slice(0, end);
 }

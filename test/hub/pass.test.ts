@@ -151,4 +151,36 @@ test('the clusters that wait take at most 8 KiB of a status, which says how many
   assert.not.match(JSON.stringify(memory.hub.addons.get({ name: 'web' })?.status), 'moreWaiting');
 });
 
+test('the status of an add-on has at most 12 KiB with long names and many failures, and counts all that wait', async () => {
+  const nameOf = (at: number): string => `site-${at}-${'long-'.repeat(11)}`.slice(0, 57) + 'x';
+  const sites = Array.from({ length: 300 }, (_, at) => answering(nameOf(at), 'v1.34.1'));
+  const rollout = { type: 'Progressive', maxConcurrency: 100, maxFailures: '100%' };
+  await using memory = await openMemoryHub([hubAddon('web', { rollout }), ...sites]);
+  await pass(memory, 0);
+  const begun = memory.hub.clusterAddons.values().flatMap((one) => (one?.record === undefined ? [] : one));
+  for (const { at, record } of begun.slice(0, 60)) {
+    const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
+    const status = { applied, state: 'Failed', since: '2027-01-15T08:00:00Z' };
+    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
+  }
+  await pass(memory, 1);
+  const status = memory.hub.addons.get({ name: 'web' })?.status as {
+    readonly failed: { readonly clusters: object };
+    readonly reasons: Readonly<Record<string, number>>;
+    readonly batch: readonly string[];
+    readonly waiting: readonly object[];
+    readonly moreWaiting: number;
+  };
+  const bytes = Buffer.byteLength(JSON.stringify(status));
+  assert.equal([bytes > 11_000, bytes <= 12_288], [true, true], String(bytes));
+  assert.equal(
+    [Object.keys(status.failed.clusters).length, status.reasons, status.waiting.length + status.moreWaiting],
+    [60, { Batch: 140 }, 140],
+  );
+  assert.ok(status.batch.length > 20);
+  const before = memory.writes.length;
+  await pass(memory, 2);
+  assert.equal(memory.writes.slice(before), []);
+});
+
 test.run();
