@@ -17,9 +17,12 @@ export const REQUESTS = {
   namespaced: false,
 } as const;
 
+/** An API server cuts what is longer, and adds five characters. */
+const MAX_PREFIX = 58;
+
 /** The API server adds a random part, so that the name of a request cannot be taken before. */
 export function requestPrefix(cluster: string): string {
-  return `curlew-${cluster}-`;
+  return `curlew-${cluster}-`.slice(0, MAX_PREFIX);
 }
 
 /** `request` in PEM; `lifeS` in seconds. */

@@ -84,6 +84,15 @@ test('a site with a token is accepted by its key, gets its own rights, and nothi
   assert.equal(await again.done, registered);
 });
 
+test('a cluster with the longest name that is allowed registers', async () => {
+  await using scene = await registrationScene();
+  const cluster = 'p'.repeat(57);
+  const site = scene.site('site', await scene.token(cluster));
+  await asked(site);
+  await acceptCluster({ cluster, kubeconfig: scene.kubeconfig }, scene.context);
+  assert.is((await site.done).cluster, cluster);
+});
+
 test('an accepted token ends soon, and no other site is accepted by it', async () => {
   await using scene = await registrationScene();
   const { kubeconfig, context } = scene;

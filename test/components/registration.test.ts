@@ -63,11 +63,12 @@ if (reason === undefined) {
   });
 
   test('a cluster registers, and its agent may do what it must, and nothing else', async () => {
-    for (const cluster of ['paris', 'rome']) {
+    // The longest name that is allowed.
+    for (const cluster of ['paris', 'rome', 'p'.repeat(57)]) {
       const { file } = await makeHubToken({ cluster, kubeconfig }, context);
       const done = registerAgent({ tokenFile: file, root: cluster, allowUnsigned: true }, context);
       const waits = async (): Promise<boolean> =>
-        (await server.kubectl(['get', 'csr', '-o', 'name'])).includes(cluster);
+        (await server.kubectl(['get', 'csr', '-o', 'name'])).includes(`curlew-${cluster}`.slice(0, 58));
       await eventually(waits);
       await acceptCluster({ cluster, kubeconfig }, context);
       assert.is((await done).cluster, cluster);

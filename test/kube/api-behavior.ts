@@ -71,6 +71,23 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     assert.is(at(second.body, 'metadata.resourceVersion'), at(first.body, 'metadata.resourceVersion'));
   });
 
+  namespaced('a generated name keeps 58 characters of its beginning, and gets five more', async (api, maps) => {
+    const names = await Promise.all(
+      [57, 58, 59].map(async (length) => {
+        const { body } = expectStatus(await api.create(maps, { metadata: { generateName: 'p'.repeat(length) } }), 201);
+        return textOf(at(body, 'metadata.name'));
+      }),
+    );
+    assert.equal(
+      names.map((name) => [/^p+/.exec(name.slice(0, -5))?.[0].length, name.length]),
+      [
+        [57, 62],
+        [58, 63],
+        [58, 63],
+      ],
+    );
+  });
+
   namespaced('fields that the next apply leaves out go, unless another manager owns them', async (api, maps) => {
     await api.apply(`${maps}/page`, configMap({ a: '1', b: '1', c: '1' }), 'one');
     await api.apply(`${maps}/page`, configMap({ b: '1' }), 'two');

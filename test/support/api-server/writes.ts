@@ -58,7 +58,10 @@ export class Writes {
 
   create(given: Target, body: JsonObject, options: WriteOptions): JsonObject {
     const { name, generateName } = metadataOf(body);
-    const target = { ...given, name: textOf(name) || `${textOf(generateName)}${randomUUID().slice(0, 5)}` };
+    const target = {
+      ...given,
+      name: textOf(name) || `${textOf(generateName).slice(0, 58)}${randomUUID().slice(0, 5)}`,
+    };
     const { kind, namespace } = target;
     if (this.#store.get(kind, namespace, target.name) !== undefined)
       throw problem(409, 'AlreadyExists', target, '{} already exists');
