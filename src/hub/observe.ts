@@ -5,11 +5,10 @@ import { convert, fits, type Read } from '../core/schema.ts';
 import { Findings } from '../channel/findings.ts';
 import { compatOf } from '../fleet/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
-import type { Selector } from '../rollout/groups.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
-import { sourceOf, type HubSource } from './source.ts';
+import { placeIn, sourceOf, type HubSource } from './source.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -20,9 +19,6 @@ const ORDER = 'fleet.curlew.dev/';
 export const FROM = 'fleet.curlew.dev/from';
 export const PAUSED = 'fleet.curlew.dev/paused';
 export const COMPAT = 'curlew.dev/compat';
-
-/** Selects no cluster: no label has this key. */
-const NONE: Selector = { matchExpressions: [{ key: '', operator: 'Exists' }] };
 
 /** An object from an API server. */
 export interface Live {
@@ -67,6 +63,8 @@ export interface HubAddon {
   readonly addon: FleetAddon;
   /** Why it cannot be read. It is then only removed, from clusters that are deleted, or from all if it is deleted itself. */
   readonly problem: string | undefined;
+  /** Why no removal of it begins, even if it is deleted: its windows cannot be read. */
+  readonly closed: string | undefined;
   readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
   /** Values that are only delivered: their digest is in the source, if they have been read. */
   readonly valuesSecret: Read<typeof HUB_KINDS.FleetAddon.spec>['valuesSecret'];
@@ -174,6 +172,7 @@ export function readAddon(object: Live): HubAddon {
   const fields = 'problems' in read ? undefined : read.value;
   const known = 'problems' in read ? removalRulesIn(spec, read.problems[0].message) : undefined;
   const source = fields && sourceOf(fields.source, name);
+  const place = fields === undefined && isObject(spec) ? placeIn(spec['source'], name) : undefined;
   const { channel } = fields?.source ?? {};
   const isDeleting = typeof deletionTimestamp === 'string';
   // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time. A
@@ -181,9 +180,10 @@ export function readAddon(object: Live): HubAddon {
   const hasTurns = !isDeleting && (fields?.valuesSecret ?? channel) !== undefined;
   const since = hasTurns ? 0 : (stored?.since ?? 0);
   const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
+  const closed = known === undefined ? windowsProblem(fields?.rollout?.windows) : known.closed;
   const problem =
     known?.problem ??
-    windowsProblem(fields?.rollout?.windows) ??
+    closed ??
     ((source ?? channel) === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
   const {
     source: _source,
@@ -193,7 +193,7 @@ export function readAddon(object: Live): HubAddon {
   } = fields ?? {
     ...known?.rules,
     source: undefined,
-    clusterSelector: NONE,
+    clusterSelector: known?.rules.clusterSelector,
     drift: undefined,
     valuesSecret: undefined,
   };
@@ -201,6 +201,7 @@ export function readAddon(object: Live): HubAddon {
     at: versionOf(object),
     origin: originOf(object),
     problem,
+    closed,
     drift,
     valuesSecret,
     channel,
@@ -210,7 +211,7 @@ export function readAddon(object: Live): HubAddon {
     addon: {
       name,
       generation,
-      ...(source ?? { identity: name, source: { content: {} } }),
+      ...(source ?? { identity: name, ...place, source: { content: {} } }),
       ...(compat !== undefined && { compat }),
       // A release of the same name is taken over there without a question.
       ...(compat === 'caaph' && { adopt: true }),

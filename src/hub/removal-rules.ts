@@ -1,21 +1,23 @@
-/** What a FleetAddon says of removals, where other fields of it cannot be read. Pure. */
+/** What a FleetAddon says of removals, its own and others, where other fields of it cannot be read. Pure. */
 import { isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
 import type { FleetAddon } from '../rollout/fleet.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
-import { removalRules } from './schema.ts';
+import { removalRules, selection } from './schema.ts';
 
 type Rules = Read<typeof removalRules>;
+type Known = Pick<FleetAddon, 'clusterSelector' | 'dependsOn' | 'mode' | 'remove' | 'rollout'>;
 
 /** What windows that cannot be read become: a step lets nothing begin, and says so. */
 const UNREADABLE: Window = { cron: '', duration: '0s' };
 const HELD = 'no removal begins until it is corrected';
+const KEPT = 'what it may take over stays on every cluster until it is corrected';
 
 /** Each field by itself, so that one that cannot be read takes no other with it; and `first`, with why these cannot be read. */
 export function removalRulesIn(
   spec: unknown,
   first: string,
-): { readonly rules: Pick<FleetAddon, 'dependsOn' | 'mode' | 'remove' | 'rollout'>; readonly problem: string } {
+): { readonly rules: Known; readonly closed: string | undefined; readonly problem: string } {
   const { rollout, ...own } = isObject(spec) ? spec : {};
   const problems: string[] = [];
   const read = (field: object, consequence: string): Rules | undefined => {
@@ -36,10 +38,13 @@ export function removalRulesIn(
   const limit = read(ofRollout('maxRemovals'), 'removals have the default limit')?.rollout;
   const timed = read(ofRollout('windows'), HELD);
   const windows = timed === undefined ? [UNREADABLE] : (timed.rollout?.windows ?? []);
-  const closed = timed && windowsProblem(windows);
-  if (closed !== undefined) problems.push(closed);
+  const closed = timed === undefined ? problems.at(-1) : windowsProblem(windows);
+  if (timed !== undefined && closed !== undefined) problems.push(closed);
+  const selected = convert(selection, own);
+  if ('problems' in selected) problems.push(`${selected.problems[0].message} (${KEPT})`);
+  const clusterSelector = 'value' in selected ? selected.value.clusterSelector : undefined;
   const all = problems.some((one) => one.startsWith(first)) ? problems : [first, ...problems];
-  return { rules: { ...rules, rollout: { ...limit, windows } }, problem: all.join('; ') };
+  return { rules: { ...rules, clusterSelector, rollout: { ...limit, windows } }, closed, problem: all.join('; ') };
 }
 
 function only(map: Readonly<Record<string, unknown>>, name: string): object {

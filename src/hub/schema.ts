@@ -104,6 +104,7 @@ const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
 const { dependsOn, mode, remove } = others;
 /** Fields of a FleetAddon that say how it is removed. */
 export const removalRules = v.object({ dependsOn, mode, remove, rollout });
+export const selection = v.object({ clusterSelector });
 /** The source of a ClusterAddon, to which the controller has added the values of a Secret by their digest. */
 export const resolvedSource = fields({
   ...SOURCE,

@@ -31,9 +31,9 @@ export function statusObject(status: FleetAddonStatus, object: HubAddon, now: nu
   };
 }
 
-/** What is deleted goes anyhow. */
-function problemOf({ addon, problem }: HubAddon): string | undefined {
-  return addon.deleting === true ? undefined : problem;
+/** What is deleted goes, whatever else of it cannot be read. */
+function problemOf({ addon, problem, closed }: HubAddon): string | undefined {
+  return addon.deleting === true ? closed : problem;
 }
 
 /** Conditions at `now`; one whose status is as `before` keeps the time at which it began. */

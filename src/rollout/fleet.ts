@@ -52,7 +52,8 @@ export interface FleetAddon {
   readonly source:
     | { readonly content: Values; readonly version?: string }
     | { readonly channel: readonly (Entry | Alternative)[]; readonly addon: string };
-  readonly clusterSelector: Selector;
+  /** Undefined if it cannot be read: it selects no cluster, and may be meant for any. */
+  readonly clusterSelector: Selector | undefined;
   readonly paused?: boolean;
   /** It is removed from all clusters. One that vanishes instead stays installed. */
   readonly deleting?: boolean;

@@ -41,8 +41,7 @@ export class Fleet {
   readonly runs: ReadonlyMap<string, Run>;
   /** Records whose add-on has vanished. */
   readonly detached: ClusterAddon[] = [];
-  /** Add-ons whose identity is unknown where they are not yet, since they cannot be read. */
-  readonly #unknown: readonly Run[];
+  readonly #frozen: readonly Run[];
   readonly version: string;
   readonly now: number;
   readonly heardSince: number;
@@ -64,7 +63,7 @@ export class Fleet {
     }
     const all = [...this.runs.values()].flatMap((run) => identitiesOf(run).map((identity) => ({ identity, run })));
     this.#byIdentity = groupBy(all, ({ identity }) => identity);
-    this.#unknown = [...this.runs.values()].filter(({ isFrozen, addon }) => isFrozen && addon.identity === addon.name);
+    this.#frozen = [...this.runs.values()].filter(({ isFrozen }) => isFrozen);
   }
 
   /** Other add-ons of the same identity. */
@@ -80,14 +79,17 @@ export class Fleet {
     });
   }
 
-  /** Who takes over what leaves a cluster, or may do so: what it is to become cannot be read. */
+  /** Who takes over what leaves a cluster, or may do so: it cannot be read whether it will. */
   heir(own: Run, cluster: Cluster): { readonly name: string; readonly isKnown: boolean } | undefined {
-    const known = this.rivals(own, cluster).find(({ wants }) => wants);
-    if (known !== undefined) return { name: known.name, isKnown: true };
-    const unknown = this.#unknown.find(({ addon, records }) => {
-      return addon !== own.addon && !records.has(cluster.name) && isSelected(addon, cluster, undefined);
+    const known = this.rivals(own, cluster).find(({ name, wants }) => wants && this.runs.get(name)?.isFrozen === false);
+    if (known !== undefined || cluster.deleting !== undefined) return known && { name: known.name, isKnown: true };
+    const identity = identityOn(own, cluster);
+    const frozen = this.#frozen.find(({ addon, records }) => {
+      if (addon === own.addon || records.has(cluster.name)) return false;
+      if (addon.identity !== addon.name && addon.identity !== identity) return false;
+      return addon.clusterSelector === undefined || isSelected(addon, cluster, undefined);
     });
-    return unknown && { name: unknown.addon.name, isKnown: false };
+    return frozen && { name: frozen.addon.name, isKnown: false };
   }
 
   /** A time by the clock of a site. Ahead, it counts as now; far ahead, it says nothing: what counts as now never becomes older. */
@@ -125,7 +127,8 @@ function byName<T extends { readonly name: string }>(items: readonly T[]): Reado
 /** What cannot be read also stays where it is. */
 function isSelected(addon: FleetAddon, { labels, deleting }: Cluster, record: ClusterAddon | undefined): boolean {
   if (addon.deleting === true || deleting !== undefined) return false;
-  return (addon.problem !== undefined && record?.spec.action === 'Install') || selects(addon.clusterSelector, labels);
+  const isKept = addon.problem !== undefined && record?.spec.action === 'Install';
+  return isKept || (addon.clusterSelector !== undefined && selects(addon.clusterSelector, labels));
 }
 
 /** What cannot be read has the identity that it has on a cluster. */

@@ -184,4 +184,78 @@ test('an approval of removals counts for an add-on that is deleted together with
   assert.equal(leaving(memory), SITES);
 });
 
+test('what an add-on that cannot be read may take over stays where it is selected, or anywhere if that is unknown', async () => {
+  const source = { chart: { ...hubChart().chart, releaseName: 'web' } };
+  const other = { chart: { ...hubChart().chart, releaseName: 'other' } };
+  const chosen = { matchExpressions: [{ key: 'site', operator: 'In', values: ['oslo', 'rome'] }] };
+  const unknown = { matchExpressions: [{ key: 'site', operator: 'Like', values: ['o*'] }] };
+  const cases: readonly (readonly [object, readonly string[]])[] = [
+    [{ source, clusterSelector: chosen, ...LATER }, ['oslo', 'rome']],
+    [{ source: { chart: { ...source.chart, ...LATER } }, clusterSelector: chosen }, ['oslo', 'rome']],
+    [{ source: LATER, clusterSelector: chosen }, ['oslo', 'rome']],
+    [{ source, clusterSelector: unknown }, SITES],
+    [{ source, clusterSelector: undefined }, SITES],
+    [{ source: LATER, clusterSelector: unknown }, SITES],
+    [{ source: other, clusterSelector: unknown }, []],
+    [{ source: other, clusterSelector: chosen, ...LATER }, []],
+    [{ source: { manifest: 'https://example.com/web.yaml', ...LATER }, clusterSelector: unknown }, []],
+  ];
+  for (const [spec, held] of cases) {
+    await using before = await settled({});
+    await using memory = await openMemoryHub([...before.objects(), hubAddon('heir', spec)]);
+    for (const name of SITES)
+      await change(memory, {
+        kind: 'Cluster',
+        metadata: { name, namespace: `fleet-${name}`, labels: { env: 'prod', site: name } },
+      });
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED, ...approval(2, SITES.length) } });
+    await pass(memory, 3, 4);
+    const why = 'fleet:heir cannot be read, and may be what takes it over: correct heir, or delete it';
+    assert.equal(
+      [leaving(memory), waitingFor(memory, 'HandOver')],
+      [SITES.filter((name) => !held.includes(name)), held.map((name) => `${name} HandOver: ${why}`)],
+      JSON.stringify(spec),
+    );
+  }
+});
+
+test('an add-on whose selector cannot be read says that nothing it may take over is removed, until it is corrected', async () => {
+  const source = { chart: { ...hubChart().chart, releaseName: 'web' } };
+  const heir = hubAddon('heir', { source, clusterSelector: { matchLabels: { env: 5 } } });
+  await using before = await settled({});
+  await using memory = await openMemoryHub([...before.objects(), heir]);
+  await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED, ...approval(2, SITES.length) } });
+  await pass(memory, 3);
+  const said = memory.hub.addons.get({ name: 'heir' })?.conditions.find(({ type }) => type === 'Degraded');
+  const kept = 'what it may take over stays on every cluster until it is corrected';
+  assert.is(said?.message, `clusterSelector.matchLabels.env: a text (${kept})`);
+  await change(memory, { ...hubAddon('heir', { source }), metadata: { name: 'heir' } });
+  await pass(memory, 4, 5);
+  const records = memory.hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
+  assert.equal(
+    records.map(({ cluster, addon, spec }) => `${cluster} ${addon} ${spec.action}`).toSorted(),
+    SITES.map((name) => `${name} heir Install`),
+  );
+});
+
+test('a deleted add-on whose windows cannot be read says so in its conditions and by an event, until they are corrected', async () => {
+  const windows = [{ cron: '0 22 * * MON', duration: '1h' }];
+  const weekday = 'cannot read the window: "MON" is not a weekday (no removal begins until it is corrected)';
+  for (const more of [{}, LATER]) {
+    await using memory = await settled({});
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED } });
+    await respec(memory, { rollout: { windows }, ...more });
+    await pass(memory, 3);
+    assert.equal([leaving(memory), problemOf(memory)], [[], weekday]);
+    assert.equal(
+      memory.notes.filter((note) => note.startsWith('web: Invalid')),
+      [`web: Invalid: ${weekday}`],
+    );
+    await respec(memory, {});
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...approval(4, SITES.length) } });
+    await pass(memory, 4);
+    assert.equal([leaving(memory), problemOf(memory)], [SITES, undefined]);
+  }
+});
+
 test.run();

@@ -35,7 +35,8 @@ const remove = (world: TestFleet, name: string): void => {
 };
 
 test('what cannot be read stays where it is, each cluster says why, and its rollout continues later', () => {
-  const world = new TestFleet(CLUSTERS, addon('net', { rollout: CANARY }));
+  const clusterSelector = { matchExpressions: [{ key: 'ring', operator: 'In', values: ['canary', 'shop'] }] } as const;
+  const world = new TestFleet(CLUSTERS, addon('net', { rollout: CANARY, clusterSelector }));
   world.settle();
   world.release('net', '2.0.0');
   assert.equal(world.begin(), ['w1', 'w2']);
@@ -43,7 +44,7 @@ test('what cannot be read stays where it is, each cluster says why, and its roll
   const thaw = freeze(world, 'net');
   world.now += 10;
   world.report('Succeeded', 'w1', 'w2');
-  world.clusters.push(cluster('late'));
+  world.clusters.push(...ring('shop', 'late'), cluster('other'));
   world.changeCluster('s1', { labels: { ring: 'other' } });
   assert.equal(world.begin(), []);
   const status = world.status('net');
@@ -54,7 +55,7 @@ test('what cannot be read stays where it is, each cluster says why, and its roll
   );
   assert.equal([world.step().status, world.preview().recheckAfter], [[], undefined]);
   thaw();
-  assert.equal(world.begin(), ['late', 's1', 's2']);
+  assert.equal(world.begin(), ['late', 'Remove s1', 's2']);
   assert.equal([world.status('net')?.since, world.spec('w1')?.version], [since, '2.0.0']);
 });
 
@@ -145,6 +146,21 @@ test('nothing is removed where an add-on that cannot be read may be about to tak
     world.step().drop.map(({ cluster: on, reason }) => `${on} ${reason}`),
     ['s1 HandedOver', 's2 HandedOver'],
   );
+});
+
+test('where the selector of an add-on cannot be read either, only what has its identity is not removed, on any cluster', () => {
+  const world = new TestFleet(CLUSTERS, addon('old', { identity: 'release:net' }), addon('other'));
+  world.settle();
+  world.addons.push(addon('new', { identity: 'release:net', clusterSelector: undefined, problem: PROBLEM }));
+  world.changeCluster('s1', { deleting: world.now });
+  remove(world, 'old');
+  remove(world, 'other');
+  assert.equal(world.begin('old'), ['Remove s1']);
+  assert.is(
+    world.why('w1', 'old'),
+    'HandOver: fleet:new cannot be read, and may be what takes it over: correct new, or delete it',
+  );
+  assert.equal([world.waiting('new'), world.waiting('other')], [[], []]);
 });
 
 test('what cannot be read but has another identity holds no removal, nor does what is deleted', () => {
