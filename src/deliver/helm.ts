@@ -1,6 +1,6 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
 import type { Chart, ChartAccess } from '../channel/channel.ts';
 import { isRemote } from '../channel/location.ts';
 import { CurlewError, redact } from '../core/errors.ts';
@@ -117,7 +117,7 @@ export async function openHelm(
     throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${place[0]}: helm has written no archive`);
   };
   try {
-    const major = await majorOf(run, program);
+    const major = await majorOf(run, { program, file: await programFile(program, { env, cwd }) });
     return { major, run, file, pull, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
@@ -169,7 +169,44 @@ function privateEnv(env: Context['env'], folder: string): ProgramOptions['env'] 
   };
 }
 
-async function majorOf(run: Helm['run'], program: string): Promise<3 | 4> {
+/** The major version of each program that was asked, and the state of the file that it was read from. */
+const majors = new Map<string, { readonly state: string; readonly major: 3 | 4 }>();
+
+/** Asked once for each program: another file in its place is another program. */
+async function majorOf(
+  run: Helm['run'],
+  { program, file }: { readonly program: string; readonly file: ProgramFile | undefined },
+): Promise<3 | 4> {
+  const known = file && majors.get(file.path);
+  if (known !== undefined && known.state === file?.state) return known.major;
+  const major = await askMajor(run, program);
+  if (file !== undefined) majors.set(file.path, { state: file.state, major });
+  return major;
+}
+
+interface ProgramFile {
+  readonly path: string;
+  /** Changes when the file is written or replaced. */
+  readonly state: string;
+}
+
+/** Where the shell finds a program; undefined if it does not. */
+async function programFile(
+  program: string,
+  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
+): Promise<ProgramFile | undefined> {
+  const folders = program.includes('/') ? [''] : (env['PATH'] ?? '').split(delimiter);
+  for (const folder of folders) {
+    const path = resolve(cwd, folder, program);
+    const stats = await stat(path).catch(() => undefined);
+    if (stats?.isFile() !== true || (stats.mode & 0o111) === 0) continue;
+    const { dev, ino, size, ctimeMs } = stats;
+    return { path, state: [dev, ino, size, ctimeMs].join(' ') };
+  }
+  return undefined;
+}
+
+async function askMajor(run: Helm['run'], program: string): Promise<3 | 4> {
   const printed = (await run(['version', '--template', '{{.Version}}'], { doing: 'apply charts' })).trim();
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(printed) ?? [];
   if (major === '4') return 4;

@@ -1,5 +1,5 @@
-/** What is left of helm after a kill: with a program in its place that never ends. */
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+/** How helm is run, and what is left of it after a kill: with programs in its place. */
+import { chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openHelm } from '../../src/deliver/helm.ts';
 import { processInfo } from '../../src/platform/process/process-tree.ts';
@@ -10,6 +10,29 @@ import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('deliver/helm', { timeoutMs: 60_000 });
+
+test('helm is asked for its version once, and again when another program is in its place', async () => {
+  await using box = await tree({ 'bin/other': '' });
+  const install = async (version: string): Promise<void> => {
+    await writeFile(box.at('bin/new'), `#!/bin/sh\necho "$1" >>'${box.at('runs')}'\necho ${version}\n`);
+    await chmod(box.at('bin/new'), 0o755);
+    await rename(box.at('bin/new'), box.at('bin/helm'));
+  };
+  const cluster = { kubeconfig: '', signal: never, guard: undefined, kubeContext: undefined };
+  const env = { PATH: `${box.at('none')}:${box.at('bin')}:${process.env['PATH']}`, HOME: box.path };
+  const major = async (): Promise<number> => {
+    await using helm = await openHelm({}, cluster, { env, cwd: box.path });
+    return helm.major;
+  };
+  await install('v4.0.0');
+  assert.equal([await major(), await major()], [4, 4]);
+  assert.is(await readFile(box.at('runs'), 'utf8'), 'version\n');
+  await install('v3.18.0');
+  assert.equal([await major(), await major()], [3, 3]);
+  assert.is(await readFile(box.at('runs'), 'utf8'), 'version\nversion\n');
+  await install('v2.17.0');
+  for (const _ of [1, 2]) await assert.rejectsWith(major(), 'UNSUPPORTED', /helm is v2\.17\.0$/);
+});
 
 test('kill -9 ends helm, too, and the next run removes the values that it was given', async ({ signal }) => {
   await using box = await tree({ 'tmp/other': '' });
