@@ -13,7 +13,6 @@ import { previewObjects } from './apply.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import type { Deliverer, Delivered, Desired } from './deliverer.ts';
 import { requireNamespaces, type Delivery } from './delivery.ts';
-import type { Helm } from './helm.ts';
 import { titleOfObject, type AddonObject } from './objects.ts';
 import { lookAtObjects, type Ownership } from './observe.ts';
 import { changedObjects, manifestChanges, outcomeOf, troubleOf, type ChangedObject, type Outcome } from './outcome.ts';
@@ -21,25 +20,28 @@ import { deleteOrphans } from './prune.ts';
 import { recordedKinds } from './records.ts';
 import {
   chartOf,
-  currentObjects,
   HELM_MANAGER,
-  isUnderWay,
-  lookAtReleases,
   prepareRelease,
-  readMetadata,
-  readRevisions,
   recoverRelease,
   releaseOf,
   renderRelease,
-  titleOfRelease,
   uninstallRelease,
   upgradeRelease,
   valuesOf,
   type PreparedRelease,
-  type ReleaseName,
-  type ReleaseRevision,
 } from './release.ts';
 import { timeoutOf } from './request.ts';
+import {
+  isUnderWay,
+  lookAtReleases,
+  manifestObjects,
+  readLast,
+  readRevision,
+  readRevisions,
+  titleOfRelease,
+  type ReleaseName,
+  type ReleaseRevision,
+} from './revisions.ts';
 
 interface DesiredChart extends Desired {
   /** Hash of everything that determines the release. */
@@ -68,7 +70,7 @@ export const charts: Deliverer<DesiredChart> = {
     const prepared = await prepareRelease(addon, delivery);
     const close = async (): Promise<void> => prepared[Symbol.asyncDispose]();
     try {
-      const before = await deployedObjects(prepared.helm, releaseOf(addon), { revisions, cluster });
+      const before = await deployedObjects(cluster, releaseOf(addon), revisions);
       // Without the hash: the next pass runs helm again, unless this one comes to its end.
       const { hash: _hash, ...release }: RecordedRelease = record?.release ?? releaseOf(addon);
       const hash = addon.hash === '' ? whole : addon.hash;
@@ -98,12 +100,12 @@ export const charts: Deliverer<DesiredChart> = {
     } catch (error) {
       if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
       const release = releaseOf(task.addon);
-      const isNowhere = (await readRevisions(cluster, release)).length === 0;
-      const now = await readMetadata(prepared.helm, release).catch(() => begun.release);
+      const left = (await readRevisions(cluster, release)).at(-1);
+      const now = left && (await readRevision(cluster, release, left).catch(() => undefined));
       return {
         errors: [error],
-        release: now,
-        isNowhere,
+        release: now?.release ?? begun.release,
+        isNowhere: left === undefined,
         // A helm that was killed has left its release as it was: the next pass may recover that at once.
         isCut: error instanceof ProgramError && error.problem !== 'status',
       };
@@ -132,12 +134,11 @@ export const charts: Deliverer<DesiredChart> = {
 /** After helm has succeeded. */
 async function settled(
   { addon, look }: Task,
-  { prepared: { helm }, before, whole }: DesiredChart,
+  { before, whole }: DesiredChart,
   cluster: ChannelCluster,
 ): Promise<Delivered> {
-  const named = releaseOf(addon);
-  const release = { ...(await readMetadata(helm, named)), hash: whole };
-  const objects = await currentObjects(helm, named, cluster);
+  const { release, manifest } = await readLast(cluster, releaseOf(addon));
+  const objects = await manifestObjects(release, manifest, cluster);
   const live = await mapLimited(
     objects,
     async (object) => {
@@ -161,7 +162,7 @@ async function settled(
     changes: [...changes, ...restored],
     gone: new Set(before.flatMap((one) => (deleted.has(titleOfObject(one)) ? [one.key] : []))),
     kinds: recordedKinds(applied, HELM_MANAGER),
-    release,
+    release: { ...release, hash: whole },
   };
 }
 
@@ -177,7 +178,7 @@ async function showUpgrade(delivery: Delivery, { addon, record }: Task): Promise
   }
   await using prepared = await prepareRelease(addon, delivery);
   const wanted = await renderRelease(addon, prepared, cluster);
-  const before = await deployedObjects(prepared.helm, release, { revisions, cluster });
+  const before = await deployedObjects(cluster, release, revisions);
   const previews = await previewObjects(cluster, wanted, { id: addonId(addon), ...SHOWN });
   const old = new Map(manifestChanges(before, wanted).map((one) => [one.object, one]));
   const whole = previews.map((preview) => {
@@ -257,10 +258,12 @@ async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string>
 }
 
 async function deployedObjects(
-  helm: Helm,
+  cluster: ChannelCluster,
   release: ReleaseName,
-  { revisions, cluster }: { readonly revisions: readonly ReleaseRevision[]; readonly cluster: ChannelCluster },
+  revisions: readonly ReleaseRevision[],
 ): Promise<readonly AddonObject[]> {
   const last = revisions.findLast(({ status }) => status === 'deployed');
-  return last === undefined ? [] : currentObjects(helm, { ...release, revision: last.revision }, cluster);
+  if (last === undefined) return [];
+  const { manifest } = await readRevision(cluster, release, last);
+  return manifestObjects(release, manifest, cluster);
 }

@@ -2,6 +2,7 @@
 import { entryTitle } from '../channel/channel.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Resource } from '../kube/resources.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { Addon, Task } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
 import { addonObjects, definedKinds, type AddonObject } from './objects.ts';
@@ -14,17 +15,25 @@ interface Manifest {
   readonly hash: string;
 }
 
-interface DeliveryParts extends ReleaseTools {
+interface DeliveryParts extends Omit<ReleaseTools, 'archives'> {
   /** All that producers want on the cluster, in the order of application; also what this pass leaves out. */
   readonly tasks: readonly Task[];
 }
 
-/** What its add-ons share; {@link Owners} and manifests are read once. */
+/** Bytes of charts that a pass keeps; one is kept in any case. */
+const MAX_ARCHIVES = 8 << 20;
+
+/** What its add-ons share; {@link Owners} and manifests are read once, and a chart is downloaded once. */
 export class Delivery implements ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: ReleaseTools['request'];
   readonly context: ReleaseTools['context'];
   readonly trust: ReleaseTools['trust'];
+  readonly archives: ReleaseTools['archives'] = createSingleFlightCache({
+    most: MAX_ARCHIVES,
+    weigh: (archive) => archive.byteLength,
+    failures: 'own',
+  });
   /** Names that exist in the cluster or come with add-ons of this pass. */
   readonly namespaces: Set<string>;
   readonly #tasks: readonly Task[];

@@ -31,8 +31,8 @@ export interface Helm extends AsyncDisposable {
   readonly run: (args: readonly string[], call: HelmCall) => Promise<string>;
   /** Writes a file that only this user can read, and returns its path. */
   readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
-  /** Downloads a chart from its repository or registry, and returns the path of the archive. */
-  readonly pull: (chart: Chart, options: WebTrust & ChartAccess & { readonly channel: string }) => Promise<string>;
+  /** Downloads the chart that these arguments name, from its repository or registry. */
+  readonly pull: (chart: readonly string[], access: Pick<WebTrust, 'caFile'> & ChartAccess) => Promise<Uint8Array>;
 }
 
 /** What a download trusts in addition to the system. */
@@ -91,30 +91,25 @@ export async function openHelm(
     await writeFile(join(folder, name), data, { mode: 0o600 });
     return join(folder, name);
   };
-  const pull: Helm['pull'] = async (chart, { channel, caFile, allowHttp, ...access }) => {
+  const pull: Helm['pull'] = async (chart, { caFile, logins, authorities, trustsAll }) => {
     const target = join(folder, 'chart');
     await mkdir(target);
-    const place = chartPlace(chart, { channel, allowHttp });
-    const version = chart.version === undefined ? [] : ['--version', chart.version];
-    const { logins, authorities, trustsAll } = access;
     const authority = authorities === undefined ? caFile : await file('authorities.pem', authorities);
     const trusted = [
       ...(authority === undefined ? [] : ['--ca-file', authority]),
       ...(logins === undefined ? [] : ['--registry-config', await file('logins.json', logins)]),
       ...(trustsAll === true ? ['--insecure-skip-tls-verify'] : []),
     ];
-    const doing = `download the chart ${redact(place[0] ?? '')}`;
-    await run(['pull', ...place, ...version, ...trusted, '--destination', target], { doing }).catch(
-      (error: unknown) => {
-        // Its server has answered: another try does not help.
-        if (error instanceof CurlewError && NO_CHART.test(error.message))
-          throw new CurlewError('NOT_FOUND', error.message, { hint: 'check its name and version, and its repository' });
-        throw error;
-      },
-    );
+    const doing = `download the chart ${redact(chart[0] ?? '')}`;
+    await run(['pull', ...chart, ...trusted, '--destination', target], { doing }).catch((error: unknown) => {
+      // Its server has answered: another try does not help.
+      if (error instanceof CurlewError && NO_CHART.test(error.message))
+        throw new CurlewError('NOT_FOUND', error.message, { hint: 'check its name and version, and its repository' });
+      throw error;
+    });
     const archive = (await readdir(target)).find((name) => name.endsWith('.tgz'));
-    if (archive !== undefined) return join(target, archive);
-    throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${place[0]}: helm has written no archive`);
+    if (archive !== undefined) return readLimited(join(target, archive), MAX_CHART_BYTES);
+    throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${chart[0]}: helm has written no archive`);
   };
   try {
     const major = await majorOf(run, { program, file: await programFile(program, { env, cwd }) });
@@ -218,8 +213,8 @@ async function askMajor(run: Helm['run'], program: string): Promise<3 | 4> {
 }
 
 /**
- * Arguments that name a chart. `FETCH_FAILED` for plain http to a host that it is not allowed for, and for internal addresses that a
- * channel on another machine names.
+ * Arguments that name a chart. `FETCH_FAILED` for plain http to a host that it is not allowed for, and for internal addresses that a channel on another machine
+ * names.
  */
 export function chartPlace(
   { repoURL, oci = '', name }: Pick<Chart, 'repoURL' | 'oci' | 'name'>,
@@ -232,9 +227,4 @@ export function chartPlace(
   if (isRemote(channel)) checkNamedBy(new URL(channel), url, doing, rules);
   if (repoURL !== undefined) return [name ?? '', '--repo', repoURL];
   return [reference, ...(allowsPlainHttp(url, rules) ? ['--plain-http'] : [])];
-}
-
-/** The bytes of a downloaded chart, for its hash. */
-export async function readChartFile(path: string): Promise<Uint8Array> {
-  return readLimited(path, MAX_CHART_BYTES);
 }

@@ -2,81 +2,33 @@
 import * as v from 'valibot';
 import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle, type Chart } from '../channel/channel.ts';
-import { takesOver, type LiveState } from '../channel/pass.ts';
-import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
+import { takesOver } from '../channel/pass.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { exactJson, isObject, jsonIn } from '../core/json.ts';
 import { checked } from '../core/schema.ts';
 import { secretsIn, type Secret } from '../core/secret.ts';
-import { listObjects } from '../kube/objects.ts';
-import { discover, type Discovery, type Resource } from '../kube/resources.ts';
-import { mapLimited } from '../platform/limit/each.ts';
+import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { isSecretName } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
-import { AT_ONCE, type ChannelCluster } from './cluster.ts';
-import { openHelm, readChartFile, type Helm, type WebTrust } from './helm.ts';
+import type { ChannelCluster } from './cluster.ts';
+import { chartPlace, openHelm, type Helm, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './objects.ts';
 import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
+import { isUnderWay, kindsNow, readRevisions, titleOfRelease, type ReleaseName } from './revisions.ts';
 
 export interface ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: DeliveryRequest;
   readonly context: Pick<Context, 'env' | 'cwd'>;
   readonly trust: () => Promise<WebTrust>;
+  /** Charts that were downloaded. */
+  readonly archives: SingleFlightCache<Uint8Array>;
 }
 
 /** The field manager of all releases. */
 export const HELM_MANAGER = 'helm';
-
-export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;
-
-export interface ReleaseRevision {
-  readonly revision: number;
-  /** Status from helm, such as `deployed` or `pending-upgrade`. */
-  readonly status: string;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-}
-
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-
-/** Statuses of a release that an operation has left, or is in. */
-const UNDER_WAY = /^(?:pending-|uninstalling)/;
-
-export function isUnderWay({ status }: ReleaseRevision): boolean {
-  return UNDER_WAY.test(status);
-}
-
-export function titleOfRelease({ name, namespace }: ReleaseName): string {
-  return `release ${namespace}/${name}`;
-}
-
-/** The revisions of a release, the oldest first; empty if it does not exist. Reads labels only. */
-export async function readRevisions(
-  { call }: Pick<ChannelCluster, 'call'>,
-  { name, namespace }: ReleaseName,
-): Promise<readonly ReleaseRevision[]> {
-  return (await listRevisions({ call }, namespace, `owner=helm,name=${name}`)).get(name) ?? [];
-}
-
-async function listRevisions(
-  { call }: Pick<ChannelCluster, 'call'>,
-  namespace: string,
-  labelSelector: string,
-): Promise<ReadonlyMap<string, readonly ReleaseRevision[]>> {
-  const secrets = (await listObjects(call, SECRETS, { namespace, labelSelector, onlyMetadata: true })) ?? [];
-  const revisions = new Map<string, ReleaseRevision[]>();
-  for (const { metadata } of secrets) {
-    const { name = '', version = '', status = '', modifiedAt, createdAt } = metadata.labels;
-    const one = { revision: Number(version), status, since: Number(modifiedAt ?? createdAt ?? 0) * 1000 };
-    const known = revisions.get(name);
-    if (known === undefined) revisions.set(name, [one]);
-    else known.push(one);
-  }
-  return new Map([...revisions].map(([name, all]) => [name, all.toSorted((a, b) => a.revision - b.revision)]));
-}
 
 /** What helm is given, in the private folder. */
 export interface PreparedRelease extends AsyncDisposable {
@@ -89,9 +41,7 @@ export interface PreparedRelease extends AsyncDisposable {
 
 /** What helm says if the chart has objects of kinds that it defines itself, in its folder `crds`. */
 const NO_KIND = 'ensure CRDs are installed first';
-const PATIENCE_MS = 30_000;
 const renderedSchema = v.object({ manifest: v.string() });
-const metadataSchema = v.object({ chart: v.string(), version: v.string(), revision: v.number(), status: v.string() });
 
 export function chartOf(addon: Addon): Chart {
   if (addon.source?.type === 'chart') return addon.source.chart;
@@ -111,21 +61,16 @@ export function valuesOf(
 }
 
 /** Gets the chart and writes its values. `DIGEST_MISMATCH` if the add-on has another hash. The caller disposes the result. */
-export async function prepareRelease(
-  addon: Addon,
-  { cluster, request, context, trust }: ReleaseTools,
-): Promise<PreparedRelease> {
+export async function prepareRelease(addon: Addon, tools: ReleaseTools): Promise<PreparedRelease> {
+  const { cluster, request, context } = tools;
   const chart = chartOf(addon);
   const values = valuesOf(addon, cluster);
   const { values: hidden } = addon.access ?? {};
   const secrets = [...namedSecrets(values), ...hiddenIn(addon)];
   const helm = await openHelm(request, cluster, context, secrets);
   try {
-    const file =
-      chart.package === undefined
-        ? await helm.pull(chart, { channel: addon.origin, ...(await trust()), ...addon.access })
-        : await helm.file('chart.tgz', await addon.read());
-    if (chart.package === undefined && addon.hash !== '') await requireHash(file, addon);
+    const archive = chart.package === undefined ? await downloaded(addon, helm, tools) : await addon.read();
+    const file = await helm.file('chart.tgz', archive);
     const { name, namespace } = releaseOf(addon);
     const valuesFile = await helm.file('values.json', exactJson(values));
     const layers = [valuesFile, ...(hidden ? [await helm.file('secret.json', exactJson(hidden.values))] : [])];
@@ -141,11 +86,6 @@ export async function prepareRelease(
     await helm[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/** A release may bring kinds, so what the cluster serves is asked for again. */
-async function kindsNow({ api, signal }: ChannelCluster): Promise<Discovery> {
-  return discover(api, { patienceMs: PATIENCE_MS, signal });
 }
 
 /** The objects of the release that the chart makes on this cluster: a dry run of the upgrade. */
@@ -168,18 +108,6 @@ export async function renderRelease(
     }
   };
   return releaseObjects(releaseOf(addon), await render(), kinds);
-}
-
-/** The objects of a revision; default: the last one. */
-export async function currentObjects(
-  helm: Helm,
-  { name, namespace, revision }: Pick<RecordedRelease, 'name' | 'namespace' | 'revision'>,
-  cluster: ChannelCluster,
-): Promise<readonly AddonObject[]> {
-  const doing = `read the ${titleOfRelease({ name, namespace })}`;
-  const which = revision === undefined ? [] : ['--revision', String(revision)];
-  const text = await helm.run(['get', 'manifest', name, '--namespace', namespace, ...which], { doing });
-  return releaseObjects({ name, namespace }, text, await kindsNow(cluster));
 }
 
 export async function upgradeRelease(
@@ -239,14 +167,6 @@ export async function recoverRelease(
   });
 }
 
-/** Reads the metadata of the last revision. */
-export async function readMetadata(helm: Helm, { name, namespace }: ReleaseName): Promise<RecordedRelease> {
-  const doing = `read the ${titleOfRelease({ name, namespace })}`;
-  const text = await helm.run(['get', 'metadata', name, '--namespace', namespace, '--output', 'json'], { doing });
-  const { chart, version, revision, status } = parsed(metadataSchema, text, doing);
-  return { name, namespace, revision, status, chart: `${chart}-${version}` };
-}
-
 function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: string): v.InferOutput<T> {
   const bad = (what: string): CurlewError =>
     new CurlewError('PROGRAM_FAILED', `cannot ${doing}: the output of helm has ${what}`);
@@ -256,9 +176,17 @@ function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: strin
   return v.parse(schema, value);
 }
 
-async function requireHash(file: string, addon: Addon): Promise<void> {
-  const actual = hexOf(digestOf(await readChartFile(file)));
-  if (actual === addon.hash) return;
+/** Its archive, checked against the hash of the add-on. */
+async function downloaded(addon: Addon, helm: Helm, { trust, archives }: ReleaseTools): Promise<Uint8Array> {
+  const { caFile, allowHttp } = await trust();
+  const { version, ...place } = chartOf(addon);
+  const chosen = version === undefined ? [] : ['--version', version];
+  const chart = [...chartPlace(place, { channel: addon.origin, allowHttp }), ...chosen];
+  const { logins, authorities, trustsAll } = addon.access ?? {};
+  const key = JSON.stringify([chart, logins, authorities, trustsAll]);
+  const archive = await archives.get(key, async () => helm.pull(chart, { caFile, ...addon.access }));
+  const actual = hexOf(digestOf(archive));
+  if (addon.hash === '' || actual === addon.hash) return archive;
   const title = entryTitle(addon);
   throw new CurlewError(
     'DIGEST_MISMATCH',
@@ -286,28 +214,4 @@ export async function uninstallRelease(
   await using helm = await openHelm(request, cluster, context);
   const args = ['uninstall', release.name, '--namespace', release.namespace];
   await helm.run(args, { doing: `remove the ${titleOfRelease(release)}` });
-}
-
-/** How releases differ from what was recorded, by {@link recordKey}: one list for each namespace. */
-export async function lookAtReleases(
-  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
-  records: readonly AddonRecord[],
-): Promise<ReadonlyMap<string, LiveState>> {
-  const namespaces = new Set(records.flatMap(({ release }) => release?.namespace ?? []));
-  const lists = await mapLimited(
-    [...namespaces],
-    async (namespace) => [namespace, await listRevisions({ call }, namespace, 'owner=helm')] as const,
-    { width: AT_ONCE, signal },
-  );
-  const live = new Map(lists);
-  return new Map(
-    records.flatMap(({ namespace, addon, release }) => {
-      if (release?.revision === undefined) return [];
-      const last = live.get(release.namespace)?.get(release.name)?.at(-1);
-      const isSame = last?.revision === release.revision && last.status === release.status;
-      const title = titleOfRelease(release);
-      const look = { missing: last === undefined ? [title] : [], changed: last === undefined || isSame ? [] : [title] };
-      return [[recordKey(namespace, addon), look] as const];
-    }),
-  );
 }

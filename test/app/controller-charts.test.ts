@@ -6,7 +6,7 @@ import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { deployment } from '../support/delivery-scene.ts';
-import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
+import { countedHelm, helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { hubChannel, hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
@@ -25,6 +25,8 @@ interface ChartScene extends AsyncDisposable {
   /** The cluster `oslo`. */
   readonly cluster: ApiClient;
   readonly helm: HelmStandIn;
+  /** Runs of helm by their first argument. */
+  readonly runs: () => Promise<readonly string[]>;
   readonly hubRequests: readonly string[];
   readonly start: () => RunningController;
   /** Creates a Secret of the hub, or replaces it with another one. */
@@ -41,7 +43,8 @@ async function openScene(objects: readonly object[] = [PAGE]): Promise<ChartScen
   const hub = await openHubScene(own.kubeconfig);
   const cluster = apiClient(server.kubeconfig);
   const helm = await startHelm(cluster, box);
-  const { program } = await helmWithRepository(helm, box, objects);
+  const repository = await helmWithRepository(helm, box, objects);
+  const { program, runs } = await countedHelm(repository.program, box);
   const secret: ChartScene['secret'] = async (place, data) => {
     const [namespace = '', name = ''] = place.split('/');
     const path = `/api/v1/namespaces/${namespace}/secrets`;
@@ -58,6 +61,7 @@ async function openScene(objects: readonly object[] = [PAGE]): Promise<ChartScen
     hub,
     cluster,
     helm,
+    runs,
     hubRequests: own.requests,
     secret,
     start: () => hub.start({ helm: program }),
@@ -107,6 +111,15 @@ test('what cannot be restored yet holds no later order on its cluster', async ()
   await hub.client.remove(`${ROOT}/fleetaddons/page`);
   await eventually(async () => (await hub.client.get(`${ROOT}/fleetaddons/page`)).status === 404);
   assert.ok(performance.now() - begun < 10_000);
+});
+
+test('releases of one chart on a cluster take one download, and one run of helm each', async () => {
+  await using scene = await openScene();
+  const names = ['web', 'site', 'shop'];
+  for (const name of names) await scene.hub.addon(name, { source: { chart: CHART } });
+  scene.start();
+  for (const name of names) await scene.hub.condition(name, 'Available', 'True AllSucceeded');
+  assert.equal((await scene.runs()).toSorted(), ['pull', ...names.map(() => 'upgrade'), 'version']);
 });
 
 /** All that the hub says of add-ons, and what the cluster has recorded. */

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { at, textAt, type ApiClient } from './api-client.ts';
 import type { JsonObject } from './api-server/fields.ts';
 import type { Tree } from './tree.ts';
@@ -42,12 +43,12 @@ if [ "$status" = 0 ]; then cat <&3; else { printf 'Error: '; cat <&3; echo; } >&
 exit "$status"
 `;
 
-/** A program that downloads every chart from a file of objects, and leaves the rest to the stand-in. Appends to `access` what downloads were given. */
+/** A program that downloads every chart from a file of objects, and leaves the rest to the stand-in. Appends to `access` what downloads were given; `chart` is the file. */
 export async function helmWithRepository(
   { program }: Pick<HelmStandIn, 'program'>,
   box: Tree,
   objects: readonly object[],
-): Promise<{ readonly program: string; readonly access: string }> {
+): Promise<{ readonly program: string; readonly access: string; readonly chart: string }> {
   const [chart, access, own] = ['chart-of-repository', 'access', 'helm-of-repository'].map((name) => box.at(name)) as [
     string,
     string,
@@ -66,7 +67,19 @@ exec '${program}' "$@"
 `;
   await writeFile(own, text);
   await chmod(own, 0o755);
-  return { program: own, access };
+  return { program: own, access, chart };
+}
+
+/** The program, with a list of its runs by their first argument. */
+export async function countedHelm(
+  program: string,
+  box: Tree,
+): Promise<{ readonly program: string; readonly runs: () => Promise<readonly string[]> }> {
+  const [own, runs] = [box.at('helm-counted'), box.at('helm-runs')];
+  await writeFile(runs, '');
+  await writeFile(own, `#!/bin/bash\necho "$1" >>'${runs}'\nexec '${program}' "$@"\n`);
+  await chmod(own, 0o755);
+  return { program: own, runs: async () => (await readFile(runs, 'utf8')).split('\n').slice(0, -1) };
 }
 
 export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn> {
@@ -74,9 +87,9 @@ export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn>
   let values: readonly unknown[] = [];
   let before: ((command: string) => void | Promise<void>) | undefined;
   const answer = async (args: readonly string[]): Promise<string> => {
-    const [command = '', second = ''] = args;
+    const [command = ''] = args;
     if (command === 'version') return 'v4.0.0';
-    const name = args.find((one, at_) => at_ > 0 && !['--install', 'metadata', 'manifest'].includes(one)) ?? '';
+    const name = args.find((one, at_) => at_ > 0 && one !== '--install') ?? '';
     const said = args.includes('--dry-run=server') ? `render ${name}` : `${command} ${name}`;
     commands.push(said);
     const files = args.filter((_, at_) => args[at_ - 1] === '--values');
@@ -87,7 +100,7 @@ export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn>
     if (command === 'upgrade') return release.upgrade(args);
     if (command === 'uninstall') return release.uninstall();
     if (command === 'rollback') return release.rollback(Number(args[2]));
-    return second === 'metadata' ? release.metadata() : release.manifest(args);
+    throw new Error(`unknown command "${command}"`);
   };
   const server = createServer((socket) => {
     const args: string[] = [];
@@ -130,7 +143,9 @@ class Release {
   async #revisions(): Promise<readonly Revision[]> {
     const { body } = await this.#api.get(`${SECRETS}?labelSelector=owner=helm,name=${this.#name}`);
     const revisions = (at(body, 'items') as readonly JsonObject[]).map((secret): Revision => {
-      const objects = JSON.parse(Buffer.from(textAt(secret, 'data.release'), 'base64').toString()) as JsonObject[];
+      const bytes = Buffer.from(Buffer.from(textAt(secret, 'data.release'), 'base64').toString(), 'base64');
+      const manifest = textAt(JSON.parse(gunzipSync(bytes).toString()), 'manifest');
+      const objects = manifest.split('\n---\n').flatMap((one) => (one === '' ? [] : [JSON.parse(one) as JsonObject]));
       return {
         version: Number(at(secret, 'metadata.labels.version')),
         status: textAt(secret, 'metadata.labels.status'),
@@ -149,15 +164,21 @@ class Release {
   async #write({ version, status, objects }: Revision): Promise<void> {
     const name = `sh.helm.release.v1.${this.#name}.v${version}`;
     const labels = { owner: 'helm', name: this.#name, version: String(version), status };
-    const data = { release: Buffer.from(JSON.stringify(objects)).toString('base64') };
+    const content = {
+      name: this.#name,
+      version,
+      chart: { metadata: { name: this.#name, version: '1.0.0' } },
+      manifest: manifestOf(objects),
+    };
+    const text = gzipSync(JSON.stringify(content)).toString('base64');
+    const data = { release: Buffer.from(text).toString('base64') };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default', labels }, data };
     await this.#api.apply(`${SECRETS}/${name}`, secret, 'helm');
   }
 
   async upgrade(args: readonly string[]): Promise<string> {
     const objects = JSON.parse(await readFile(args[3] ?? '', 'utf8')) as readonly JsonObject[];
-    if (args.includes('--dry-run=server'))
-      return JSON.stringify({ manifest: objects.map((one) => JSON.stringify(one)).join('\n---\n') });
+    if (args.includes('--dry-run=server')) return JSON.stringify({ manifest: manifestOf(objects) });
     await this.#install(objects);
     return '';
   }
@@ -202,18 +223,10 @@ class Release {
       await this.#api.remove(`${SECRETS}/sh.helm.release.v1.${this.#name}.v${version}`);
     return '';
   }
+}
 
-  async metadata(): Promise<string> {
-    const { version: revision, status } = await this.#last();
-    return JSON.stringify({ chart: this.#name, version: '1.0.0', revision, status });
-  }
-
-  async manifest(args: readonly string[]): Promise<string> {
-    const which = args.indexOf('--revision');
-    const all = await this.#revisions();
-    const one = which === -1 ? all.at(-1) : all.find(({ version }) => version === Number(args[which + 1]));
-    return (one?.objects ?? []).map((object) => JSON.stringify(object)).join('\n---\n');
-  }
+function manifestOf(objects: readonly JsonObject[]): string {
+  return objects.map((one) => JSON.stringify(one)).join('\n---\n');
 }
 
 function pathOf(object: JsonObject): string {

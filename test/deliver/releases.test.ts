@@ -1,0 +1,70 @@
+/** What releases cost: how often helm is run for them, and what is read without it. */
+import { writeFile } from 'node:fs/promises';
+import { textAt } from '../support/api-client.ts';
+import * as assert from '../support/assert.ts';
+import { configMap, failures, MAPS, openScene, outcomes, type Scene } from '../support/delivery-scene.ts';
+import { countedHelm, helmWithRepository } from '../support/helm-stand-in.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('deliver/releases', { timeoutMs: 60_000 });
+
+async function publish(scene: Scene, version: string, objects: readonly object[]): Promise<void> {
+  await scene.write(`web-${version}.tgz`, objects);
+  await scene.channel({ name: 'web', version, chart: { package: `web-${version}.tgz` } });
+}
+
+test('helm is run once for a release, also for one that changes: what it has stored is read from the cluster', async () => {
+  await using scene = await openScene();
+  const { program: helm, runs } = await countedHelm(scene.helm.program, scene.box);
+  await publish(scene, '1.0.0', [configMap('page', { a: '1' }), configMap('style')]);
+  assert.equal(outcomes(await scene.apply({ helm })), ['web install applied']);
+  assert.equal(await runs(), ['version', 'upgrade']);
+  await publish(scene, '2.0.0', [configMap('page', { a: '2' })]);
+  const [done] = (await scene.apply({ helm })).addons;
+  assert.equal(done?.objects, [
+    { object: 'ConfigMap default/page', change: 'change', fields: [{ field: '.data.a', before: '"1"', after: '"2"' }] },
+    { object: 'ConfigMap default/style', change: 'delete', fields: [] },
+  ]);
+  assert.equal(await runs(), ['version', 'upgrade', 'upgrade']);
+  const [status] = await scene.status();
+  assert.equal(status?.release, {
+    name: 'web',
+    namespace: 'default',
+    revision: 2,
+    status: 'deployed',
+    chart: 'web-1.0.0',
+  });
+});
+
+test('a pass downloads a chart once for all its releases; the next pass asks the repository again', async () => {
+  await using scene = await openScene();
+  const repository = await helmWithRepository(scene.helm, scene.box, [configMap('page', { a: '1' })]);
+  const { program: helm, runs } = await countedHelm(repository.program, scene.box);
+  const chart = { repoURL: 'https://charts.example.com', name: 'page', version: '1.0.0', namespace: 'default' };
+  const entry = (name: string): object => ({ name, chart: { ...chart, releaseName: name } });
+  const pulls = async (): Promise<number> => (await runs()).filter((one) => one === 'pull').length;
+  await scene.channel(entry('web'), entry('site'));
+  assert.equal(outcomes(await scene.apply({ helm })), ['web install applied', 'site install applied']);
+  assert.is(await pulls(), 1);
+  await writeFile(repository.chart, JSON.stringify([configMap('page', { a: '2' })]));
+  await scene.channel(entry('web'), entry('site'), entry('shop'));
+  await scene.apply({ helm });
+  assert.is(await pulls(), 2);
+  assert.is(textAt((await scene.api.get(`${MAPS}/page`)).body, 'data.a'), '2');
+});
+
+test('a Secret of helm that has no release is named, and nothing of it is quoted', async () => {
+  await using scene = await openScene();
+  await publish(scene, '1.0.0', [configMap('page')]);
+  await scene.apply();
+  const secret = '/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v1';
+  for (const text of ['some-secret', '']) {
+    await scene.api.merge(secret, { data: { release: Buffer.from(text).toString('base64') } });
+    await publish(scene, '2.0.0', [configMap('page', { a: '2' })]);
+    assert.equal(failures(await scene.apply()), [
+      'cannot read the release default/web: Secret default/sh.helm.release.v1.web.v1 has no release',
+    ]);
+  }
+});
+
+test.run();
