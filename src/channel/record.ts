@@ -94,7 +94,7 @@ const addonRecord = v.object({
 });
 export type AddonRecord = Read<typeof addonRecord>;
 
-/** What was read, and what could not be, which counts as not installed. */
+/** What was read, and a warning for what could not be. */
 export interface Inventory<T> {
   /** By {@link recordKey}: the same add-on in another namespace is another one. */
   readonly records: ReadonlyMap<string, T>;
@@ -150,18 +150,19 @@ export function readAnnotations(
       return [{ key: recordKey(name, key.slice(ANNOTATION_PREFIX.length)), title, text }];
     }),
   );
-  return readAll(values, readAnnotated);
+  return readAll(values, readAnnotated, 'its add-on counts as not installed');
 }
 
 function readAll<T>(
   values: readonly { readonly key: string; readonly title: string; readonly text: string }[],
   read: (value: unknown, key: string) => T | undefined,
+  consequence: string,
 ): Inventory<T> {
   const records = new Map<string, T>();
   const warnings: string[] = [];
   for (const { key, title, text } of values) {
     const record = read(jsonIn(text), key);
-    if (record === undefined) warnings.push(`${title} cannot be read: its add-on counts as not installed`);
+    if (record === undefined) warnings.push(`${title} cannot be read: ${consequence}`);
     else records.set(key, record);
   }
   return { records, warnings };
@@ -201,8 +202,10 @@ export function readRecords(data: Readonly<Record<string, string>>): Inventory<A
     title: `record ${key}`,
     text,
   }));
-  return readAll(values, (value, key) =>
-    fits(addonRecord, value) && recordKey(value.namespace, value.addon) === key ? value : undefined,
+  return readAll(
+    values,
+    (value, key) => (fits(addonRecord, value) && recordKey(value.namespace, value.addon) === key ? value : undefined),
+    'a newer curlew may have written it, so use that version',
   );
 }
 

@@ -1,8 +1,9 @@
 /** Passes over a fleet, whose clusters are API servers of the tests. */
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { at } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
-import { addon } from '../support/fleet-files.ts';
+import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { BAD, canaryAddon, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
 
@@ -301,6 +302,46 @@ test('a state file that is not whole, or of a newer version, is named and refuse
     await assert.rejectsWith(scene.apply(), 'FILE_UNUSABLE', what);
     await assert.rejectsWith(scene.plan(), 'FILE_UNUSABLE', what);
   }
+});
+
+test('an operator with an older curlew changes nothing where a newer one has written a record that it cannot read', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  const records = '/api/v1/namespaces/kube-system/configmaps/curlew-addons';
+  const read = async (): Promise<Readonly<Record<string, string>>> =>
+    at((await scene.api('lyon').get(records)).body, 'data') as Readonly<Record<string, string>>;
+  const newer = ((await read())['kube-system.web'] ?? '').replace('"Succeeded"', '"Verified"');
+  assert.match(newer, 'Verified');
+  await scene.api('lyon').merge(records, { data: { 'kube-system.web': newer } });
+  await scene.manifest('2');
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'dns', namespace: 'default' } };
+  await writeFile(scene.box.at('dns.yaml'), documents(map));
+  await scene.fleet([addon('web'), addon('dns')]);
+  const pass = await scene.apply();
+  assert.equal(doneIn(pass).toSorted(), ['lyon dns install done', 'nice dns install done', 'nice web update done']);
+  assert.is(await scene.versions(), '1 2');
+  assert.equal(
+    pass.targets.flatMap(({ reason, message }) => (reason === undefined ? [] : [`${reason}: ${message}`])),
+    ['Owner: it belongs to another program'],
+  );
+  const warning = 'record kube-system.web cannot be read: a newer curlew may have written it, so use that version';
+  assert.equal([pass.warnings, (await read())['kube-system.web']], [[`lyon: ${warning}`], newer]);
+});
+
+test('a cluster that gets another name keeps its add-ons, and loses none under the former name', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  const renamed = cluster('lugdunum', { env: 'prod' }, { access: { kubeconfig: 'lyon.conf' } });
+  await writeFile(scene.box.at('fleet.yaml'), documents(renamed, addon('web')));
+  const pass = await scene.apply();
+  assert.equal([doneIn(pass), statesIn(pass)], [[], ['lugdunum Succeeded none']]);
+  await scene.manifest('2');
+  assert.equal(doneIn(await scene.apply()), ['lugdunum web update done']);
+  assert.is(await scene.versions(), '2');
 });
 
 test.run();
