@@ -6,7 +6,7 @@ import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
 import { readChannel } from '../hub/channel.ts';
-import { readAddon, readCluster, readClusterAddon } from '../hub/observe.ts';
+import { readAddon, readClusterAddon } from '../hub/observe.ts';
 import { AGENT } from '../hub/identity.ts';
 import { CONTROLLER_LEASE } from '../hub/manifests.ts';
 import { readAgentRequest, REQUESTS } from '../hub/requests.ts';
@@ -19,6 +19,7 @@ import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
+import { clusterReader } from '../hub/run/cluster-reader.ts';
 import { Heartbeats } from '../hub/run/heartbeats.ts';
 import { StoredStatuses } from '../hub/run/stored-statuses.ts';
 import { identifyHub } from '../hub/run/identify.ts';
@@ -121,7 +122,11 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     signal,
     upstream,
     call,
-    clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
+    clusters: new Watch(api, {
+      ...watching,
+      resource: resourceOf('Cluster'),
+      look: clusterReader((text) => say('warning', text)),
+    }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
     channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readChannel }),

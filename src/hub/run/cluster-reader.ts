@@ -1,0 +1,16 @@
+/** The Clusters of a hub, as they are seen. */
+import { namespaceOf, readCluster, type HubCluster, type Live } from '../observe.ts';
+
+/** A reader that reports each Cluster once that is in another namespace than its own: nothing else says why it gets nothing. */
+export function clusterReader(report: (text: string) => void): (object: Live) => HubCluster | undefined {
+  const reported = new Set<string>();
+  return (object) => {
+    const found = readCluster(object);
+    const { uid, namespace = '', name } = object.metadata;
+    if (found === undefined && !reported.has(uid)) {
+      reported.add(uid);
+      report(`Cluster ${namespace}/${name} is left alone: create it in its own namespace, ${namespaceOf(name)}`);
+    }
+    return found;
+  };
+}
