@@ -329,4 +329,24 @@ test('a cluster gets the entry of a Channel for its Kubernetes, and another one 
   assert.equal([await scene.page('oslo'), await hub.contents('web')], ['1.2.0', 'oslo:1.2.0@2']);
 });
 
+test('a cluster that is registered under another name has its add-ons there, after those of the former one are gone', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  await hub.addon('web', { source: scene.source('1') });
+  scene.start();
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  const kubeconfig = scene.clusters['oslo']?.kubeconfig ?? '';
+  await hub.client.create('/api/v1/namespaces', { metadata: { name: 'fleet-kristiania' } });
+  await scene.secret('kristiania', kubeconfig);
+  const spec = { access: { kubeconfigSecret: 'kristiania-kubeconfig' } };
+  const next = hubCluster('kristiania', { env: 'prod' }, spec);
+  await hub.client.remove(`${ROOT}/namespaces/fleet-oslo/clusters/oslo`);
+  await hub.client.create(`${ROOT}/namespaces/fleet-kristiania/clusters`, next);
+  await eventually(async () => (await hub.client.get(`${ROOT}/namespaces/fleet-oslo/clusters/oslo`)).status === 404);
+  await eventually(async () => (await scene.state('kristiania')) === 'Succeeded');
+  await eventually(async () => (await scene.page('oslo')) === '1');
+  await hub.change('web', { spec: { source: scene.source('2') } });
+  await eventually(async () => (await scene.page('oslo')) === '2');
+});
+
 test.run();

@@ -1,9 +1,11 @@
 /** The controller of a hub, on the API server in this process. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { runController } from '../../src/app/controller.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
+import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene } from '../support/hub-scene.ts';
 import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
@@ -96,6 +98,46 @@ test('an API server that is overloaded is asked again, and each cluster gets its
   hub.start();
   await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1');
   assert.is(refusals, 2);
+});
+
+test('a hub that takes a second and a half for each answer keeps one leader, and each cluster gets its add-on once', async () => {
+  let isSlow = false;
+  const before = async (): Promise<void> => {
+    if (isSlow) await wait(1500);
+  };
+  await using server = await startMemoryApiServer({ certificate, before });
+  await using hub = await openHubScene(server.kubeconfig);
+  for (const name of ['oslo', 'paris']) await hub.cluster(name);
+  await hub.addon('web');
+  isSlow = true;
+  const controllers = [hub.start(), hub.start()];
+  await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1');
+  await hub.report('web', 'Succeeded', 'oslo', 'paris');
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  const created = server.requests.filter((one) => one.startsWith('POST') && one.includes('/clusteraddons'));
+  const notes = controllers.flatMap((one) => one.notes);
+  assert.equal([created.length, notes.filter((one) => one === 'leading the hub').length], [2, 1]);
+  assert.equal(
+    notes.filter((one) => one.startsWith('ended')),
+    [],
+  );
+});
+
+test('a Cluster under another name in the namespace of a former one gets nothing, and the controller says so once', async () => {
+  await using server = await open();
+  await using hub = await openHubScene(server.kubeconfig);
+  await hub.cluster('oslo');
+  await hub.addon('web');
+  const controller = hub.start();
+  await hub.becomes('web', 'oslo:1.2.3@1');
+  const clusters = '/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-oslo/clusters';
+  await hub.client.create(clusters, hubCluster('kristiania', { env: 'prod' }));
+  const said = 'Cluster fleet-oslo/kristiania is left alone: create it in its own namespace, fleet-kristiania';
+  await eventually(() => controller.notes.includes(said));
+  await hub.client.merge(`${clusters}/kristiania`, { metadata: { labels: { ring: 'canary' } } });
+  await hub.cluster('paris');
+  await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1');
+  assert.is(controller.notes.filter((one) => one === said).length, 1);
 });
 
 test('a cluster that is no hub is named before a controller leads it', async () => {

@@ -1,11 +1,20 @@
 /** Passes of a controller over a hub in memory. */
 import { passHub } from '../../src/hub/run/pass.ts';
+import type { Values } from '../../src/rollout/fleet.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
 import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
-import { answering, change, NOW, pass } from '../support/hub-passes.ts';
-import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
+import { answering, change, contents, NOW, pass } from '../support/hub-passes.ts';
+import {
+  addOnTemplate,
+  configOf,
+  decision,
+  managedCluster,
+  managementAddOn,
+  placement,
+  templateOf,
+} from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hub/pass');
@@ -181,6 +190,39 @@ test('the status of an add-on has at most 12 KiB with long names and many failur
   const before = memory.writes.length;
   await pass(memory, 2);
   assert.equal(memory.writes.slice(before), []);
+});
+
+test('an add-on of a hub without clusters says that there are none, and is no failure', async () => {
+  await using memory = await openMemoryHub([hubAddon('web')]);
+  await pass(memory, 0);
+  const conditions = memory.hub.addons.get({ name: 'web' })?.conditions ?? [];
+  assert.equal(
+    conditions.map(({ type, status, reason, message = '' }) => `${type} ${status} ${reason}: ${message}`),
+    [
+      'Available False NoClusters: 0 of 0 clusters have it',
+      'Progressing False NoClusters: 0 of 0 clusters have it',
+      'Degraded False AsExpected: 0 clusters have failed',
+    ],
+  );
+  assert.equal(memory.hub.clusterAddons.values(), []);
+});
+
+test('a configuration of a kind that an add-on does not support is named, and what was made of the add-on stays', async () => {
+  const own = [managedCluster('oslo', { env: 'prod' }), addOnTemplate('web-1', []), placement('all')];
+  const decided = decision('all', ['oslo'], [0, '']);
+  await using first = await openMemoryHub([oslo, ...own, decided, managementAddOn({ all: {} })]);
+  await pass(first, 0, 1);
+  const made = contents(first);
+  assert.match(made, /^oslo:/);
+  const { name: _name, ...kind } = templateOf('web-1') as Values;
+  const supportedConfigs = [{ ...kind, defaultConfig: { name: 'web-1' } }];
+  const wrong = managementAddOn({ all: { configs: [configOf('a')] } }, { supportedConfigs, defaultConfigs: [] });
+  const others = first.objects().filter((one) => (one as JsonObject)['kind'] !== 'ClusterManagementAddOn');
+  await using memory = await openMemoryHub([...others, wrong]);
+  for (const at of [2, 20]) await passHub(memory.hub, NOW + at);
+  assert.is(contents(memory), made);
+  const what = 'supportedConfigs of the add-on have no addon.open-cluster-management.io/addondeploymentconfigs';
+  assert.ok(memory.notes.includes(`ClusterManagementAddOn web: ${what}`), memory.notes.join('\n'));
 });
 
 test.run();
