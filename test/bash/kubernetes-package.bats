@@ -1069,3 +1069,66 @@ static_pods() {
   [ "$status" != 0 ]
   [[ "$output" == *'did not answer for 15 seconds in a row'* ]]
 }
+
+@test "add-ons wait less once the kubelet has replaced every static pod, and no less where it may yet" {
+  prepare
+  KUBERNETES_MANIFESTS="$PWD/manifests"
+  mkdir manifests
+  touch manifests/{etcd,kube-apiserver}.yaml
+  local asked=0
+  local -A starts=([kubelet]=200 [etcd]=210 [kube-apiserver]=100)
+  curlew_main_pid() { echo "$1"; }
+  pgrep() {
+    local name="${*: -1}"
+    name="${name#^}"
+    echo "${name% }"
+  }
+  kubernetes_start_of() { echo "${starts[$1]-0}"; }
+  # The API server is replaced after five answers, and does not answer to three questions.
+  kubernetes_api_answers() {
+    asked=$((asked + 1))
+    if ((asked == 8)); then starts[kube-apiserver]=220; fi
+    ((asked <= 5 || asked > 8))
+  }
+  kubernetes_wait_until_settled 150
+  [ "$asked" = 11 ]
+  settled_after() {
+    asked=100
+    kubernetes_wait_until_settled "$@"
+    [ "$((asked - 100))" = "$answers" ]
+  }
+  local answers=3
+  settled_after 150
+  answers=15
+  # The kubelet has not restarted since, so it may have the former files.
+  settled_after 250
+  settled_after 200
+  settled_after
+  # etcd is that of the kubelet before, or is not there yet.
+  starts[etcd]=190
+  settled_after 150
+  starts[etcd]=0
+  settled_after 150
+  starts[etcd]=210
+  # A static pod of another name.
+  touch manifests/balancer.yaml
+  settled_after 150
+}
+
+@test "the start of a process is known, whatever its name is" {
+  prepare
+  cp "$(type -P sleep)" 'a) b (c'
+  local before after program
+  before="$(kubernetes_start_of self)"
+  command sleep 0.05
+  ./'a) b (c' 60 &
+  program=$!
+  command sleep 0.05
+  after="$(kubernetes_start_of self)"
+  local start
+  start="$(kubernetes_start_of "$program")"
+  kill "$program"
+  ((before < start && start < after))
+  wait "$program" || true
+  [[ "$(kubernetes_start_of "$program") $(kubernetes_start_of '') $(kubernetes_start_of 0)" == '0 0 0' ]]
+}

@@ -529,13 +529,14 @@ kubernetes_explain() {
 
 # The same version again, with other settings.
 kubernetes_reconfigure() {
-  local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml" restarts=''
+  local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml" restarts='' written
   kubernetes_host kubelet
   if cmp -s "$new" "$kept"; then
     rm -f "$new"
     if kubernetes_restart_is_due; then restarts=1; fi
+    written="$(kubernetes_start_of self)"
     kubernetes_restart_kubelet
-    if [[ -n "$restarts" ]]; then kubernetes_wait_until_settled; fi
+    if [[ -n "$restarts" ]]; then kubernetes_wait_until_settled "$written"; fi
     return 0
   fi
   logStep "Applying the configuration of Kubernetes"
@@ -543,9 +544,10 @@ kubernetes_reconfigure() {
   kubeadm init phase upload-config all --config "$new"
   # The kubelet restarts only those components whose flags have changed.
   kubeadm init phase control-plane all --config "$new"
+  written="$(kubernetes_start_of self)"
   kubeadm init phase addon kube-proxy --config "$new"
   kubernetes_fetch_kubelet_configuration
-  kubernetes_wait_until_settled
+  kubernetes_wait_until_settled "$written"
   mv "$new" "$kept"
   logSuccess "Other nodes take the kubelet's configuration at their next upgrade.sh"
 }
@@ -644,17 +646,42 @@ kubernetes_api_answers() {
   kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=10s get --raw /readyz >/dev/null
 }
 
+# usage: kubernetes_wait_until_settled [TICKS]; a time since which no file of a static pod has changed
 # A kubelet of another version, or with other flags of a component, replaces static pods only some seconds after its start: add-ons
-# that come next would find no API server.
+# that come next would find no API server. It replaces none twice: once all are its own, a few answers are enough.
 kubernetes_wait_until_settled() {
-  local answers=0 tries=0
+  local answers=0 tries=0 wanted=15
   logStep "Waiting until the API server stays"
-  while ((answers < 15)); do
+  while ((answers < wanted)); do
+    if ((wanted == 15)) && [[ -n "${1-}" ]] && kubernetes_has_replaced_pods "$1"; then answers=0 wanted=3; fi
     if kubernetes_api_answers 2>/dev/null; then answers=$((answers + 1)); else answers=0; fi
     tries=$((tries + 1))
-    ((tries < 300)) || bail "kubernetes: the API server did not answer for 15 seconds in a row: see crictl ps --all, and journalctl -u kubelet"
+    ((tries < 300)) || bail "kubernetes: the API server did not answer for $wanted seconds in a row: see crictl ps --all, and journalctl -u kubelet"
     sleep 1
   done
+}
+
+# usage: kubernetes_has_replaced_pods TICKS; whether the kubelet has started since, and has itself started all static pods. Not known of
+# those whose program has another name than their file.
+kubernetes_has_replaced_pods() {
+  local kubelet file name started
+  kubelet="$(kubernetes_start_of "$(curlew_main_pid kubelet)")"
+  ((kubelet > $1)) || return 1
+  for file in "$KUBERNETES_MANIFESTS"/*; do
+    name="$(basename "$file" .yaml)"
+    # The former process may be about to end.
+    started="$(kubernetes_start_of "$(maybe pgrep --oldest --full "^$name ")")"
+    ((started > kubelet)) || return 1
+  done
+}
+
+# usage: kubernetes_start_of PROCESS|self; its start in ticks of the kernel's clock: that of self is now. 0 if there is no such process
+kubernetes_start_of() {
+  local text fields
+  text="$(maybe cat "/proc/${1:-0}/stat")"
+  # The second field is the name of the program, which may contain blanks and parentheses.
+  read -ra fields <<<"${text##*) }"
+  printf '%s\n' "${fields[19]-0}"
 }
 
 # usage: kubernetes_wait_until_ready KUBECONFIG
