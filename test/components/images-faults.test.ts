@@ -53,8 +53,8 @@ async function lab(kind: RuntimeKind, box: Tree): Promise<Lab> {
   return { box, env: envOf(kind, daemon), daemon, load };
 }
 
-/** A shell condition: this is an import, and the first one. */
-const FIRST_IMPORT = 'if [[ " $* " == *" import "* ]] && mkdir "$MARK" 2>/dev/null; then';
+/** A shell condition: this is an import of what is sent, and the first one. */
+const FIRST_IMPORT = 'if [[ " $* " == *" import "* && "$*" == *" -" ]] && mkdir "$MARK" 2>/dev/null; then';
 
 for (const kind of containerds()) {
   if (kind.why === undefined) testFaults(kind);
@@ -207,7 +207,7 @@ function testFaults(kind: RuntimeKind): void {
     const shim = await withShim(
       box.at('shim'),
       env,
-      `if [[ " $* " == *" import "* ]]; then "$REAL" "$@"; exec "$REAL" -n k8s.io images tag --force ${evil} ${APP}; fi`,
+      `if [[ " $* " == *" import "* && "$*" == *" -" ]]; then "$REAL" "$@"; exec "$REAL" -n k8s.io images tag --force ${evil} ${APP}; fi`,
     );
     await assert.rejectsWith(
       load(shim, made.wanted()),
@@ -237,7 +237,7 @@ function testFaults(kind: RuntimeKind): void {
     const shim = await withShim(
       box.at('shim'),
       env,
-      `if [[ " $* " == *" import "* ]]; then echo $$ >${pids}; exec tail -f /dev/null; fi`,
+      `if [[ " $* " == *" import "* && "$*" == *" -" ]]; then echo $$ >${pids}; exec tail -f /dev/null; fi`,
     );
     const stop = new AbortController();
     const runtime = await runtimeAt(kind, shim, never);

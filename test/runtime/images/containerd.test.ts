@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import { containerd } from '../../../src/runtime/images/containerd.ts';
+import * as assert from '../../support/assert.ts';
+import { never } from '../../support/context.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('the client of containerd');
+
+/** Shows the flags of an import as `ctr` does, and notes its words and what it is sent. */
+function client(help: string): string {
+  return `#!/bin/sh
+echo "$*" >>"$NOTES"
+case "$*" in
+  *--help) printf '%s\\n' '${help}' ;;
+  *import*) cat >>"$NOTES" ;;
+esac
+`;
+}
+
+async function* bytes(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield Buffer.from(text);
+}
+
+for (const [title, help, words] of [
+  [
+    'that has another way passes its transfer service by',
+    '   --local    Run import locally rather than through',
+    '--local -',
+  ],
+  ['of before has one way', '   --no-unpack    skip unpacking, unlike --locally', '-'],
+] as const) {
+  test(`a ctr ${title}, and is asked once`, async () => {
+    await using box = await tree({ 'bin/ctr': client(help) });
+    const env = { PATH: `${box.at('bin')}:/usr/bin:/bin`, NOTES: box.at('notes') };
+    const runtime = containerd(env, 2);
+    await Promise.all(
+      ['one\n', 'two\n'].map(async (text) => runtime.importTar('load', bytes(text), { signal: never })),
+    );
+    const lines = (await readFile(box.at('notes'), 'utf8')).split('\n').filter((line) => line !== '');
+    const ctr = '--namespace k8s.io images import';
+    assert.is(lines[0], `${ctr} --help`);
+    assert.equal(lines.slice(1).toSorted(), [`${ctr} ${words}`, `${ctr} ${words}`, 'one', 'two'].toSorted());
+  });
+}
+
+test.run();
