@@ -3,7 +3,6 @@
  * original names are removed when the package is in place, so a run can be interrupted at any moment.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
@@ -14,6 +13,7 @@ import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, prefixOf, TOC_NAME } from '..
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
 import {
   checkedAddon,
   entriesByPackage,
@@ -27,6 +27,8 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import { changed, readVerified } from './verified-file.ts';
 
 const TOC_LIMIT = 1 << 30;
+/** Hashing uses one processor; meanwhile other files are read and synced. */
+const FILES_AT_ONCE = 8;
 
 export interface FolderOptions {
   /** The install folder. */
@@ -135,14 +137,17 @@ async function takePackage(
   try {
     await refuseUnlisted(from, wanted);
     const folders = new Set<string>();
-    for (const [path, file] of wanted) {
-      signal.throwIfAborted();
+    const take = async (
+      [path, file]: readonly [string, PackageFile],
+      within: { readonly signal: AbortSignal },
+    ): Promise<void> => {
       const target = join(into, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       folders.add(dirname(target));
       await linkOrCopy(join(from, path), target);
-      if ((await settleFile(target, file, signal)) !== file.digest) throw changed(join(from, path));
-    }
+      if ((await settleFile(target, file, within.signal)) !== file.digest) throw changed(join(from, path));
+    };
+    await eachLimited(wanted, take, { width: FILES_AT_ONCE, signal });
     for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') throw changed(from);
@@ -183,12 +188,17 @@ async function linkOrCopy(from: string, into: string): Promise<void> {
 }
 
 /** Sets the mode of a file, syncs it, and returns the digest of its bytes. */
-async function settleFile(path: string, { mode }: PackageFile, signal: AbortSignal): Promise<Digest> {
+async function settleFile(path: string, { mode, size }: PackageFile, signal: AbortSignal): Promise<Digest> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const hash = createHash('sha256');
-    const stream = createReadStream('', { fd: file, autoClose: false, highWaterMark: 1 << 20, signal });
-    for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
+    const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
+    for (;;) {
+      signal.throwIfAborted();
+      const { bytesRead } = await file.read(memory);
+      if (bytesRead === 0) break;
+      hash.update(memory.subarray(0, bytesRead));
+    }
     await file.chmod(mode);
     await file.sync();
     return `sha256:${hash.digest('hex')}`;

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { memorySource, readIndex } from '../../../src/formats/archive/read.ts';
 import { formatAddonJson } from '../../../src/core/package.ts';
@@ -119,6 +119,29 @@ test('a run that dies while it takes an unpacked bundle over leaves all that the
     ['aaa installed', 'bbb installed'],
   );
   assert.equal(await readdir(box.at('unpacked/addons/aaa')), []);
+});
+
+test('a package of many files is verified file by file, each with its mode, and one that differs leaves the bundle as it was', async () => {
+  await using box = await tree();
+  const names = Array.from({ length: 40 }, (_, at) => `data/${at % 5}/${at}.yaml`);
+  // tar makes one file with several names of equal bytes.
+  const files = Object.fromEntries(names.map((name, at) => [name, at % 4 === 0 ? '#!/bin/sh\n' : `at: ${at % 30}\n`]));
+  const many = { ...tracer('aaa'), files: { ...tracer('aaa').files, ...files } };
+  const folder = await unpacked(box, [many]);
+  const last = `${folder}/addons/aaa/1.0.0/${names.at(-1) ?? ''}`;
+  const text = await readFile(last);
+  const sources = async (): Promise<readonly SourcePackage[]> =>
+    (await folderPackages(folder, { directory: box.at('node'), signal: never })).packages;
+  await writeFile(last, 'at: 1000\n');
+  await assert.rejectsWith(run(box, await sources()), 'DIGEST_MISMATCH', /39\.yaml: not the file/);
+  assert.equal(await readdir(box.at('node/addons')), []);
+  await writeFile(last, text);
+  await run(box, await sources());
+  for (const [at, name] of names.entries()) {
+    const path = box.at('node/addons/aaa/1.0.0', name);
+    assert.is(await readFile(path, 'utf8'), files[name], name);
+    assert.is((await stat(path)).mode & 0o777, at % 4 === 0 ? 0o755 : 0o644, name);
+  }
 });
 
 const THEIRS = 'what somebody else has unpacked is theirs no longer when it is in place';
