@@ -139,6 +139,22 @@ for (const [title, sum] of [
   });
 }
 
+for (const [title, openssl, programs, code] of [
+  ['is whole by OpenSSL is run without another sum', `echo "${hexOf(digestOf(TOOL))} *curlew"`, [], 0],
+  ['OpenSSL has no sum for is run by its other sum', 'exit 1', ['sha256sum'], 0],
+  ['OpenSSL says something else of is run by its other sum', 'echo "SHA2-256(curlew)= 00"', ['sha256sum'], 0],
+  ['is damaged by both is not run', `echo "${'0'.repeat(64)} *curlew"`, [], 15],
+] as const) {
+  test(`a tool that ${title}`, async () => {
+    await using box = await unpacked();
+    await rm(box.at('tools/sha256sum'));
+    for (const name of programs) await symlink(`/usr/bin/${name}`, box.at('tools', name));
+    await writeFile(box.at('tools/openssl'), `#!/usr/bin/bash\n${openssl}\n`, { mode: 0o755 });
+    const said = await run(box, 'tasks.sh', ['status']);
+    assert.is(said.code, code, said.err);
+  });
+}
+
 test('an unpacked delta that holds no tool says what to run in place of its scripts', async () => {
   await using box = await unpacked();
   await rm(box.at('a b/bin/curlew'));
