@@ -69,18 +69,25 @@ grid_start_engine() {
     grid_docker 20 network create --subnet "$GRID_NETWORK.0/24" grid
 }
 
-# usage: grid_start_node NAME NUMBER
-grid_start_node() {
+# usage: grid_node_options NAME; the options of its container become GRID_OPTIONS
+grid_node_options() {
   local log="$GRID/logs/$1"
   mkdir -p "$log/journal" || return 1
-  grid_docker 60 run --detach --name "$1" --hostname "$1" "${GRID_CAPABILITIES[@]/#/--cap-add=}" \
-    --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined \
-    --device-cgroup-rule 'a *:* rwm' --device /dev/kmsg --cgroupns private --network grid --ip "$GRID_NETWORK.$((10 + $2))" \
-    --tmpfs /run:exec,size=256m --tmpfs /tmp:exec,size=512m --tmpfs "/var/lib/containerd:exec,suid,dev,size=$GRID_IMAGES_SIZE" \
-    --tmpfs /var/lib/etcd:size=512m --volume /var/lib/kubelet --volume "$log:/var/log" --volume "$GRID/media:/media:ro" \
-    --volume "$PWD/test/grid/node-entrypoint:/usr/local/sbin/node-entrypoint:ro" \
-    --entrypoint /usr/local/sbin/node-entrypoint grid/node:1 >/dev/null || return 1
-  grid_until 60 grid_booted "$1" || die "$1 did not boot: see $log"
+  GRID_OPTIONS=(
+    --hostname "$1" "${GRID_CAPABILITIES[@]/#/--cap-add=}"
+    --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined
+    --device-cgroup-rule 'a *:* rwm' --device /dev/kmsg --cgroupns private --network grid
+    --tmpfs '/run:exec,size=256m' --tmpfs '/tmp:exec,size=512m' --tmpfs "/var/lib/containerd:exec,suid,dev,size=$GRID_IMAGES_SIZE"
+    --tmpfs /var/lib/etcd:size=512m --volume /var/lib/kubelet --volume "$log:/var/log" --volume "$GRID/media:/media:ro"
+    --volume "$PWD/test/grid/node-entrypoint:/usr/local/sbin/node-entrypoint:ro" --entrypoint /usr/local/sbin/node-entrypoint
+  )
+}
+
+# usage: grid_start_node NAME NUMBER
+grid_start_node() {
+  grid_node_options "$1" || return 1
+  grid_docker 60 run --detach --name "$1" --ip "$GRID_NETWORK.$((10 + $2))" "${GRID_OPTIONS[@]}" grid/node:1 >/dev/null || return 1
+  grid_until 60 grid_booted "$1" || die "$1 did not boot: see $GRID/logs/$1"
 }
 
 grid_booted() {

@@ -29,16 +29,21 @@ operator() {
 cluster_file() {
   local node
   {
-    printf 'apiVersion: fleet.curlew.dev/v1alpha1\nkind: Cluster\nmetadata: { name: grid }\nspec:\n'
-    printf '  kubernetes: { version: %s }\n  access: { kubeconfig: grid.conf }\n  installer:\n' "$1"
-    sed -n '/^spec:$/,$ { /^spec:$/d; s/^/  /p }' test/grid/node-settings.yaml |
-      sed "s/^    kubernetes:\$/&${GRID_BALANCER:+\\n      loadBalancerAddress: $GRID_BALANCER:6443}/"
-    printf '  machines:\n'
+    cluster_settings "$1"
     for node in "${@:2}"; do
       printf '    - { name: %s, role: %s, address: %s, ssh: { user: root, hostKey: "%s" }, labels: { rack: %s } }\n' "${node%=*}" "${node#*=}" \
         "$(address_of "${node%=*}")" "$(host_key "${node%=*}")" "${node%=*}"
     done
   } >"$OPERATOR/grid.yaml"
+}
+
+# usage: cluster_settings VERSION; the file up to its machines
+cluster_settings() {
+  printf 'apiVersion: fleet.curlew.dev/v1alpha1\nkind: Cluster\nmetadata: { name: grid }\nspec:\n'
+  printf '  kubernetes: { version: %s }\n  access: { kubeconfig: grid.conf }\n  installer:\n' "$1"
+  sed -n '/^spec:$/,$ { /^spec:$/d; s/^/  /p }' test/grid/node-settings.yaml |
+    sed "s/^    kubernetes:\$/&${GRID_BALANCER:+\\n      loadBalancerAddress: $GRID_BALANCER:6443}/"
+  printf '  machines:\n'
 }
 
 # usage: address_of NODE
