@@ -741,17 +741,19 @@ readable_configurations() {
   grep -qx 'unmanaged-devices+=interface-name:cni0;.*' etc/NetworkManager/conf.d/50-flannel.conf
 }
 
-@test "only images that are present are pinned" {
+@test "only images that are present and not pinned yet are pinned" {
   prepare
+  local images=(registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 registry.example/pinned:1)
   ctr() {
     case "$*" in
-      *'images list'*) printf '%s\n' registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 ;;
+      *'images list --quiet labels."io.cri-containerd.pinned"!=pinned') printf '%s\n' "${images[@]:0:2}" ;;
+      *'images list'*) printf '%s\n' "${images[@]}" ;;
       *) echo "$*" >>calls ;;
     esac
   }
   mkdir -p addons/web/1.0.0
-  printf '{"images":[{"id":"a","reference":"%s"},{"id":"b","reference":"%s"},{"id":"c","reference":"%s"}]}' \
-    registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 registry.example/missing:1 >addons/web/1.0.0/addon.json
+  printf '{"images":[{"id":"a","reference":"%s"},{"id":"b","reference":"%s"},{"id":"c","reference":"%s"},{"id":"d","reference":"%s"}]}' \
+    "${images[@]}" registry.example/missing:1 >addons/web/1.0.0/addon.json
   kubernetes_protect_images
   [ "$(wc -l <calls)" -eq 2 ]
   grep -q 'label registry.k8s.io/pause:3.10.1 io.cri-containerd.pinned=pinned' calls

@@ -707,11 +707,11 @@ kubernetes_is_ready() {
 # of all packages on this node are pinned.
 kubernetes_protect_images() {
   local image
-  local -A present=()
-  while IFS= read -r image; do present[$image]=1; done < <(curlew_ctr images list --quiet)
+  local -A loose=()
+  while IFS= read -r image; do loose[$image]=1; done < <(curlew_ctr images list --quiet 'labels."io.cri-containerd.pinned"!=pinned')
   while IFS= read -r image; do
     image="$(canonical_image_name "$image")"
-    if [[ -n "${present[$image]-}" ]]; then curlew_ctr images label "$image" io.cri-containerd.pinned=pinned >/dev/null; fi
+    if [[ -n "${loose[$image]-}" ]]; then curlew_ctr images label "$image" io.cri-containerd.pinned=pinned >/dev/null; fi
   done < <(kubernetes_packed_images)
 }
 
