@@ -16,6 +16,7 @@ export const MODULES: readonly string[] = [
   'src/cli/unpack-scripts.ts',
   'src/platform/files/partial.ts',
   'src/runtime/hooks/control.ts',
+  'src/runtime/node/source-folder.ts',
   'src/store/folder.ts',
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',

@@ -143,7 +143,7 @@ async function takePackage(
     ): Promise<void> => {
       const target = join(into, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-      folders.add(dirname(target));
+      for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);
       await linkOrCopy(join(from, path), target);
       if ((await settleFile(target, file, within.signal)) !== file.digest) throw changed(join(from, path));
     };
