@@ -118,7 +118,7 @@ export function hubBehavior(
     await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1 rome:1.2.3@1');
   });
 
-  test('labels changed by mistake remove nothing, until a person approves that number', async () => {
+  test('a selector that is changed by mistake removes nothing, until a person approves that number', async () => {
     await using server = await open();
     await using hub = await openHubScene(server.kubeconfig);
     for (const name of ['oslo', 'paris', 'rome']) await hub.cluster(name);

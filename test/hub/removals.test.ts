@@ -83,6 +83,30 @@ test('an add-on that cannot be read keeps its own limit on removals from deleted
   assert.match(problemOf(unknown) ?? '', /^rollout\.maxRemovals: .* \(removals have the default limit\)$/);
 });
 
+test('labels that change on all clusters by mistake take an add-on from none of them, or one by one from no more than the limit', async () => {
+  const relabel = async (memory: MemoryHub, name: string, env: string): Promise<void> =>
+    change(memory, { kind: 'Cluster', metadata: { name, namespace: `fleet-${name}`, labels: { env } } });
+  await using together = await settled({});
+  for (const name of SITES) await relabel(together, name, 'test');
+  await pass(together, 2, 3);
+  const held = SITES.map((name) => `${name} Removals: 6 removals at once, and 1 may: approve 6`);
+  assert.equal([leaving(together), waitingFor(together, 'Removals')], [[], held]);
+  for (const name of SITES) await relabel(together, name, 'prod');
+  await pass(together, 4);
+  assert.equal([leaving(together), waiting(together)], [[], []]);
+  await using single = await settled({});
+  for (const [at, name] of SITES.entries()) {
+    await relabel(single, name, 'test');
+    await pass(single, 2 + at);
+  }
+  await succeed(single, 'bergen');
+  await pass(single, 20, 21);
+  assert.equal(leaving(single), []);
+  const left = single.hub.clusterAddons.values().flatMap((one) => one?.record?.cluster ?? []);
+  assert.equal(left.toSorted(), SITES.slice(1));
+  assert.is(waitingFor(single, 'Removals').length, 5);
+});
+
 test('the limit counts removals that are under way', async () => {
   await using memory = await settled({ rollout: { maxRemovals: 2 } });
   await leave(memory, 'oslo');
