@@ -113,9 +113,15 @@ test('what cannot be restored yet holds no later order on its cluster', async ()
   assert.ok(performance.now() - begun < 10_000);
 });
 
-test('releases of one chart on a cluster take one download, and one run of helm each', async () => {
+test('releases of one chart on a cluster take one download, one run of helm each, and are applied two at a time', async () => {
   await using scene = await openScene();
   const names = ['web', 'site', 'shop'];
+  let begun = 0;
+  scene.helm.before(async (command) => {
+    if (!command.startsWith('upgrade')) return;
+    begun += 1;
+    await eventually(() => begun >= 2);
+  });
   for (const name of names) await scene.hub.addon(name, { source: { chart: CHART } });
   scene.start();
   for (const name of names) await scene.hub.condition(name, 'Available', 'True AllSucceeded');

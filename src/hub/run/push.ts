@@ -19,6 +19,7 @@ import {
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
@@ -58,6 +59,12 @@ interface Own {
   readonly record: ClusterAddon;
   readonly addon: HubAddon | undefined;
 }
+
+/** What a job delivers; a text says why it cannot be delivered, an error why not now. */
+type Content = Deliverable | CurlewError | string;
+
+/** Releases that helm applies to one cluster at the same time: each takes its memory. */
+const RELEASES_AT_ONCE = 2;
 
 /** A cluster that does not answer, or takes its time, holds no other. */
 export class Pushes {
@@ -200,8 +207,8 @@ export class Pushes {
     }
   }
 
-  /** With what its chart needs from Secrets. A text says why it cannot be delivered, an error why not now. */
-  async #deliverable({ record, addon }: Own): Promise<Deliverable | CurlewError | string> {
+  /** With what its chart needs from Secrets. */
+  async #deliverable({ record, addon }: Own): Promise<Content> {
     const content = deliverableOf(record, addon?.drift);
     const places = accessIn(record.spec);
     if (typeof content === 'string' || places === undefined) return content;
@@ -232,7 +239,7 @@ export class Pushes {
     );
     await using lease = await holdCluster(opened, { doing: `apply the fleet of a hub to ${access.name}`, context });
     await using files = await openChannels({ ...request, channels: [] }, context);
-    const contents = new Map<Job, Deliverable | CurlewError | string>();
+    const contents = new Map<Job, Content>();
     for (const [job, own] of jobs) contents.set(job, await this.#deliverable(own));
     const contentFor = (job: Job) => {
       const content = contents.get(job);
@@ -248,46 +255,65 @@ export class Pushes {
     });
     // What goes makes place for what comes.
     const inOrder = [...jobs].toSorted(([a], [b]) => Number(b.act === 'remove') - Number(a.act === 'remove'));
+    const isRelease = (job: Job): boolean => job.act !== 'remove' && contentFor(job)?.entry.source?.type === 'chart';
+    const { signal } = lease.cluster;
     let later: CurlewError | undefined;
-    for (const [job, own] of inOrder) {
-      if (!this.#isPresent(own)) continue;
-      const why = job.hash === '' ? undefined : contents.get(job);
-      if (typeof why === 'string') {
-        await this.#report(own, { state: 'Failed', reason: 'Content', message: why });
-        continue;
-      }
-      const under = job.act === 'remove' ? 'Removing' : 'Progressing';
-      const waits = async (message: string): Promise<void> => {
-        // What is restored has succeeded, and still counts as that.
-        if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message });
-      };
-      if (why instanceof CurlewError) {
-        later ??= why;
-        await waits(why.message);
-        continue;
-      }
-      const before = this.#triesOf(own);
-      if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
-      const { result, reason } = await runner.run(job);
-      const left = result === 'done' ? leftBy(job, own.record, look) : undefined;
-      if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
-      const word = job.act === 'remove' ? 'Removal' : 'Delivery';
-      const error = runner.errors.get(job);
-      const failure = failureOf(error);
-      const count = (before ?? 0) + Number(failure !== 'later');
-      if (error !== undefined && failure !== 'bad' && count < MAX_TRIES) {
-        this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
-        later ??= error;
-        await waits(reason);
-        continue;
-      }
-      this.#tries.delete(keyOf(own.record));
-      await this.#report(
-        own,
-        result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
+    for (const group of groupsOf(inOrder, ([job]) => isRelease(job))) {
+      const errors = await mapLimited(
+        group,
+        async ([job, own]) => this.#deliverOne(job, own, { runner, look, content: contents.get(job) }),
+        { width: RELEASES_AT_ONCE, signal },
       );
+      later ??= errors.find((error) => error !== undefined);
     }
     return later;
+  }
+
+  /** Returns why it is tried again soon. */
+  async #deliverOne(
+    job: Job,
+    own: Own,
+    {
+      runner,
+      look,
+      content,
+    }: { readonly runner: Runner; readonly look: Answer; readonly content: Content | undefined },
+  ): Promise<CurlewError | undefined> {
+    if (!this.#isPresent(own)) return undefined;
+    const why = job.hash === '' ? undefined : content;
+    if (typeof why === 'string') {
+      await this.#report(own, { state: 'Failed', reason: 'Content', message: why });
+      return undefined;
+    }
+    const under = job.act === 'remove' ? 'Removing' : 'Progressing';
+    const waits = async (message: string): Promise<void> => {
+      // What is restored has succeeded, and still counts as that.
+      if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message });
+    };
+    if (why instanceof CurlewError) {
+      await waits(why.message);
+      return why;
+    }
+    const before = this.#triesOf(own);
+    if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
+    const { result, reason } = await runner.run(job);
+    const left = result === 'done' ? leftBy(job, own.record, look) : undefined;
+    if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
+    const word = job.act === 'remove' ? 'Removal' : 'Delivery';
+    const error = runner.errors.get(job);
+    const failure = failureOf(error);
+    const count = (before ?? 0) + Number(failure !== 'later');
+    if (error !== undefined && failure !== 'bad' && count < MAX_TRIES) {
+      this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
+      await waits(reason);
+      return error;
+    }
+    this.#tries.delete(keyOf(own.record));
+    await this.#report(
+      own,
+      result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
+    );
+    return undefined;
   }
 
   #triesOf({ record }: Own): number | undefined {
@@ -323,6 +349,19 @@ export class Pushes {
     const changed = await patchStatus(this.#hub, resource, { at, status, before });
     if (changed !== undefined) (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
   }
+}
+
+/** Items in their order: those that go together, if they follow each other, are one group. */
+function groupsOf<Item>(items: readonly Item[], goTogether: (item: Item) => boolean): readonly (readonly Item[])[] {
+  const groups: Item[][] = [];
+  let isOpen = false;
+  for (const item of items) {
+    const joins = goTogether(item);
+    if (joins && isOpen) groups.at(-1)?.push(item);
+    else groups.push([item]);
+    isOpen = joins;
+  }
+  return groups;
 }
 
 /** What is ordered on a cluster. */
