@@ -56,8 +56,9 @@ export const approveAddon = useCase(
   async ({ group: groups = [], removals, downgrade, ...request }, context: Context) =>
     orderFor(request, context, (order, now, { addon }) => {
       const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
-      // A mandatory group whose clusters do not answer can be approved, too.
-      const known = [...new Set([...approval, ...mandatoryDecisionGroups.flatMap(({ groupName = [] }) => groupName)])];
+      // A mandatory group that proves nothing can be approved, too. Which one an index means depends on the clusters.
+      const mandatory = mandatoryDecisionGroups.flatMap(({ groupName }) => groupName ?? all.map(({ name }) => name));
+      const known = [...new Set([...approval, ...mandatory])];
       const unknown = groups.find((name) => !known.includes(name));
       if (unknown !== undefined || (groups.length === 0 && removals === undefined && downgrade !== true)) {
         const isGroup = all.some(({ name }) => name === unknown);

@@ -3,6 +3,7 @@ import { Memo } from '../rollout/content.ts';
 import type { FleetAddonStatus, Observed, Writes } from '../rollout/fleet.ts';
 import { compareNames } from '../rollout/groups.ts';
 import { step, waitingIn } from '../rollout/step.ts';
+import { SILENT } from '../rollout/target.ts';
 import { driftAt, type DriftOf } from './drift.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 
@@ -47,7 +48,6 @@ export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> 
 
 const NOW = { create: 'install', update: 'update', reinstall: 'reinstall', delete: 'remove', none: 'none' } as const;
 
-const SILENT = 'the cluster does not answer';
 const CUT =
   'it has not answered since a change began there; it keeps its place in the batch until the progress deadline';
 const LATE = 'it has not answered since a change began there, and the progress deadline is over';

@@ -103,7 +103,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
   const { policy, wanted } = world;
   const strategy = policy.workers ?? FEW;
   const members = workers.map((machine): Upgraded => {
-    const { name, labels = {}, answers, kubelet, cordon, failed, ready } = machine;
+    const { name, labels = {}, kubelet, cordon, failed, ready } = machine;
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
     const replaced = replacedFor(world, machine, to);
     const isDone = kubelet === to && replaced === undefined;
@@ -111,7 +111,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     const holds = cordon === 'curlew' && !hasFailed;
     const state = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';
     const isProven = isDone && !holds && ready === true;
-    return { machine, labels, to, replaced, state, holds, wants: !isDone && !hasFailed, isProven, isUnknown: !answers };
+    return { machine, labels, to, replaced, state, holds, wants: !isDone && !hasFailed, isProven, isMeant: true };
   });
   const unhealthy = workers.filter(({ ready, cordon }) => ready !== true && cordon !== 'curlew').length;
   const threshold = policy.maxUnhealthy ?? MAX_UNHEALTHY;
@@ -119,7 +119,14 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     ? undefined
     : `${unhealthy} of ${workers.length} workers are not ready`;
   const groups = groupsOf(members, { rules: strategy.groups ?? [], size: strategy.groupSize });
-  advance(groups, strategy, { reached: 0, unresolved: [], stopped, approved: [], hold: holdOf });
+  advance(groups, strategy, {
+    reached: 0,
+    unresolved: [],
+    stopped,
+    approved: [],
+    hold: holdOf,
+    unproven: ({ title }) => title,
+  });
   const chains = [];
   const held: Held[] = [];
   let isBehind = false;

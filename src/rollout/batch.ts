@@ -12,8 +12,8 @@ export interface Member {
   readonly wants: boolean;
   /** It has what is rolled out, and that has lasted long enough; it may be offline since. */
   readonly isProven: boolean;
-  /** It is offline, so whether it can have what is rolled out is unknown. */
-  readonly isUnknown: boolean;
+  /** It is to have what is rolled out: what only goes proves nothing. */
+  readonly isMeant: boolean;
   /** Why it waits. {@link advance} sets it; one that wants something and is not held begins. */
   hold?: Hold | undefined;
 }
@@ -24,7 +24,7 @@ export interface Place {
   stopped: string | undefined;
   /** Title of the first stage before this one that is not done. */
   earlier: string | undefined;
-  /** The same, if that stage has no success only because its clusters do not answer. */
+  /** What is missing, if that stage is not done only because what is rolled out is on none of its members. */
   unproven: string | undefined;
   group: string;
   /** Places that are free. */
@@ -48,6 +48,14 @@ export interface Unresolved {
   readonly isGone: boolean;
 }
 
+/** A mandatory group in which no cluster has proven what is rolled out. */
+export interface Unproven<M> {
+  readonly title: string;
+  /** Empty if it has none. */
+  readonly name: string;
+  readonly members: readonly M[];
+}
+
 interface Stage<M> {
   readonly title: string;
   /** Parts of a group that is cut by size have one number: how many parts there are changes with the clusters. */
@@ -55,13 +63,13 @@ interface Stage<M> {
   readonly allowed: number;
   readonly unresolved: number;
   readonly groups: readonly Group<M>[];
-  /** All parts of a mandatory group: a member must have proven what is rolled out, if it cannot be known of others. */
+  /** All parts of a mandatory group: one of the members that are to have what is rolled out must have proven it. */
   readonly proof: readonly Group<M>[];
 }
 
-function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean = () => true): number {
+function countIn<M>(groups: readonly Group<M>[], counts: (member: M) => boolean = () => true): number {
   let count = 0;
-  for (const { members } of groups) for (const member of members) if (isMeant(member)) count += 1;
+  for (const { members } of groups) for (const member of members) if (counts(member)) count += 1;
   return count;
 }
 
@@ -117,8 +125,8 @@ function stagesOf<M>(
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
  * size count as one: what waits in them now comes with the last stage. `approved` are names of groups, and `hold` answers why a member must
- * wait. A percentage of `maxConcurrency` is of the members outside mandatory groups, or of all if there are none. Returns why nothing
- * begins, and how many stages are done.
+ * wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members outside
+ * mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
@@ -129,6 +137,7 @@ export function advance<M extends Member>(
     readonly stopped: string | undefined;
     readonly approved: readonly string[];
     readonly hold: (member: M, place: Place) => Hold | undefined;
+    readonly unproven: (group: Unproven<M>) => string;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
   const stages = stagesOf(groups, strategy, given.unresolved);
@@ -144,8 +153,8 @@ export function advance<M extends Member>(
     place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);
   }
   const isReached = ({ number }: Stage<M>): boolean => number < given.reached;
-  const only = (isMeant: boolean) => (group: Group<M>) => {
-    return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isMeant) };
+  const only = (isNew: boolean) => (group: Group<M>) => {
+    return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isNew) };
   };
   const late = stages.filter(isReached).flatMap(({ groups: own }) => own.map(only(true)));
   let reached = (stages.at(-1)?.number ?? -1) + 1;
@@ -154,13 +163,12 @@ export function advance<M extends Member>(
     const present = isReached(stage) ? own.map(only(false)) : own;
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
     const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
-    const lacksProof =
-      countIn(proof, ({ isUnknown }) => isUnknown) > 0 &&
-      countIn(proof, ({ isProven }) => isProven) === 0 &&
-      !own.some(({ name }) => given.approved.includes(name));
-    if ((!isDone || lacksProof) && !isReached(stage) && place.earlier === undefined) {
+    const meant = proof.flatMap(({ members }) => members.filter(({ isMeant }) => isMeant));
+    const isApproved = own.some(({ name }) => given.approved.includes(name));
+    const isProven = isApproved || meant.length === 0 || meant.some((member) => member.isProven);
+    if (!(isDone && isProven) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
-      if (isDone) place.unproven = title;
+      if (isDone) place.unproven = given.unproven({ title, name: own[0]?.name ?? '', members: meant });
       reached = number;
     }
   }

@@ -3,9 +3,9 @@ import { compareTriples, parseTriple, type VersionRange } from '../channel/range
 import { canonicalJson } from '../core/digest.ts';
 import { compareVersions } from '../core/ref.ts';
 import { timeOf } from '../core/time.ts';
-import type { Hold, Place } from './batch.ts';
+import type { Hold, Place, Unproven } from './batch.ts';
 import { compareNames } from './groups.ts';
-import { isRemoval, lapsedNote, targetOf, type Target } from './target.ts';
+import { isRemoval, lapsedNote, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -27,7 +27,7 @@ const GATES: readonly Gate[] = [
     reason: 'Unreachable',
     skips: true,
     back: true,
-    why: ({ cluster }) => !cluster.available && 'the cluster does not answer',
+    why: ({ cluster }) => !cluster.available && SILENT,
   },
   { reason: 'Owner', skips: true, why: otherOwner },
   { reason: 'HandOver', skips: true, why: heir },
@@ -43,13 +43,16 @@ const GATES: readonly Gate[] = [
   },
   { reason: 'Stopped', why: (_, { stopped }) => stopped },
   {
-    reason: 'Unreachable',
+    reason: 'Unproven',
     asks: true,
-    why: ({ run }, { unproven }) =>
-      unproven &&
-      `clusters of ${unproven} do not answer, and none has succeeded: approve it${lapsedNote(run, ({ groups = [] }) => groups.some((name) => unproven === `group ${name}`))}`,
+    // What goes needs no proof of what comes.
+    why: ({ action }, { unproven }) => action !== 'delete' && unproven,
   },
-  { reason: 'Group', why: (_, { earlier }) => earlier && `${earlier} is not done` },
+  {
+    reason: 'Group',
+    why: ({ action }, { earlier, unproven }) =>
+      earlier !== undefined && (action !== 'delete' || unproven === undefined) && `${earlier} is not done`,
+  },
   {
     reason: 'Approval',
     asks: true,
@@ -75,6 +78,24 @@ export function holdOf(target: Target, place: Place): Hold | undefined {
     if (message) return { reason, message, skips, asks };
   }
   return undefined;
+}
+
+/** Names of clusters in a message, and how much of what holds each. */
+const MAX_NAMES = 3;
+const MAX_WHY = 100;
+
+/** What holds the members of a mandatory group in which no cluster has proven what is rolled out, and what to do. */
+export function unprovenNote(run: Run, { title, name, members }: Unproven<Target>): string {
+  const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
+  const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
+  const approval = name === '' ? '' : `, or approve ${title}`;
+  const note = lapsedNote(run, ({ groups = [] }) => groups.includes(name));
+  return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it${approval}${note}`;
+}
+
+function whyUnproven({ hold, cluster, record }: Target): string {
+  const why = hold?.message ?? (cluster.available ? (messageOf(record) ?? 'it skips it') : SILENT);
+  return why.length > MAX_WHY ? `${why.slice(0, MAX_WHY - 1)}…` : why;
 }
 
 /** What is deleted goes, whatever else it says. */

@@ -4,7 +4,7 @@ import { canonicalJson } from '../core/digest.ts';
 import { advance, type Hold, type Place } from './batch.ts';
 import { Memo } from './content.ts';
 import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
-import { holdOf } from './gates.ts';
+import { holdOf, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
@@ -143,6 +143,7 @@ function planOf(run: Run): AddonPlan {
           stopped: stoppedBefore,
           approved: orders?.groups ?? [],
           hold: holdOf,
+          unproven: (group) => unprovenNote(run, group),
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
     return { ...found, stopped, reached, failed };

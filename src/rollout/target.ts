@@ -31,6 +31,7 @@ interface Rival {
 const NO_RIVALS: readonly Rival[] = [];
 
 const UNHEALTHY = 'it has not become healthy';
+export const SILENT = 'the cluster does not answer';
 
 /** Seconds by which the clock of a site may be ahead. */
 const MAX_AHEAD = 3600;
@@ -318,7 +319,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     age: own.age,
     wants,
     isProven,
-    isUnknown: !cluster.available && selected && !isProven,
+    isMeant: selected,
     labels: cluster.labels,
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
     state: isSilent && !isFailed ? 'Unreachable' : wants && !isBackFailed ? 'ToApply' : own.state,

@@ -56,7 +56,7 @@ test('a definition that drops a required field of a status does not restart a ro
   }
 });
 
-test('where canaries do not answer, the conditions name the group that a person may approve, and an approval that is void', async () => {
+test('where no canary can prove a version, the conditions name the group that a person may approve, and an approval that is void', async () => {
   const groups = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
   const rollout = { type: 'Progressive', groups, mandatoryDecisionGroups: [{ groupName: 'canary' }] };
   const web = hubAddon('web', { rollout }) as { readonly metadata: object };
@@ -69,7 +69,7 @@ test('where canaries do not answer, the conditions name the group that a person 
   const lapsed = 'the approval of 2026-01-02T03:04:05Z was for another content: approve again';
   assert.is(
     found?.message,
-    `0 of 2 clusters have it; clusters of group canary do not answer, and none has succeeded: approve it; ${lapsed}`,
+    `0 of 2 clusters have it; no cluster of group canary has it yet (bergen: the cluster does not answer): let one of them take it, or approve group canary; ${lapsed}`,
   );
 });
 

@@ -270,8 +270,10 @@ test('what holds one cluster alone holds no other, and a closed window of a cana
     groups: [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }],
     mandatoryDecisionGroups: [{ groupName: 'canary' }],
   } as const;
-  const world = new TestFleet([...ring('canary', 'w'), ...ring('shop', 's')], addon('net', { rollout }));
+  const world = new TestFleet([...ring('canary', 'v', 'w'), ...ring('shop', 's')], addon('net', { rollout }));
   world.changeCluster('w', { windows: [{ cron: '0 0 1 1 *', duration: '1h' }] });
+  assert.equal(world.begin(), ['v']);
+  world.report('Succeeded', 'v');
   assert.equal(world.begin(), []);
   world.changeCluster('w', { windows: [], paused: true });
   assert.equal(world.begin(), ['s']);

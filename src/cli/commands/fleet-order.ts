@@ -8,7 +8,7 @@ import { commandFor } from '../command.ts';
 const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
 
 export const approve = commandFor(FLEET_APPROVE, {
-  details: `Approves groups that need it (approval), groups whose clusters do not answer, a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content, a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
   examples: [
     'curlew fleet approve dashboard fleet/ --group prod',
     'curlew fleet approve dashboard fleet/ --removals 12',
