@@ -35,6 +35,7 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
     });
   }
   const adapt = (observed: Observed): Observed => {
+    const now = Math.floor(Date.now() / 1000);
     const record = observed.clusterAddons.find((one) => one.addon === addon);
     const going = {
       name: addon,
@@ -45,7 +46,7 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
       clusterSelector: {},
       deleting: true,
       // This command is the approval, and tries again what did not end in time.
-      orders: { generation: 1, at: Math.floor(Date.now() / 1000), removals: Infinity, retry: Infinity },
+      orders: { generation: 1, at: now, removals: Infinity, retry: now + 1 },
     };
     return { ...observed, addons: [...observed.addons, going] };
   };

@@ -4,6 +4,7 @@ import type { ChartAccess, Entry } from '../channel/channel.ts';
 import { parseTriple } from '../channel/range.ts';
 import { Contents, Memo, revisionOf } from '../rollout/content.ts';
 import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
+import { retryAt } from '../rollout/orders.ts';
 import { step, waitingIn } from '../rollout/step.ts';
 import { closedWindows } from '../rollout/windows.ts';
 import { driftAt, type DriftOf } from './drift.ts';
@@ -188,7 +189,7 @@ export function beginPass(
     const begun = mine.flatMap(({ cluster, act }) => {
       const since = own.removing[cluster] ?? 0;
       // A removal that is tried again has all its time again.
-      return act === 'remove' ? [[cluster, since > 0 && since >= (orders?.retry ?? 0) ? since : now]] : [];
+      return act === 'remove' ? [[cluster, since > 0 && since >= retryAt(orders, now) ? since : now]] : [];
     });
     const cut = Object.entries(own.begun ?? {}).filter(([cluster]) => state.clusters[cluster]?.available === false);
     const delivered = mine.flatMap(({ cluster, act, hash }) =>

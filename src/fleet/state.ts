@@ -184,9 +184,11 @@ export function isPresent({ revision: meant, at = 0 }: Order, revision: string, 
 /** An add-on with what the state and people say about it. */
 export function withState(addon: FleetAddon, { revision, now, own, order }: Known): FleetAddon {
   const { status } = own ?? NEW_ADDON;
-  const { paused, revision: meant, at = 0, ...orders } = order ?? {};
+  const { paused, revision: meant, at = 0, retry, rollback, ...orders } = order ?? {};
   const isCurrent = order !== undefined && isPresent(order, revision, own);
   const since = status?.revision === revision ? status.since : now;
+  // An order about the present content may have come before its rollout began.
+  const timeOf = (time: number): number => (isCurrent ? Math.max(time, since) : time);
   const { groups, removals, downgrade } = orders;
   const approval = {
     ...(groups && { groups }),
@@ -200,7 +202,13 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
     ...(paused === true && { paused }),
     ...(isLapsed && { lapsed: { at, ...approval } }),
     ...(meant === revision && {
-      orders: { ...orders, generation: addon.generation, at: isCurrent ? Math.max(at, since) : at },
+      orders: {
+        ...orders,
+        generation: addon.generation,
+        at: timeOf(at),
+        ...(retry !== undefined && { retry: timeOf(retry) }),
+        ...(rollback === true && { rollback: timeOf(at) }),
+      },
     }),
   };
 }

@@ -294,6 +294,7 @@ function readOrders(
     else if (verb === 'approve') lapsed = approvalIn(value);
   }
   const { approve, retry, rollback } = byVerb;
+  const timeOf = ({ at }: Read<typeof order>): number => Math.max(secondsOf(at), since);
   // The time of an approval says how many removals have begun under it.
   const [first] = [approve, retry, rollback].flatMap((one) => one ?? []);
   const others = { paused, ...(lapsed && { lapsed }) };
@@ -303,9 +304,9 @@ function readOrders(
     orders: {
       generation,
       ...(approve && approvalIn(approve)),
-      at: Math.max(secondsOf(first.at), since),
-      ...(retry && { retry: secondsOf(retry.at) }),
-      ...(rollback && { rollback: true }),
+      at: timeOf(first),
+      ...(retry && { retry: timeOf(retry) }),
+      ...(rollback && { rollback: timeOf(rollback) }),
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Deliverable, Job } from '../fleet/pass.ts';
 import { decoded } from '../fleet/upstream/capi-objects.ts';
 import { objectsOf } from '../fleet/upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
+import { retryAt } from '../rollout/orders.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
@@ -72,10 +73,11 @@ export function needOf(
   { cluster, addon, spec, status }: ClusterAddon,
   look: Answer,
   from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
+  now: number,
 ): Job | Report | undefined {
   const { adopt, orders, mode } = from?.addon ?? {};
   const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
-  const isRetried = status !== undefined && status.since < (orders?.retry ?? 0);
+  const isRetried = status !== undefined && status.since < retryAt(orders, now);
   const isOver = isAbout && !isRetried && isFailure(status.state);
   const job = { cluster, addon, hash: spec.specHash, takesOver: false, isNew: true };
   if (spec.action === 'Remove') {

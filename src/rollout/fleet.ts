@@ -98,13 +98,13 @@ export interface Approval {
   readonly downgradeAt?: number;
 }
 
-/** What a person asked for. Void if the generation is another one, or a rollout began later. */
+/** What a person asked for. Void if the generation is another one, or a rollout began later; it counts from its time on. */
 export interface Orders extends Approval {
   readonly generation: number;
-  /** What failed before this time is tried again. */
+  /** When it was ordered: what failed before is tried again. */
   readonly retry?: number;
-  /** Every cluster goes back to what was known as good. */
-  readonly rollback?: boolean;
+  /** When it was ordered: every cluster goes back to what was known as good. */
+  readonly rollback?: number;
 }
 
 export interface Waiting {

@@ -5,7 +5,8 @@ import { compareVersions } from '../core/ref.ts';
 import { timeOf } from '../core/time.ts';
 import type { Hold, Place, Unproven } from './batch.ts';
 import { compareNames } from './groups.ts';
-import { isRemoval, lapsedNote, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
+import { voidNote } from './orders.ts';
+import { isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -59,7 +60,7 @@ const GATES: readonly Gate[] = [
     why: ({ run }, { group }) =>
       run.strategy.approval?.includes(group) &&
       !run.orders?.groups?.includes(group) &&
-      `group ${group} waits for a person's approval${lapsedNote(run, ({ groups = [] }) => groups.includes(group))}`,
+      `group ${group} waits for a person's approval${voidNote(run.ordered, ({ groups = [] }) => groups.includes(group))}`,
   },
   {
     reason: 'Batch',
@@ -89,7 +90,7 @@ export function unprovenNote(run: Run, { title, name, members }: Unproven<Target
   const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
   const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
   const approval = name === '' ? '' : `, or approve ${title}`;
-  const note = lapsedNote(run, ({ groups = [] }) => groups.includes(name));
+  const note = voidNote(run.ordered, ({ groups = [] }) => groups.includes(name));
   return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it${approval}${note}`;
 }
 
@@ -147,7 +148,7 @@ function downgrade(target: Target): string | false {
     : `the installed ${version} is for a later Kubernetes than ${cluster.kubernetes}`;
   const note =
     approved === undefined
-      ? lapsedNote(run, ({ downgrade: is }) => is === true)
+      ? voidNote(run.ordered, ({ downgrade: is }) => is === true)
       : `; the approval of ${timeOf(approved)} is older than what is installed: approve again`;
   return `${why}: approve the downgrade if it is meant${note}`;
 }

@@ -7,19 +7,10 @@ import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observe
 import { holdOf, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
+import { voidNote } from './orders.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import {
-  begins,
-  Fleet,
-  isLeaving,
-  isRemoval,
-  lapsedNote,
-  messageOf,
-  targetOf,
-  type Run,
-  type Target,
-} from './target.ts';
+import { begins, Fleet, isLeaving, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -82,7 +73,8 @@ function write(plan: AddonPlan, writes: Writes): number {
   const { run, targets, dropped, lost, held } = plan;
   const { name, deleting, status: before = {} } = run.addon;
   const status = statusOf(plan);
-  let least = status.reasons['Window'] === undefined ? Infinity : 60 - (run.fleet.now % 60);
+  const toWindow = status.reasons['Window'] === undefined ? Infinity : 60 - (run.fleet.now % 60);
+  let least = Math.min(toWindow, run.ordered.recheckAfter);
   for (const target of targets) {
     if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: name, spec: specOf(target) });
     if (!target.wants || target.cluster.deleting !== undefined) least = Math.min(least, target.recheckAfter);
@@ -146,6 +138,7 @@ function planOf(run: Run): AddonPlan {
           unproven: (group) => unprovenNote(run, group),
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
+    holdForOrders(run, targets);
     return { ...found, stopped, reached, failed };
   }
   run.rolledBack = true;
@@ -153,6 +146,16 @@ function planOf(run: Run): AddonPlan {
   const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
+}
+
+/** What waits for nothing but the time of an order says so. */
+function holdForOrders({ ordered: { early } }: Run, targets: readonly Target[]): void {
+  for (const { verb, message } of early) {
+    for (const target of targets) {
+      const isMeant = verb === 'rollback' ? target.record?.spec.action === 'Install' : isFailure(target.state);
+      if (isMeant && !target.wants) target.hold ??= { reason: 'Order', message, skips: true, asks: true };
+    }
+  }
 }
 
 type Failure = readonly [cluster: string, group: string];
@@ -240,7 +243,7 @@ function brakeOf(run: Run, targets: readonly Target[], gone: number): string | u
   const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
   const approved = (orders?.removals ?? 0) - removed;
   if (wanted === 0 || wanted + underWay <= most || wanted <= approved) return undefined;
-  return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}${lapsedNote(run, ({ removals }) => removals !== undefined)}`;
+  return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}${voidNote(run.ordered, ({ removals }) => removals !== undefined)}`;
 }
 
 function specOf(target: Target): ClusterAddonSpec {
@@ -258,7 +261,8 @@ function specOf(target: Target): ClusterAddonSpec {
     revision: Math.max(0, ...revisions.map((revision = 0) => revision)) + 1,
     identity: isRemoved ? (spec?.identity ?? '') : addon.identity,
     action: isRemoved ? 'Remove' : 'Install',
-    startedAt: fleet.now,
+    // One order tries once: it may be of the next second.
+    startedAt: Math.max(fleet.now, run.retry),
     ...(knownGood && { knownGood: contentIn(knownGood) }),
     ...(isRemoved && addon.remove && { remove: addon.remove }),
   };

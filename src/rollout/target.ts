@@ -1,11 +1,9 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
 import { groupBy } from '../core/group-by.ts';
-import { timeOf } from '../core/time.ts';
 import { actionOf, type Action } from './action.ts';
 import type { Member } from './batch.ts';
 import { Contents, type Memo } from './content.ts';
 import type {
-  Approval,
   Cluster,
   ClusterAddon,
   ClusterAddonSpec,
@@ -18,6 +16,7 @@ import type {
 import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
+import { ordersAt } from './orders.ts';
 import { problemOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, windowProblem, type Window } from './windows.ts';
@@ -142,7 +141,7 @@ function identitiesOf({ addon, records }: Run): readonly string[] {
   return [...new Set([addon.identity, ...[...records.values()].map(({ spec }) => spec.identity)])];
 }
 
-/** What is the same for all clusters of an add-on. Orders that are not for what is rolled out now are left out. */
+/** What is the same for all clusters of an add-on. Orders that do not count for what is rolled out, or not yet, are left out. */
 export type Run = ReturnType<typeof runOf>;
 
 type Begun = Partial<FleetAddonStatus> & Pick<FleetAddonStatus, 'since' | 'reached' | 'rolledBack'>;
@@ -152,16 +151,16 @@ function runOf(
   addon: FleetAddon,
   { addons, memo }: { readonly addons: ReadonlyMap<string, FleetAddon>; readonly memo: Memo },
 ) {
-  const { status, orders } = addon;
+  const { status } = addon;
   const contents = new Contents(addon, memo);
   const isSame = status?.revision === contents.revision && status.observedGeneration === addon.generation;
   const isFrozen = addon.problem !== undefined && addon.deleting !== true;
   const fresh = { since: fleet.now, reached: 0, rolledBack: false };
   const begun: Begun = (isFrozen || isSame ? status : undefined) ?? fresh;
-  const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
+  const { orders, ...ordered } = ordersAt(addon, begun.since, fleet.now);
   // What cannot be read may have an approval that cannot be read: the one that was in force is kept, with what it has let pass.
-  const approvedAt = isMeant && orders.removals !== undefined ? orders.at : isFrozen ? begun.removals?.at : undefined;
-  const retry = (isMeant && orders.retry) || 0;
+  const approvedAt = orders?.removals !== undefined ? orders.at : isFrozen ? begun.removals?.at : undefined;
+  const retry = orders?.retry ?? 0;
   const rules: Rules = addon.compat ?? 'native';
   const wrong = problemOf(addon);
   const strategy = wrong === undefined ? (addon.rollout ?? {}) : {};
@@ -189,8 +188,9 @@ function runOf(
     rules,
     times: timesOf(strategy, rules),
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
-    orders: isMeant ? orders : undefined,
-    lapsed: lapsedOf(addon, begun.since),
+    orders,
+    /** Why other orders do not count, and when one of a later time does. */
+    ordered,
     /** When the present approval of removals was given. */
     approvedAt,
     /** How many removals have begun under the present approval. */
@@ -200,25 +200,12 @@ function runOf(
     failed: addon.deleting === true || retry > (begun.failed?.retry ?? 0) ? {} : (begun.failed?.clusters ?? {}),
     /** By the rules of Open Cluster Management, only clusters that are there count; and without a budget, none does. */
     keepsFailed: rules !== 'ocm' && (strategy.type ?? 'All') !== 'All',
-    rolledBack: begun.rolledBack || (!isFrozen && isMeant && orders.rollback === true),
+    rolledBack: begun.rolledBack || (!isFrozen && orders?.rollback !== undefined),
     /** Why it has gone back, if no person has ordered it. */
     wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };
-}
-
-/** An approval that does not count, and why: without a word, people would wait for nothing. */
-function lapsedOf({ generation, orders, lapsed }: FleetAddon, since: number) {
-  if (orders?.generation === generation && orders.at < since)
-    return { ...orders, why: `is older than this rollout, which began at ${timeOf(since)}` };
-  return lapsed && { ...lapsed, why: 'was for another content' };
-}
-
-/** What a person who waits under an approval must know; nothing if none is meant, or it counts. */
-export function lapsedNote({ lapsed }: Run, isMeant: (approval: Approval) => boolean): string {
-  if (lapsed === undefined || !isMeant(lapsed)) return '';
-  return `; the approval of ${timeOf(lapsed.at)} ${lapsed.why}: approve again`;
 }
 
 function firstProblem(
@@ -281,7 +268,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const content = record && selected && !isKept ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
   const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
-  const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
+  const goesBack = run.rolledBack && isAsWanted && (orders?.rollback !== undefined || !isGood);
   const leaves = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
   // What was good failed when it returned, after this rollout had begun.
   const isBackFailed =

@@ -86,6 +86,17 @@ test('a removal is tried for half an hour, however its record is, and then again
   assert.equal(actsAt(NOW - HOUR, { retry: NOW }), ['remove', 'TimedOut']);
 });
 
+test('an order of a clock that is ahead gives no removal another half hour before its time', () => {
+  const begunAt = (retry: number): number | undefined => {
+    const { fleet, revision } = observed('Succeeded', NOW - 2 * HOUR, { retry }, { paris: NOW - 60 });
+    const seen = { ...fleet, clusters: fleet.clusters.map((one) => ({ ...one, labels: {} })) };
+    const state: FleetState = { ...NO_STATE, addons: { web: { ...NEW_ADDON, removing: { paris: NOW - 60 } } } };
+    const revisions = new Map(revision === undefined ? [] : [['web', revision]]);
+    return beginPass(state, seen, { ...decide(seen, NOW), now: NOW, revisions }).addons['web']?.removing['paris'];
+  };
+  assert.equal([begunAt(NOW + HOUR), begunAt(NOW)], [NOW - 60, NOW]);
+});
+
 /** A fleet of two clusters, one after the other, whose clusters answer with these records; undefined: not at all. */
 function pair(
   state: FleetState,

@@ -118,7 +118,7 @@ test('another owner is named with what takes over from it', () => {
   const why = (from?: string): unknown => {
     const addon = readAddon(live(hubAddon('web')));
     const origin = from === undefined ? undefined : { from, hash: '' };
-    const need = own && needOf(own, { facts } as unknown as Answer, { ...addon, origin });
+    const need = own && needOf(own, { facts } as unknown as Answer, { ...addon, origin }, 0);
     return need !== undefined && 'message' in need ? need.message : need;
   };
   const belongs = 'it belongs to channel:stable';

@@ -98,7 +98,7 @@ test('by the rules of Open Cluster Management, too, what has gone back stays the
   ordered.settle();
   ordered.release('net', '2.0.0');
   ordered.settle();
-  ordered.order('net', { rollback: true });
+  ordered.order('net', { rollback: ordered.now });
   ordered.settle();
   assert.is(versions(ordered), '1.0.0 1.0.0 1.0.0 1.0.0 1.0.0 1.0.0');
   assert.is(ordered.why('w1'), 'Stopped: it has gone back to what was known as good');

@@ -91,7 +91,7 @@ test('nothing goes back, and nothing is tried again, while an add-on cannot be r
   assert.equal(world.begin(), []);
   assert.equal([world.status('net')?.rolledBack, world.status('net')?.counts['Failed']], [false, 1]);
   world.now += 10;
-  world.order('net', { retry: world.now, rollback: true });
+  world.order('net', { retry: world.now, rollback: world.now });
   assert.equal(world.begin(), []);
   world.order('net', { generation: 0 });
   thaw();

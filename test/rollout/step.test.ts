@@ -217,7 +217,7 @@ test('what has lasted stays when a later cluster fails, and a person can still t
   assert.equal(world.begin(), ['s1', 's2']);
   assert.is(world.spec('w1')?.version, '2.0.0');
   world.now += 5;
-  world.order('net', { rollback: true });
+  world.order('net', { rollback: world.now });
   world.report('Succeeded', 's1', 's2');
   assert.equal(world.begin(), ['w1', 'w2']);
   assert.is(world.spec('w1')?.version, '1.0.0');

@@ -22,6 +22,7 @@ import { Backoff } from '../../platform/limit/backoff.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
+import { retryAt } from '../../rollout/orders.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
 import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
@@ -97,7 +98,7 @@ export class Pushes {
       const { name } = one.cluster;
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
-      const present = aboutOf(one, this.#ownOf(name));
+      const present = aboutOf(one, this.#ownOf(name), this.#parts.now());
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
       else this.#turns.set(name, this.#run(name, present));
     }
@@ -152,7 +153,7 @@ export class Pushes {
     const { access, look } = looked;
     const jobs = new Map<Job, Own>();
     for (const own of this.#ownOf(name)) {
-      const need = needOf(own.record, look, own.addon);
+      const need = needOf(own.record, look, own.addon, this.#parts.now());
       if (need === undefined) continue;
       if ('act' in need) jobs.set(need, own);
       else await this.#report(own, need);
@@ -365,10 +366,10 @@ function groupsOf<Item>(items: readonly Item[], goTogether: (item: Item) => bool
 }
 
 /** What is ordered on a cluster. */
-function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[]): string {
+function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[], now: number): string {
   const orders = own.map(({ record: { addon: name, spec }, addon }) => {
     const { adopt, orders: addonOrders } = addon?.addon ?? {};
-    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, addonOrders?.retry];
+    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, retryAt(addonOrders, now)];
   });
   return JSON.stringify([secret, cluster.paused, orders]);
 }

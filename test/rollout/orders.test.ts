@@ -1,0 +1,130 @@
+/** Orders of people whose clock is ahead: each counts from its time on. */
+import type { Orders } from '../../src/rollout/fleet.ts';
+import type { Strategy } from '../../src/rollout/strategy.ts';
+import * as assert from '../support/assert.ts';
+import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rollout/orders');
+
+const HOUR = 3600;
+const PROGRESSIVE: Strategy = { type: 'Progressive', maxConcurrency: 1 };
+const COUNTS =
+  /of 1970-01-12T14:46:50Z counts from then on: the clock of the machine that runs the rollout is behind it/;
+
+/** Orders that come in 10 seconds, for a time that is an hour later. */
+function orderAhead(world: TestFleet, order: (at: number) => Partial<Orders>): void {
+  world.now += 10;
+  world.order('net', order(world.now + HOUR));
+}
+
+test('a retry for a later time tries nothing until then, says so, and then tries once', () => {
+  const world = new TestFleet(ring('shop', 'a', 'b'), addon('net', { rollout: PROGRESSIVE }));
+  assert.equal(world.begin(), ['a']);
+  world.report('Failed', 'a');
+  orderAhead(world, (at) => ({ at, retry: at }));
+  assert.equal(world.begin(), []);
+  assert.match(world.why('a') ?? '', /^Order: the order to retry of /);
+  assert.match(world.why('a') ?? '', COUNTS);
+  assert.match(world.status('net')?.asks ?? '', COUNTS);
+  assert.is(world.why('b'), 'Stopped: the rest: 1 failed, and 0 may');
+  assert.equal(world.status('net')?.counts, { Failed: 1, ToApply: 1 });
+  assert.is(world.preview().recheckAfter, HOUR - 1);
+  world.now += HOUR - 2;
+  assert.equal(world.begin(), []);
+  world.now += 1;
+  assert.equal(world.begin(), ['a']);
+  world.now += 60;
+  world.report('Failed', 'a');
+  assert.equal(world.begin(), []);
+  assert.equal([world.why('a'), world.preview().recheckAfter], [undefined, undefined]);
+});
+
+test('an order of this second also tries again what has failed in it', () => {
+  const world = new TestFleet(ring('shop', 'a'), addon('net', { rollout: PROGRESSIVE }));
+  world.step();
+  world.report('Failed', 'a');
+  world.order('net', { retry: world.now + 1 });
+  assert.equal(world.begin(), ['a']);
+});
+
+test('an approval for a later time lets nothing begin until then, and says so', () => {
+  const groups = [ringGroup('shop')];
+  const rollout: Strategy = { ...PROGRESSIVE, groups, approval: ['shop'], maxConcurrency: 3 };
+  const world = new TestFleet(ring('shop', 'a', 'b', 'c'), addon('net', { rollout }));
+  world.step();
+  orderAhead(world, (at) => ({ at, groups: ['shop'] }));
+  assert.equal(world.begin(), []);
+  assert.match(world.why('a') ?? '', /^Approval: group shop waits for a person's approval; the approval of /);
+  assert.match(world.why('a') ?? '', COUNTS);
+  assert.is(world.preview().recheckAfter, HOUR - 1);
+  world.now += HOUR - 1;
+  assert.equal(world.begin(), ['a', 'b', 'c']);
+});
+
+test('an approval of removals, or of lower versions, for a later time is not for what comes before it', () => {
+  const world = new TestFleet(
+    ring('shop', 'a', 'b', 'c'),
+    addon('net', { clusterSelector: ringGroup('shop').selector }),
+  );
+  world.settle();
+  orderAhead(world, (at) => ({ at, removals: 3 }));
+  for (const name of ['a', 'b', 'c']) world.changeCluster(name, { labels: {} });
+  assert.equal(world.begin(), []);
+  assert.match(
+    world.why('a') ?? '',
+    /^Removals: 3 removals at once, and 1 may: approve 3; the approval of \S+ counts from/,
+  );
+  world.now += HOUR;
+  assert.equal(world.begin(), ['Remove a', 'Remove b', 'Remove c']);
+
+  const lower = new TestFleet([cluster('a')], addon('net'));
+  lower.settle();
+  lower.release('net', '0.9.0');
+  lower.step();
+  orderAhead(lower, (downgradeAt) => ({ downgrade: true, downgradeAt }));
+  assert.equal(lower.begin(), []);
+  assert.match(
+    lower.why('a') ?? '',
+    /^Downgrade: .*: approve the downgrade if it is meant; the approval of \S+ counts from/,
+  );
+  lower.now += HOUR;
+  assert.equal(lower.begin(), ['a']);
+});
+
+test('going back for a later time begins then', () => {
+  const world = new TestFleet(ring('shop', 'a', 'b'), addon('net'));
+  world.settle();
+  world.release('net', '2.0.0');
+  world.settle();
+  orderAhead(world, (at) => ({ at, rollback: at }));
+  assert.equal(world.begin(), []);
+  assert.match(world.why('a') ?? '', /^Order: the order to go back of \S+ counts from then on/);
+  assert.is(world.status('net')?.rolledBack, false);
+  world.now += HOUR;
+  assert.equal(world.begin(), ['a', 'b']);
+  assert.is(world.spec('a')?.version, '1.0.0');
+});
+
+test('an approval of lower versions also counts for what began after the first approval of a content', () => {
+  const world = new TestFleet([cluster('a')], addon('net'));
+  world.settle();
+  const at = world.now;
+  world.now += 100;
+  world.records = world.records.map((record) => {
+    return { ...record, spec: { ...record.spec, version: '3.0.0', startedAt: world.now } };
+  });
+  world.release('net', '2.0.0');
+  world.step();
+  const since = world.status('net')?.since ?? 0;
+  assert.is(since, at + 100);
+  world.records = world.records.map((record) => ({ ...record, spec: { ...record.spec, startedAt: since + 50 } }));
+  world.now += 60;
+  world.order('net', { at: since, downgrade: true });
+  assert.equal(world.begin(), []);
+  assert.match(world.why('a') ?? '', /is older than what is installed: approve again$/);
+  world.order('net', { at: since, downgrade: true, downgradeAt: world.now });
+  assert.equal(world.begin(), ['a']);
+});
+
+test.run();
