@@ -264,7 +264,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const spec = record?.spec;
   const own = settledOf(run, cluster, record);
   const isGood = own.state === 'Succeeded' && !own.holds && spec?.action === 'Install';
-  const isKept = run.isFrozen && selected && record !== undefined;
+  const isRemoved = spec?.action === 'Remove' && own.state === 'Succeeded';
+  const isKept = run.isFrozen && selected && record !== undefined && !isRemoved;
   const content = record && selected && !isKept ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
   const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
@@ -282,7 +283,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
   const changed = goal !== undefined || !isAsWanted || isRetried;
   const recorded = spec && {
-    removal: spec.action === 'Install' ? undefined : own.state === 'Succeeded' ? ('done' as const) : ('begun' as const),
+    removal: spec.action === 'Install' ? undefined : isRemoved ? ('done' as const) : ('begun' as const),
     installed: isGood || spec.knownGood !== undefined,
     isOther: spec.identity !== addon.identity,
     changed,

@@ -59,6 +59,23 @@ test('what cannot be read stays where it is, each cluster says why, and its roll
   assert.equal([world.status('net')?.since, world.spec('w1')?.version], [since, '2.0.0']);
 });
 
+test('what was removed, and cannot be read when its cluster is selected again, waits there and has not succeeded', () => {
+  const world = new TestFleet(CLUSTERS, addon('net', { clusterSelector: { matchLabels: { site: 'x' } } }));
+  for (const { name, labels } of CLUSTERS) world.changeCluster(name, { labels: { ...labels, site: 'x' } });
+  world.settle();
+  world.changeCluster('w1', { labels: {} });
+  assert.equal(world.begin(), ['Remove w1']);
+  const thaw = freeze(world, 'net');
+  world.changeCluster('w1', { labels: { site: 'x' } });
+  assert.equal(world.begin(), []);
+  assert.equal(world.status('net')?.counts, { Succeeded: 3, Removing: 1 });
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), []);
+  assert.equal([world.status('net')?.counts, world.why('w1')], [{ Succeeded: 3, Skipped: 1 }, `Invalid: ${PROBLEM}`]);
+  thaw();
+  assert.equal(world.begin(), ['w1']);
+});
+
 test('a selector that changes while an add-on cannot be read removes nothing', () => {
   const world = new TestFleet(CLUSTERS, addon('net'));
   world.settle();
