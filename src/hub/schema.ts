@@ -190,8 +190,12 @@ const addonStatus = fields({
   rolledBack: v.boolean('true or false'),
   failed: v.exactOptional(
     about(
-      'Clusters that have failed, with the group of each; at most 100. One that is deleted still counts until a newer order to retry.',
-      fields({ retry: time, clusters: byKey(aText) }),
+      'Clusters that have failed. One that is deleted still counts until a newer order to retry.',
+      fields({
+        retry: time,
+        clusters: about('With the group of each; at most 100, and 4 KiB of JSON.', byKey(aText)),
+        more: v.exactOptional(about('How many more have failed: nothing begins.', count)),
+      }),
     ),
   ),
   removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),

@@ -114,6 +114,16 @@ export interface Waiting {
   readonly since: number;
 }
 
+export interface FailedClusters {
+  /**
+   * Clusters on which an add-on has failed, with the group of each; at most 100, and 4 KiB. One counts until it has succeeded, also if it
+   * goes or is to get something else.
+   */
+  readonly clusters: Readonly<Record<string, string>>;
+  /** How many more have failed: nothing begins. */
+  readonly more?: number;
+}
+
 export interface FleetAddonStatus {
   readonly observedGeneration: number;
   /** Hash of source and configuration. */
@@ -123,11 +133,8 @@ export interface FleetAddonStatus {
   /** How many of its stages are done, also of those without clusters. Clusters that come later into these are the last. */
   readonly reached: number;
   readonly rolledBack: boolean;
-  /**
-   * Clusters on which it has failed, with the group of each; at most 100. One counts until it has succeeded, also if it goes or is to
-   * get something else, or until a retry is ordered that is newer than this one.
-   */
-  readonly failed?: { readonly retry: number; readonly clusters: Readonly<Record<string, string>> };
+  /** Until a retry is ordered that is newer than this one. */
+  readonly failed?: FailedClusters & { readonly retry: number };
   /** How many removals have begun under the approval of that time. */
   readonly removals?: { readonly at: number; readonly begun: number };
   /** Why nothing new begins. */

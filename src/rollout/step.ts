@@ -3,7 +3,17 @@ import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { advance, type Hold, type Place } from './batch.ts';
 import { Memo } from './content.ts';
-import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
+import { failedIn, unnamedNote, unresolvedOf } from './failures.ts';
+import type {
+  ClusterAddon,
+  ClusterAddonSpec,
+  Content,
+  FailedClusters,
+  FleetAddonStatus,
+  Observed,
+  Waiting,
+  Writes,
+} from './fleet.ts';
 import { holdOf, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
@@ -35,8 +45,7 @@ export interface AddonPlan {
   /** Why nothing new begins. */
   readonly stopped: string | undefined;
   readonly reached: number;
-  /** Where it has failed, with the group of each cluster. */
-  readonly failed: Readonly<Record<string, string>>;
+  readonly failed: FailedClusters;
 }
 
 /**
@@ -106,7 +115,9 @@ function planOf(run: Run): AddonPlan {
   // A cluster that is deleted leaves all add-ons, however far the rollout of each is, and one on which an add-on has failed leaves that.
   // If it is to have it again, its removal under way does not free it from the stages.
   const hasFailed = (target: Target): boolean =>
-    isLeaving(target) && (!target.wants || target.action === 'delete') && Object.hasOwn(run.failed, nameOf(target));
+    isLeaving(target) &&
+    (!target.wants || target.action === 'delete') &&
+    Object.hasOwn(run.failed.clusters, nameOf(target));
   const isStaged = (target: Target): boolean =>
     !run.isFrozen && target.cluster.deleting === undefined && !hasFailed(target);
   const staged: Target[] = [];
@@ -118,10 +129,10 @@ function planOf(run: Run): AddonPlan {
   if (run.isFrozen) return { ...found, stopped: begun.stopped, reached: begun.reached, failed: run.failed };
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize, keepsEmpty: run.rules !== 'ocm' };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
-  const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined;
   const groups = groupsOf(staged, sizes);
   const unresolved = unresolvedOf(run, staged);
-  const failed = run.keepsFailed ? failedIn(groups, unresolved) : {};
+  const failed = run.keepsFailed ? failedIn(groups, unresolved, run.failed) : { clusters: {} };
+  const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : unnamedNote(failed);
   // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
     run.rules === 'ocm' && !run.rolledBack
@@ -156,27 +167,6 @@ function holdForOrders({ ordered: { early } }: Run, targets: readonly Target[]):
       if (isMeant && !target.wants) target.hold ??= { reason: 'Order', message, skips: true, asks: true };
     }
   }
-}
-
-type Failure = readonly [cluster: string, group: string];
-
-/** Failures on clusters that have left since, or have neither succeeded nor failed again: a bad version must not spread from there. */
-function unresolvedOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
-  const before = Object.entries(failed);
-  if (before.length === 0) return before;
-  const known = new Set(staged.filter(({ isProven, state }) => isProven || isFailure(state)).map(nameOf));
-  return before.filter(([cluster]) => !known.has(cluster));
-}
-
-function failedIn(groups: readonly Group<Target>[], unresolved: readonly Failure[]): Readonly<Record<string, string>> {
-  const failed = new Map(unresolved);
-  for (const { name, members } of groups) {
-    for (const target of members) {
-      if (failed.size >= MAX_NAMES) break;
-      if (isFailure(target.state) && !isLeaving(target)) failed.set(nameOf(target), name);
-    }
-  }
-  return Object.fromEntries(failed);
 }
 
 function isUnderRemoval({ record }: Target): boolean {
@@ -325,8 +315,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,
-    ...(Object.keys(failed).length > 0 && {
-      failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), clusters: failed },
+    ...((Object.keys(failed.clusters).length > 0 || failed.more !== undefined) && {
+      failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), ...failed },
     }),
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),

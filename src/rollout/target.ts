@@ -9,6 +9,7 @@ import type {
   ClusterAddonSpec,
   Content,
   DropReason,
+  FailedClusters,
   FleetAddon,
   FleetAddonStatus,
   Observed,
@@ -196,8 +197,8 @@ function runOf(
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
     retry,
-    /** Clusters whose failure counts although they go, with their group: a bad version must not spread because one is deleted. */
-    failed: addon.deleting === true || retry > (begun.failed?.retry ?? 0) ? {} : (begun.failed?.clusters ?? {}),
+    /** Failures that count although their clusters go: a bad version must not spread because one is deleted. */
+    failed: failedBefore(addon, begun, retry),
     /** By the rules of Open Cluster Management, only clusters that are there count; and without a budget, none does. */
     keepsFailed: rules !== 'ocm' && (strategy.type ?? 'All') !== 'All',
     rolledBack: begun.rolledBack || (!isFrozen && orders?.rollback !== undefined),
@@ -206,6 +207,12 @@ function runOf(
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };
+}
+
+function failedBefore({ deleting }: FleetAddon, { failed }: Begun, retry: number): FailedClusters {
+  if (failed === undefined || deleting === true || retry > failed.retry) return { clusters: {} };
+  const { clusters, more = 0 } = failed;
+  return { clusters, ...(more > 0 && { more }) };
 }
 
 function firstProblem(

@@ -225,4 +225,31 @@ test('a configuration of a kind that an add-on does not support is named, and wh
   assert.ok(memory.notes.includes(`ClusterManagementAddOn web: ${what}`), memory.notes.join('\n'));
 });
 
+test('failures of which the names have no room in a status stop the rollout, whatever its budget', async () => {
+  const names = Array.from({ length: 90 }, (_, at) => `site-${at}-${'x'.repeat(57)}`.slice(0, 57));
+  const groups = [{ name: 'y'.repeat(63), selector: { matchLabels: { env: 'prod' } } }];
+  const rollout = { type: 'Progressive', groups, maxConcurrency: 80, maxFailures: '100%' };
+  const sites = names.map((name) => answering(name, 'v1.34.1'));
+  await using memory = await openMemoryHub([hubAddon('web', { rollout }), ...sites]);
+  await pass(memory, 0);
+  for (const { at, record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
+    const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
+    const status = { applied, state: 'Failed', since: '2027-01-15T08:00:00Z' };
+    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
+  }
+  await pass(memory, 1);
+  const status = memory.hub.addons.get({ name: 'web' })?.status as {
+    readonly failed: { readonly clusters: object; readonly more: number };
+    readonly stopped: string;
+  };
+  const named = Object.keys(status.failed.clusters).length;
+  assert.equal([named > 25, named + status.failed.more], [true, 80]);
+  assert.match(status.stopped, /^80 clusters have failed, and \d+ of them are not kept by name/);
+  const bytes = Buffer.byteLength(JSON.stringify(status));
+  assert.ok(bytes <= 12_288, String(bytes));
+  const before = memory.writes.length;
+  await pass(memory, 2, 3);
+  assert.equal(memory.writes.slice(before), []);
+});
+
 test.run();

@@ -188,4 +188,33 @@ test('a mandatory group that is named by its index stays it when the clusters of
   assert.is(world.why('s1'), 'Group: group canary is not done');
 });
 
+test('more failures than are kept by name stop a rollout until a retry, although its budget allows them and their clusters go', () => {
+  const names = Array.from({ length: 130 }, (_, at) => `c${at + 1}`);
+  const rollout: Strategy = { type: 'Progressive', maxConcurrency: 120, maxFailures: 110 };
+  const world = new TestFleet(ring('shop', ...names), addon('net', { rollout }));
+  const failed = world.begin().slice(0, 105);
+  world.report('Failed', ...failed);
+  assert.equal(world.begin(), []);
+  const why =
+    '105 clusters have failed, and 5 of them are not kept by name, so that they count until a retry: retry the add-on, or change it';
+  assert.is(world.why('c130'), `Stopped: ${why}`);
+  assert.is(Object.keys(world.status('net')?.failed?.clusters ?? {}).length, 100);
+  world.clusters = world.clusters.filter(({ name }) => !failed.slice(100).includes(name));
+  world.report('Succeeded', ...failed.slice(0, 100));
+  assert.equal(world.begin(), []);
+  assert.equal(world.status('net')?.failed, { retry: 0, clusters: {}, more: 5 });
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.ok(world.begin().length > 0);
+  assert.is(world.status('net')?.failed, undefined);
+});
+
+test('as many failures as are kept by name are decided by their budget', () => {
+  const names = Array.from({ length: 130 }, (_, at) => `c${at + 1}`);
+  const rollout: Strategy = { type: 'Progressive', maxConcurrency: 100, maxFailures: '90%' };
+  const world = new TestFleet(ring('shop', ...names), addon('net', { rollout }));
+  world.report('Failed', ...world.begin());
+  assert.is(world.begin().length, 30);
+});
+
 test.run();
