@@ -39,8 +39,6 @@ function resolve(
   const title = `Channel ${channelName}`;
   if (channel === undefined) return `there is no ${title}: create it, or name another one`;
   if (typeof channel === 'string') return `${title} cannot be read: ${channel}`;
-  // What one entry has brought must be what another one can replace.
-  const places = new Map<string, Pick<HubAddon['addon'], 'identity' | 'namespace'>>();
   const entries: Alternative[] = [];
   for (const entry of channel.get(addon) ?? []) {
     const read = alternativeOf(entry, name);
@@ -48,22 +46,16 @@ function resolve(
       return `${title} has an entry of ${addon} that cannot be read, ${entry.version}: ${read}`;
     if (valuesSecret !== undefined && entry.chart === undefined)
       return `valuesSecret is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
-    const { identity, namespace } = read;
-    places.set(read.packed ?? identity, { identity, ...(namespace !== undefined && { namespace }) });
-    entries.push(read.entry);
+    entries.push(read);
   }
-  const [place, other] = places;
-  if (place === undefined)
+  const [{ identity, namespace } = {}] = entries;
+  if (identity === undefined)
     return `${title} has no add-on ${addon}: add it, or name another one in spec.source.channel.addon`;
-  if (other !== undefined) {
-    const both = `${place[0]} and ${other[0]}`;
-    return `${title} has entries of ${addon} that cannot replace each other, ${both}: make two add-ons of them`;
-  }
-  return { ...place[1], source: { channel: entries, addon } };
+  return { identity, ...(namespace !== undefined && { namespace }), source: { channel: entries, addon } };
 }
 
 /** What an entry is for the FleetAddon of this name, and where; or why it cannot be read. */
-function alternativeOf(entry: Entry, name: string) {
+function alternativeOf(entry: Entry, name: string): Alternative | string {
   const { name: addon, version, hash = '', kubernetesVersion = '', parsed } = entry;
   const { range, problem = '' } = parsed;
   if (range === undefined) return problem;
@@ -71,9 +63,9 @@ function alternativeOf(entry: Entry, name: string) {
   if (found === undefined) return 'it has no content';
   const read = convert(resolvedSource, found.source.content);
   if ('problems' in read) return read.problems[0].message;
+  const { identity, namespace } = found;
   const known = { name: addon, version, hash: hash.replace('sha256:', ''), range, kubernetesVersion };
-  const packed = read.value.package && `package ${read.value.package.name}`;
-  return { ...found, packed, entry: { ...known, content: read.value } };
+  return { ...known, content: read.value, identity, ...(namespace !== undefined && { namespace }) };
 }
 
 /** An entry as the source of a FleetAddon, which has versions of charts and packages in another place. */

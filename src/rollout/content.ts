@@ -6,7 +6,7 @@ import { compareVersions } from '../core/ref.ts';
 import { renderText } from '../formats/go-template/render.ts';
 import type { ValueMap } from '../formats/go-template/values.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
-import type { Cluster, ClusterAddon, Content, FleetAddon, Values } from './fleet.ts';
+import type { Alternative, Cluster, ClusterAddon, Content, FleetAddon, Values } from './fleet.ts';
 import { selects } from './groups.ts';
 import { specHash } from './spec-hash.ts';
 
@@ -24,7 +24,12 @@ export class Memo {
   }
 }
 
-type Source = Pick<Content, 'source' | 'version'>;
+type Source = Pick<Content, 'source' | 'version'> & Partial<Pick<Alternative, 'identity' | 'namespace'>>;
+
+/** What can be replaced only by what has the same: two packages of one add-on have one identity, and are not each other's versions. */
+function kindOf({ package: packed }: Values, identity: string): string {
+  return isObject(packed) ? `package ${String(packed['name'])}` : identity;
+}
 
 /**
  * Hash of what people wrote about source and configuration: of the entries of a channel, what they mean. It is stored, and another one
@@ -51,6 +56,8 @@ export class Contents {
   readonly #addon: FleetAddon;
   readonly #memo: Memo;
   readonly #sources = new Map<string, Source | undefined>();
+  /** All entries of its channel in a hub have one of these kinds. */
+  readonly #kinds: ReadonlySet<string>;
   /** What all clusters have that match the same groups, and the same entry of a channel. */
   readonly #shared = new Map<string, Content | string>();
 
@@ -58,6 +65,8 @@ export class Contents {
     this.#addon = addon;
     this.#memo = memo;
     this.revision = revisionOf(addon);
+    const entries = alternativesOf(addon);
+    this.#kinds = new Set(entries.map(({ content, identity }) => kindOf(content, identity ?? addon.identity)));
   }
 
   /** Undefined if no entry of the channel fits a cluster's Kubernetes. */
@@ -66,6 +75,22 @@ export class Contents {
     const key = 'content' in source ? '' : kubernetes;
     if (!this.#sources.has(key)) this.#sources.set(key, sourceFor(source, kubernetes));
     return this.#sources.get(key);
+  }
+
+  /** The identity on a cluster: what is there keeps its own while it cannot be replaced. */
+  identityOn(cluster: Cluster, record: ClusterAddon | undefined): string {
+    if (this.#kinds.size < 2) return this.#addon.identity;
+    if (record !== undefined && this.crossing(cluster, record) !== undefined) return record.spec.identity;
+    return this.sourceOf(cluster)?.identity ?? record?.spec.identity ?? this.#addon.identity;
+  }
+
+  /** Why what is there cannot be replaced by the entry that fits: a channel may have another kind of content for each Kubernetes. */
+  crossing(cluster: Cluster, record: ClusterAddon | undefined): string | undefined {
+    if (this.#kinds.size < 2 || record?.spec.action !== 'Install') return undefined;
+    const { source, version = '', identity = this.#addon.identity } = this.sourceOf(cluster) ?? record.spec;
+    const [own, next] = [kindOf(record.spec.source, record.spec.identity), kindOf(source, identity)];
+    if (own === next || !this.#kinds.has(own)) return undefined;
+    return `${version} for Kubernetes ${cluster.kubernetes} is ${next}, which cannot replace ${own}: make two add-ons of them`;
   }
 
   /** A text says why there is no content. The record of an installation has the cluster's own configuration. */
@@ -96,7 +121,7 @@ export class Contents {
     const { default: base = {}, groups = [] } = this.#addon.config ?? {};
     const chosen = this.sourceOf(cluster);
     if (chosen === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;
-    const rendered = this.#render(cluster, chosen.version);
+    const rendered = this.#render(cluster, chosen);
     if (typeof rendered === 'string') return `cannot render the values: ${rendered}`;
     const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
     const values = mergeValues([base, ...layers, rendered, own]);
@@ -105,8 +130,8 @@ export class Contents {
   }
 
   /** The values of the template, or why there are none. */
-  #render(cluster: Cluster, version = ''): Values | string {
-    const { name, namespace = '', valuesTemplate = '' } = this.#addon;
+  #render(cluster: Cluster, { version = '', namespace = this.#addon.namespace ?? '' }: Source): Values | string {
+    const { name, valuesTemplate = '' } = this.#addon;
     const [major, minor] = parseTriple(cluster.kubernetes) ?? [];
     const { labels, networks = {}, facts = {}, server = '' } = cluster;
     const kubernetes = { version: cluster.kubernetes, major, minor };
@@ -124,14 +149,24 @@ export class Contents {
   }
 }
 
+/** The entries of its channel, if it is in a hub. */
+export function alternativesOf({ source }: FleetAddon): readonly Alternative[] {
+  return 'content' in source ? [] : source.channel.filter((one) => 'content' in one);
+}
+
 function sourceFor(from: FleetAddon['source'], kubernetes: string): Source | undefined {
   if ('content' in from) return { ...from, source: from.content };
   const triple = parseTriple(kubernetes);
   const chosen = triple && choose(from.channel, triple, 'native').get(from.addon);
   if (chosen === undefined) return undefined;
   const { version, id, hash } = chosen;
-  const source = 'content' in chosen ? chosen.content : chosen.source && { ...chosen.source, version, id, hash };
-  return source && { source, ...(version !== undefined && { version }) };
+  const known = { ...(version !== undefined && { version }) };
+  if ('content' in chosen) {
+    const { content, identity, namespace } = chosen;
+    const place = { ...(identity !== undefined && { identity }), ...(namespace !== undefined && { namespace }) };
+    return { source: content, ...known, ...place };
+  }
+  return chosen.source && { source: { ...chosen.source, version, id, hash }, ...known };
 }
 
 /** Maps are merged, other values replace those of the layers before, and null removes them, as in Helm. */

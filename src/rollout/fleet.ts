@@ -36,6 +36,9 @@ export interface Cluster {
 export interface Alternative extends Candidate {
   readonly kubernetesVersion: string;
   readonly content: Values;
+  /** Instead of those of the add-on: entries of several kinds differ in them. */
+  readonly identity?: string;
+  readonly namespace?: string;
 }
 
 export interface FleetAddon {

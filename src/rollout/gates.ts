@@ -6,7 +6,7 @@ import { timeOf } from '../core/time.ts';
 import type { Hold, Place, Unproven } from './batch.ts';
 import { compareNames } from './groups.ts';
 import { voidNote } from './orders.ts';
-import { isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
+import { identityOn, isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -32,6 +32,11 @@ const GATES: readonly Gate[] = [
   },
   { reason: 'Owner', skips: true, why: otherOwner },
   { reason: 'HandOver', skips: true, why: heir },
+  {
+    reason: 'Content',
+    skips: true,
+    why: ({ run, cluster, record, action }) => action !== 'delete' && run.contents.crossing(cluster, record),
+  },
   { reason: 'Downgrade', skips: true, asks: true, why: downgrade },
   { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
@@ -116,7 +121,7 @@ function otherOwner(target: Target): string | false {
   if (first !== undefined && record === undefined) {
     return `it belongs to fleet:${first.name}, which selects this cluster, too: narrow one of the two selectors`;
   }
-  const owner = cluster.installed?.[addon.identity]?.owner;
+  const owner = cluster.installed?.[identityOn(run, cluster)]?.owner;
   if (owner === undefined || addon.adopt === true) return false;
   return ![addon, ...rivals].some(({ name }) => owner === `fleet:${name}`) && `it belongs to ${owner}`;
 }

@@ -20,7 +20,17 @@ import { sizeOf } from './limits.ts';
 import { voidNote } from './orders.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, isLeaving, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
+import {
+  begins,
+  Fleet,
+  identityOn,
+  isLeaving,
+  isRemoval,
+  messageOf,
+  targetOf,
+  type Run,
+  type Target,
+} from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -241,15 +251,16 @@ function specOf(target: Target): ClusterAddonSpec {
   const { addon, contents, fleet } = run;
   const spec = record?.spec;
   const isRemoved = isRemoval(target);
+  const identity = identityOn(run, cluster);
   const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record));
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
   const others = fleet.rivals(run, cluster).map((rival) => rival.record?.spec.revision);
-  const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[addon.identity]?.revision, ...others];
+  const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[identity]?.revision, ...others];
   const knownGood = action === 'create' ? undefined : isGood && goal === undefined ? spec : spec?.knownGood;
   return {
     ...contentIn(content),
     revision: Math.max(0, ...revisions.map((revision = 0) => revision)) + 1,
-    identity: isRemoved ? (spec?.identity ?? '') : addon.identity,
+    identity: isRemoved ? (spec?.identity ?? '') : identity,
     action: isRemoved ? 'Remove' : 'Install',
     // One order tries once: it may be of the next second.
     startedAt: Math.max(fleet.now, run.retry),

@@ -2,7 +2,7 @@
 import { groupBy } from '../core/group-by.ts';
 import { actionOf, type Action } from './action.ts';
 import type { Member } from './batch.ts';
-import { Contents, type Memo } from './content.ts';
+import { alternativesOf, Contents, type Memo } from './content.ts';
 import type {
   Cluster,
   ClusterAddon,
@@ -133,12 +133,15 @@ function isSelected(addon: FleetAddon, { labels, deleting }: Cluster, record: Cl
 }
 
 /** What cannot be read has the identity that it has on a cluster. */
-function identityOn({ addon, records }: Run, { name }: Cluster): string {
-  return (addon.problem !== undefined && records.get(name)?.spec.identity) || addon.identity;
+export function identityOn({ addon, contents, records }: Run, cluster: Cluster): string {
+  const record = records.get(cluster.name);
+  if (addon.problem === undefined) return contents.identityOn(cluster, record);
+  return record?.spec.identity ?? addon.identity;
 }
 
 function identitiesOf({ addon, records }: Run): readonly string[] {
-  if (addon.problem === undefined) return [addon.identity];
+  const others = alternativesOf(addon).flatMap(({ identity }) => identity ?? []);
+  if (addon.problem === undefined) return [...new Set([addon.identity, ...others])];
   return [...new Set([addon.identity, ...[...records.values()].map(({ spec }) => spec.identity)])];
 }
 
@@ -292,7 +295,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const recorded = spec && {
     removal: spec.action === 'Install' ? undefined : isRemoved ? ('done' as const) : ('begun' as const),
     installed: isGood || spec.knownGood !== undefined,
-    isOther: spec.identity !== addon.identity,
+    isOther: spec.identity !== identityOn(run, cluster),
     changed,
   };
   const action = isKept ? 'none' : actionOf(selected, addon.mode === 'InstallOnce', recorded);

@@ -154,10 +154,6 @@ test('a channel that changes in the middle of a rollout begins its stages again,
 });
 
 test('a Channel that cannot be followed is named, and what is installed stays', async () => {
-  const chart = (more: object): object => {
-    const { version: _version, ...place } = hubChart().chart;
-    return { name: 'web', version: '2.0.0', chart: { ...place, ...more } };
-  };
   const cases: (readonly [object, string])[] = [
     [hubChannel('other', [OLD]), 'there is no Channel stable: create it, or name another one'],
     [
@@ -189,25 +185,7 @@ test('a Channel that cannot be followed is named, and what is installed stays', 
       hubChannel('stable', [{ name: 'web', version: '1.0.0', package: 'Web_x-1.0.0.tar.gz', hash: HASH }]),
       'Channel stable has an entry of web that cannot be read, 1.0.0: package.name: at most 53 lower-case letters, digits and "-"',
     ],
-    [
-      hubChannel('stable', [OLD, chart({})]),
-      'Channel stable has entries of web that cannot replace each other, addon:kube-system/web and release:web/web: make two add-ons of them',
-    ],
   ];
-  const packed = (version: string, name: string): object => {
-    return { name: 'web', version, package: `${name}-${version}.tar.gz`, hash: HASH };
-  };
-  const mixed = 'Channel stable has entries of web that cannot replace each other';
-  cases.push(
-    [
-      hubChannel('stable', [OLD, packed('1.1.0', 'web')]),
-      `${mixed}, addon:kube-system/web and package web: make two add-ons of them`,
-    ],
-    [
-      hubChannel('stable', [packed('1.0.0', 'web'), packed('1.1.0', 'site')]),
-      `${mixed}, package web and package site: make two add-ons of them`,
-    ],
-  );
   for (const [channel, expected] of cases) {
     await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
     await pass(memory, 0);
@@ -219,6 +197,58 @@ test('a Channel that cannot be followed is named, and what is installed stays', 
     await pass(memory, 3);
     assert.equal([problemOf(memory), contents(memory)], [undefined, 'oslo:1.0.0@1']);
   }
+});
+
+/** A chart as an entry. */
+function chart(version: string, kubernetesVersion?: string): object {
+  const { version: _version, ...place } = hubChart().chart;
+  return { name: 'web', version, ...(kubernetesVersion !== undefined && { kubernetesVersion }), chart: place };
+}
+
+/** A package as an entry. */
+function packed(version: string, name: string, kubernetesVersion: string): object {
+  return { name: 'web', version, kubernetesVersion, package: `${name}-${version}.tar.gz`, hash: HASH };
+}
+
+test('a cluster that would get another kind of content than it has waits alone, and each other one gets its kind', async () => {
+  const cases: (readonly [string, object, object, string, string])[] = [
+    ['2.0.0', OLD, chart('2.0.0', '>=1.33.0'), 'addon:kube-system/web', 'release:web/web'],
+    ['0.5.0', chart('1.0.0', '<1.33.0'), entry('0.5.0', '>=1.33.0'), 'release:web/web', 'addon:kube-system/web'],
+    ['1.1.0', OLD, packed('1.1.0', 'web', '>=1.33.0'), 'addon:kube-system/web', 'package web'],
+    ['2.0.0', packed('1.0.0', 'web', '<1.33.0'), packed('2.0.0', 'site', '>=1.33.0'), 'package web', 'package site'],
+  ];
+  for (const [version, one, other, own, next] of cases) {
+    const sites = [cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.34.0')];
+    await using memory = await openMemoryHub([hubChannel('stable', [one, other]), web(), ...sites]);
+    await pass(memory, 0);
+    await succeed(memory, 'oslo', 'paris');
+    await change(memory, cluster('oslo', 'v1.33.1'));
+    await pass(memory, 1, 2);
+    assert.is(contents(memory), `oslo:1.0.0@1 paris:${version}@1`);
+    const why = `${version} for Kubernetes v1.33.1 is ${next}, which cannot replace ${own}: make two add-ons of them`;
+    assert.equal([problemOf(memory), waiting(memory)], [undefined, [`oslo Content: ${why}`]]);
+    const specs = memory.hub.clusterAddons.values().flatMap((found) => found?.record?.spec.identity ?? []);
+    assert.equal(
+      specs,
+      [own, next].map((kind) => kind.replace(/^package .*/, 'addon:kube-system/web')),
+    );
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED } });
+    await change(memory, { ...web({ rollout: { maxRemovals: 2 } }), metadata: { name: 'web' } });
+    await pass(memory, 3);
+    assert.is(contents(memory), `oslo:-1.0.0@2 paris:-${version}@2`);
+  }
+});
+
+test('what has another kind of content than all entries is removed, and then installed from the channel', async () => {
+  await using memory = await openMemoryHub([hubChannel('stable', [OLD]), web(), cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo');
+  await change(memory, hubChannel('stable', [chart('2.0.0')]));
+  await pass(memory, 1);
+  assert.is(contents(memory), 'oslo:-1.0.0@2');
+  await succeed(memory, 'oslo');
+  await pass(memory, 2);
+  assert.is(contents(memory), 'oslo:2.0.0@3');
 });
 
 test('values of a Secret are for channels of charts', async () => {
