@@ -77,6 +77,8 @@ export function planFleet(
       const isNew = wants && goal === undefined && !isAsWanted;
       const said = isNew ? '' : reasonOf(cluster.name, addon);
       const recorded = said || (isFailure(state) && !cluster.available ? LATE : undefined);
+      // What waits to be tried again still says why it has failed.
+      const held = hold && [!wants && isFailure(state) ? recorded : '', hold.message].filter(Boolean).join('; ');
       const isBegun = state === 'Progressing' || state === 'Removing';
       const isFree = cluster.available && cluster.paused !== true && run.addon.paused !== true;
       const next = wants
@@ -98,7 +100,7 @@ export function planFleet(
         current: record?.spec.version,
         wanted: (goal ?? run.contents.sourceOf(cluster))?.version,
         reason: hold?.reason ?? (silence && 'Unreachable') ?? drift?.reason,
-        message: hold?.message ?? silence ?? drift?.message ?? drift?.what ?? recorded,
+        message: held ?? silence ?? drift?.message ?? drift?.what ?? recorded,
         since: waiting.get(cluster.name)?.since ?? (isSilent ? cluster.since : record?.status?.since),
       });
     }

@@ -1,5 +1,5 @@
 /** `curlew fleet …`, as people call it. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { FleetPlan } from '../../src/app/fleet-plan.ts';
 import { apiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
@@ -145,6 +145,26 @@ test('status names what a cluster does not answer in one line, as plan does', as
     assert.match(line, /127\.0\.0\.1:1/, `${command}: ${stdout}`);
     assert.ok(line.length > 80, line);
   }
+});
+
+test('an order to retry by a clock that is ahead is said in the status, in which a failure counts once', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web')));
+  await writeFile(box.at('web.yaml'), documents({ apiVersion: 'v1', kind: 'Nothing', metadata: { name: 'page' } }));
+  const fleet = async (...words: readonly string[]): Promise<string> =>
+    (await runCommand(['fleet', ...words, 'fleet.yaml'], box.path)).stdout;
+  await fleet('apply', '--yes');
+  await fleet('retry', 'web');
+  const path = box.at('.curlew/fleet/orders.json');
+  const orders = JSON.parse(await readFile(path, 'utf8')) as { readonly addons: { readonly web: { retry: number } } };
+  orders.addons.web.retry += 7200;
+  await writeFile(path, JSON.stringify(orders));
+  const lines = (await fleet('status', '--why')).split('\n');
+  assert.is(lines[1], 'web     0     0        0        1');
+  const why = lines.slice(3).join(' ').replaceAll(/\s+/g, ' ');
+  assert.match(why, / Order .*; the order to retry of \S+Z counts from then on: /);
 });
 
 test('a rollback that another program is in the way of says what failed, and how to continue', async () => {

@@ -74,6 +74,13 @@ test('a record from a clock that is an hour ahead counts from now, and a failure
   assert.equal(decide(observed('Failed', NOW + HOUR).fleet, NOW).jobs, []);
 });
 
+test('a plan says why a cluster has failed, and that the order to retry is ahead of the clock', () => {
+  const { fleet } = observed('Failed', NOW - 60, { retry: NOW + HOUR });
+  const [target] = planFleet(fleet, NOW, () => 'no such kind').targets;
+  assert.equal([target?.state, target?.now, target?.reason], ['Failed', 'wait', 'Order']);
+  assert.match(target?.message ?? '', /^no such kind; the order to retry of \S+Z counts from then on: /);
+});
+
 test('a removal is tried for half an hour, however its record is, and then again on order', () => {
   const actsAt = (begun: number, order: Order = {}) => {
     const { fleet } = observed('Succeeded', NOW - 2 * HOUR, order, { paris: begun });

@@ -184,7 +184,7 @@ function statusLines(result: FleetPlan, isWhy: boolean): readonly string[] {
   const rows = addons.map(({ name, paused, stopped }) => {
     const own = targets.filter(({ addon }) => addon === name);
     const failed = own.filter(hasFailed).length;
-    const waiting = own.filter(({ now }) => now === 'wait').length;
+    const waiting = own.filter((one) => one.now === 'wait' && !hasFailed(one)).length;
     const settled = own.filter(isSettled).length;
     const rest = own.length - failed - waiting - settled;
     const how = paused ? 'paused' : stopped !== undefined ? `stopped: ${stopped}` : '';
