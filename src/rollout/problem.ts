@@ -2,23 +2,37 @@
 import { CurlewError } from '../core/errors.ts';
 import type { FleetAddon } from './fleet.ts';
 import { parseTimeout, sizeOf } from './limits.ts';
-import { timesOf } from './strategy.ts';
+import { timesOf, type Strategy } from './strategy.ts';
 
 /** Why a strategy cannot be followed. */
 export function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): string | undefined {
   const { groups = [], mandatoryDecisionGroups = [] } = rollout;
-  try {
+  const problem = problemIn(() => {
     timesOf(rollout, 'native');
     parseTimeout(remove.timeout ?? '');
     const { maxConcurrency, maxFailures, maxRemovals, groupSize } = rollout;
     const sizes = [maxConcurrency, maxFailures, maxRemovals, groupSize, ...groups.map(({ size }) => size)];
     for (const size of sizes) sizeOf(size, 1, 1, 'native');
-  } catch (error) {
-    if (error instanceof CurlewError) return error.message;
-    throw error;
-  }
+  });
+  if (problem !== undefined) return problem;
   const unknown = mandatoryDecisionGroups.find(
     ({ groupName = '' }) => compat !== 'ocm' && groupName !== '' && groups.every(({ name }) => name !== groupName),
   );
   return unknown && `there is no group ${unknown.groupName ?? ''}`;
+}
+
+/** What limits removals in a strategy that cannot be followed: a deleted add-on, or cluster, does not wait for its correction. */
+export function removalLimitsOf({ windows, maxRemovals }: Strategy = {}): Strategy {
+  const isRead = maxRemovals !== undefined && problemIn(() => sizeOf(maxRemovals, 1, 1, 'native')) === undefined;
+  return { ...(windows && { windows }), ...(isRead && { maxRemovals }) };
+}
+
+function problemIn(read: () => void): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CurlewError) return error.message;
+    throw error;
+  }
 }

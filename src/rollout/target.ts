@@ -18,7 +18,7 @@ import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
 import { ordersAt } from './orders.ts';
-import { problemOf } from './problem.ts';
+import { problemOf, removalLimitsOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, windowProblem, type Window } from './windows.ts';
 
@@ -167,7 +167,7 @@ function runOf(
   const retry = orders?.retry ?? 0;
   const rules: Rules = addon.compat ?? 'native';
   const wrong = problemOf(addon);
-  const strategy = wrong === undefined ? (addon.rollout ?? {}) : {};
+  const strategy = wrong === undefined ? (addon.rollout ?? {}) : removalLimitsOf(addon.rollout);
   const timeout = (wrong === undefined && addon.remove?.timeout) || '30m';
   const records = new Map<string, ClusterAddon>();
   let first: { readonly name: string | undefined } | undefined;

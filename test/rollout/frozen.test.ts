@@ -222,4 +222,20 @@ test('an add-on that is deleted goes although its strategy cannot be followed', 
   assert.equal(world.begin(), ['Remove s1', 'Remove s2', 'Remove w1', 'Remove w2']);
 });
 
+test('a strategy that cannot be followed limits removals as far as it can be read', () => {
+  const wrong = { mandatoryDecisionGroups: [{ groupName: 'none' }] };
+  for (const [rollout, why] of [
+    [{ maxRemovals: 1 }, 'Removals: 2 removals at once, and 1 may: approve 2'],
+    [{ maxRemovals: 'many' }, 'Removals: 2 removals at once, and 1 may: approve 2'],
+    [{ maxRemovals: 2, windows: [{ cron: '0 3 * * *', duration: '1h' }] }, 'Window: no maintenance window is open'],
+    [{ maxRemovals: 2 }, undefined],
+  ] as const) {
+    const world = new TestFleet(CLUSTERS.slice(0, 2), addon('net'));
+    world.settle();
+    world.change('net', { rollout: { ...rollout, ...wrong }, deleting: true });
+    assert.is(world.why('w1'), why);
+    assert.equal(world.begin(), why === undefined ? ['Remove w1', 'Remove w2'] : []);
+  }
+});
+
 test.run();
