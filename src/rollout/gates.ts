@@ -40,7 +40,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Downgrade', skips: true, asks: true, why: downgrade },
   { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
-  { reason: 'Removals', skips: true, asks: true, why: (target) => isRemoval(target) && target.run.brake },
+  { reason: 'Removals', skips: true, asks: true, why: braked },
   { reason: 'Window', skips: true, why: ({ run: { fleet }, cluster }) => fleet.unreadable(cluster.windows) },
   { reason: 'Dependency', why: dependency },
   {
@@ -124,6 +124,11 @@ function otherOwner(target: Target): string | false {
   const owner = cluster.installed?.[identityOn(run, cluster)]?.owner;
   if (owner === undefined || addon.adopt === true) return false;
   return ![addon, ...rivals].some(({ name }) => owner === `fleet:${name}`) && `it belongs to ${owner}`;
+}
+
+/** What is tried again was let pass before. */
+function braked(target: Target): string | false | undefined {
+  return isRemoval(target) && target.record?.spec.action !== 'Remove' && target.run.brake;
 }
 
 function heir({ run, cluster, action }: Target): string | false {

@@ -235,9 +235,10 @@ function brakeOf(run: Run, targets: readonly Target[], gone: number): string | u
   const { fleet, strategy, orders, removed } = run;
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {
-    const { cluster, record, holds, action } = target;
-    if (isRemoval(target) && (action !== 'delete' || fleet.heir(run, cluster) === undefined)) wanted += 1;
-    if (holds && record?.spec.action === 'Remove') underWay += 1;
+    const { cluster, holds, action } = target;
+    // What is tried again was let pass before.
+    if (isUnderRemoval(target)) underWay += Number(holds || isRemoval(target));
+    else if (isRemoval(target) && (action !== 'delete' || fleet.heir(run, cluster) === undefined)) wanted += 1;
   }
   const total = targets.length + gone;
   const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
@@ -312,7 +313,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     let { state } = target;
     if (begins(target)) state = isRemoval(target) ? 'Removing' : 'Progressing';
     else if (state === 'ToApply' && hold?.skips === true) state = 'Skipped';
-    if (begins(target) && isRemoval(target)) removed += 1;
+    if (begins(target) && isRemoval(target) && !isUnderRemoval(target)) removed += 1;
     if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;

@@ -1,6 +1,6 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
 import { groupBy } from '../core/group-by.ts';
-import { actionOf, type Action } from './action.ts';
+import { actionOf, type Action, type Recorded } from './action.ts';
 import type { Member } from './batch.ts';
 import { alternativesOf, Contents, type Memo } from './content.ts';
 import type {
@@ -292,8 +292,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     spec.startedAt >= run.begun.since;
   const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
   const changed = goal !== undefined || !isAsWanted || isRetried;
-  const recorded = spec && {
-    removal: spec.action === 'Install' ? undefined : isRemoved ? ('done' as const) : ('begun' as const),
+  const recorded: Recorded | undefined = spec && {
+    removal: spec.action === 'Install' ? undefined : isRemoved ? 'done' : isRetried ? 'again' : 'begun',
     installed: isGood || spec.knownGood !== undefined,
     isOther: spec.identity !== identityOn(run, cluster),
     changed,

@@ -90,7 +90,7 @@ test('a removal is tried for half an hour, however its record is, and then again
   };
   assert.equal(actsAt(NOW - 60), ['remove', 'Removing']);
   assert.equal(actsAt(NOW - HOUR), ['TimedOut']);
-  assert.equal(actsAt(NOW - HOUR, { retry: NOW }), ['remove', 'TimedOut']);
+  assert.equal(actsAt(NOW - HOUR, { retry: NOW }), ['remove', 'Removing']);
 });
 
 test('an order of a clock that is ahead gives no removal another half hour before its time', () => {

@@ -195,6 +195,51 @@ test('a removal that fails stays with its reason, or its record goes, as the pol
   }
 });
 
+test('a removal that failed is tried again once for each order to retry', () => {
+  const world = installed();
+  deselect(world, 'c3');
+  assert.equal(world.begin(), ['Remove c3']);
+  for (const revision of [3, 4]) {
+    world.report('Failed', 'c3');
+    world.now += 10;
+    assert.equal(world.begin(), []);
+    world.order('net', { retry: world.now + 1 });
+    assert.equal(world.begin(), ['Remove c3']);
+    assert.is(world.spec('c3')?.revision, revision);
+    assert.equal(world.begin(), []);
+    world.now += 10;
+  }
+});
+
+test('the removal of an earlier identity that failed is tried again before the later one is installed', () => {
+  const world = installed({}, ['a']);
+  world.change('net', { identity: 'release:default/net' });
+  world.step();
+  world.report('Failed', 'a');
+  assert.equal(world.begin(), []);
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['Remove a']);
+  assert.is(world.spec('a')?.identity, 'addon:net');
+  world.report('Succeeded', 'a');
+  assert.equal(world.begin(), ['a']);
+});
+
+test('removals that are tried again need no other approval, and count as under way', () => {
+  const world = installed();
+  deselect(world, 'c1', 'c2', 'c3');
+  const at = world.now;
+  world.order('net', { removals: 3, at });
+  assert.equal(world.begin(), ['Remove c1', 'Remove c2', 'Remove c3']);
+  world.report('Failed', 'c1', 'c2', 'c3');
+  world.now += 10;
+  world.order('net', { removals: 3, at, retry: world.now });
+  deselect(world, 'c4');
+  assert.equal(world.begin(), ['Remove c1', 'Remove c2', 'Remove c3']);
+  assert.is(world.why('c4'), 'Removals: 4 removals at once, and 2 may: approve 1');
+  assert.equal(world.status('net')?.removals, { at, begun: 3 });
+});
+
 test('what is selected again while it is removed is installed again', () => {
   const world = installed();
   deselect(world, 'c3');
