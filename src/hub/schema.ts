@@ -194,7 +194,9 @@ const addonStatus = fields({
       fields({
         retry: time,
         clusters: about('With the group of each; at most 100, and 4 KiB of JSON.', byKey(aText)),
-        more: v.exactOptional(about('How many more have failed: nothing begins.', count)),
+        more: v.exactOptional(
+          about('How many more have failed: those that are not seen any more count in the last group.', count),
+        ),
       }),
     ),
   ),

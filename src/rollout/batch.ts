@@ -77,7 +77,7 @@ function countIn<M>(groups: readonly Group<M>[], counts: (member: M) => boolean 
 function stagesOf<M>(
   groups: readonly Group<M>[],
   strategy: Strategy,
-  unresolved: readonly Unresolved[],
+  { unresolved, assumed = 0 }: { readonly unresolved: readonly Unresolved[]; readonly assumed?: number },
 ): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
   let left = unresolved;
@@ -88,12 +88,12 @@ function stagesOf<M>(
     return found;
   };
   const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
-  let number = -1;
+  let stage = -1;
   let last: string | undefined;
   const numberOf = (name: string): number => {
-    if (name !== last) number += 1;
+    if (name !== last) stage += 1;
     last = name;
-    return number;
+    return stage;
   };
   const first = groups.filter((group) => isMandatory(strategy, group));
   const rest = groups.filter((group) => !isMandatory(strategy, group));
@@ -113,9 +113,11 @@ function stagesOf<M>(
   last = undefined;
   const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
     const found = unresolvedIn(own);
-    const total = countIn(own) + found.filter(({ isGone }) => isGone).length;
+    const unnamed = own.at(-1) === rest.at(-1) ? assumed : 0;
+    const total = countIn(own) + found.filter(({ isGone }) => isGone).length + unnamed;
     const allowed = type === 'All' ? Infinity : failuresOf(strategy, total, 'native');
-    return { title, number: numberOf(own[0]?.name ?? ''), allowed, unresolved: found.length, groups: own, proof: [] };
+    const number = numberOf(own[0]?.name ?? '');
+    return { title, number, allowed, unresolved: found.length + unnamed, groups: own, proof: [] };
   };
   const others =
     type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
@@ -134,13 +136,15 @@ export function advance<M extends Member>(
   given: {
     readonly reached: number;
     readonly unresolved: readonly Unresolved[];
+    /** Further failures of unknown clusters, which count in the last stage. */
+    readonly assumed?: number;
     readonly stopped: string | undefined;
     readonly approved: readonly string[];
     readonly hold: (member: M, place: Place) => Hold | undefined;
     readonly unproven: (group: Unproven<M>) => string;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
-  const stages = stagesOf(groups, strategy, given.unresolved);
+  const stages = stagesOf(groups, strategy, given);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
   const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free, kept: free };

@@ -1,10 +1,11 @@
 /** Failures that count although their clusters go or get something else: a bad version must not spread from there. Pure. */
 import type { FailedClusters } from './fleet.ts';
 import type { Group } from './groups.ts';
-import { isFailure } from './strategy.ts';
+import { isFailure, settle } from './strategy.ts';
 import { isLeaving, type Run, type Target } from './target.ts';
 
-const MAX_NAMES = 100;
+/** Names of clusters in a status. */
+export const MAX_NAMES = 100;
 /** Bytes of JSON: all readers of the object get them each time. */
 const MAX_BYTES = 4096;
 
@@ -19,12 +20,15 @@ export function unresolvedOf({ failed }: Run, staged: readonly Target[]): readon
   return before.filter(([cluster]) => !names.has(cluster));
 }
 
-/** What is kept. Of more than have room, no one can say later whether they have recovered: these count until a retry. */
+/**
+ * What is kept, and how many failures are assumed: of more than have room, no one can say later whether they have recovered. Once they
+ * are not seen any more, they count until a retry.
+ */
 export function failedIn(
   groups: readonly Group<Target>[],
   unresolved: readonly Failure[],
   { more: before = 0 }: FailedClusters,
-): FailedClusters {
+): { readonly failed: FailedClusters; readonly assumed: number } {
   const clusters = new Map(unresolved);
   let bytes = Buffer.byteLength(JSON.stringify(unresolved));
   let unnamed = 0;
@@ -38,12 +42,14 @@ export function failedIn(
     }
   }
   const more = Math.max(before, unnamed);
-  return { clusters: Object.fromEntries(clusters), ...(more > 0 && { more }) };
+  return { failed: { clusters: Object.fromEntries(clusters), ...(more > 0 && { more }) }, assumed: more - unnamed };
 }
 
-/** Why nothing begins while failures count whose clusters are not known. */
-export function unnamedNote({ clusters, more = 0 }: FailedClusters): string | undefined {
-  if (more === 0) return undefined;
-  const total = Object.keys(clusters).length + more;
-  return `${total} clusters have failed, and ${more} of them are not kept by name, so that they count until a retry: retry the add-on, or change it`;
+/** Is it to lose an add-on that has failed there? What is not kept by name is known as long as its record is about that. */
+export function hasFailed(target: Target): boolean {
+  const { run, cluster, record, wants, action, own, age } = target;
+  if (!run.keepsFailed || !isLeaving(target) || (wants && action !== 'delete')) return false;
+  const { clusters, more = 0 } = run.failed;
+  if (Object.hasOwn(clusters, cluster.name)) return true;
+  return more > 0 && record?.spec.action === 'Install' && isFailure(settle(own, age, run.times, run.rules).state);
 }

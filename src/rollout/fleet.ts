@@ -123,7 +123,7 @@ export interface FailedClusters {
    * goes or is to get something else.
    */
   readonly clusters: Readonly<Record<string, string>>;
-  /** How many more have failed: nothing begins. */
+  /** How many more have failed: those that are not seen any more count in the last group. */
   readonly more?: number;
 }
 

@@ -3,7 +3,7 @@ import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { advance, type Hold, type Place } from './batch.ts';
 import { Memo } from './content.ts';
-import { failedIn, unnamedNote, unresolvedOf } from './failures.ts';
+import { failedIn, hasFailed, MAX_NAMES, unresolvedOf } from './failures.ts';
 import type {
   ClusterAddon,
   ClusterAddonSpec,
@@ -20,19 +20,8 @@ import { sizeOf } from './limits.ts';
 import { voidNote } from './orders.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import {
-  begins,
-  Fleet,
-  identityOn,
-  isLeaving,
-  isRemoval,
-  messageOf,
-  targetOf,
-  type Run,
-  type Target,
-} from './target.ts';
+import { begins, Fleet, identityOn, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
 
-const MAX_NAMES = 100;
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
 const MAX_WHY = 512;
@@ -124,10 +113,6 @@ function planOf(run: Run): AddonPlan {
   const lost = run.brake === undefined ? held.splice(0) : [];
   // A cluster that is deleted leaves all add-ons, however far the rollout of each is, and one on which an add-on has failed leaves that.
   // If it is to have it again, its removal under way does not free it from the stages.
-  const hasFailed = (target: Target): boolean =>
-    isLeaving(target) &&
-    (!target.wants || target.action === 'delete') &&
-    Object.hasOwn(run.failed.clusters, nameOf(target));
   const isStaged = (target: Target): boolean =>
     !run.isFrozen && target.cluster.deleting === undefined && !hasFailed(target);
   const staged: Target[] = [];
@@ -141,8 +126,8 @@ function planOf(run: Run): AddonPlan {
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const groups = groupsOf(staged, sizes);
   const unresolved = unresolvedOf(run, staged);
-  const failed = run.keepsFailed ? failedIn(groups, unresolved, run.failed) : { clusters: {} };
-  const stoppedBefore = run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : unnamedNote(failed);
+  const none = { failed: { clusters: {} }, assumed: 0 };
+  const { failed, assumed } = run.keepsFailed ? failedIn(groups, unresolved, run.failed) : none;
   // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
     run.rules === 'ocm' && !run.rolledBack
@@ -153,7 +138,8 @@ function planOf(run: Run): AddonPlan {
             group,
             isGone: !staged.some((one) => nameOf(one) === cluster),
           })),
-          stopped: stoppedBefore,
+          assumed,
+          stopped: run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined,
           approved: orders?.groups ?? [],
           hold: holdOf,
           unproven: (group) => unprovenNote(run, group),

@@ -188,21 +188,58 @@ test('a mandatory group that is named by its index stays it when the clusters of
   assert.is(world.why('s1'), 'Group: group canary is not done');
 });
 
-test('more failures than are kept by name stop a rollout until a retry, although its budget allows them and their clusters go', () => {
-  const names = Array.from({ length: 130 }, (_, at) => `c${at + 1}`);
-  const rollout: Strategy = { type: 'Progressive', maxConcurrency: 120, maxFailures: 110 };
-  const world = new TestFleet(ring('shop', ...names), addon('net', { rollout }));
-  const failed = world.begin().slice(0, 105);
+/** `count` clusters with long names, all of which begin at once. */
+function crowd(count: number, rollout: Strategy): TestFleet {
+  const names = Array.from({ length: count }, (_, at) => `${'x'.repeat(50)}${at + 100}`);
+  const clusterSelector = ringGroup('shop').selector;
+  const world = new TestFleet(ring('shop', ...names), addon('net', { rollout, clusterSelector }));
+  world.settle();
+  world.release('net', '2.0.0');
+  return world;
+}
+
+test('failures beyond those that are kept by name are decided by the budget, and no more than it allows go back', () => {
+  for (const [maxFailures, isWithin] of [
+    ['50%', true],
+    [79, false],
+  ] as const) {
+    const rollout = { type: 'Progressive', maxConcurrency: 90, maxFailures, onFailure: 'Rollback' } as const;
+    const world = crowd(200, rollout);
+    const begun = world.begin();
+    world.report('Failed', ...begun.slice(0, 80));
+    world.report('Succeeded', ...begun.slice(80));
+    assert.is(world.begin().length, isWithin ? 90 : 80);
+    assert.is(world.status('net')?.rolledBack, !isWithin);
+    const { clusters = {}, more = 0 } = world.status('net')?.failed ?? {};
+    if (isWithin) assert.equal([more > 0, Object.keys(clusters).length + more], [true, 80]);
+  }
+});
+
+test('a failure that is not kept by name counts until a retry once its cluster goes, and its cluster leaves like others', () => {
+  const world = crowd(200, { type: 'Progressive', maxConcurrency: 90, maxFailures: 80, maxRemovals: '100%' });
+  const failed = world.begin().slice(0, 80);
   world.report('Failed', ...failed);
+  world.report('Succeeded', ...(world.status('net')?.batch ?? []).filter((name) => !failed.includes(name)));
+  const next = world.begin();
+  const { more = 0 } = world.status('net')?.failed ?? {};
+  const [named, unnamed] = [failed.slice(0, 80 - more), failed.slice(80 - more)];
+  const [one = ''] = named;
+  world.report('Failed', next[0] ?? '');
   assert.equal(world.begin(), []);
-  const why =
-    '105 clusters have failed, and 5 of them are not kept by name, so that they count until a retry: retry the add-on, or change it';
-  assert.is(world.why('c130'), `Stopped: ${why}`);
-  assert.is(Object.keys(world.status('net')?.failed?.clusters ?? {}).length, 100);
-  world.clusters = world.clusters.filter(({ name }) => !failed.slice(100).includes(name));
-  world.report('Succeeded', ...failed.slice(0, 100));
+  assert.is(world.why(world.clusters.at(-1)?.name ?? ''), 'Stopped: the rest: 81 failed, and 80 may');
+  const leaving = [one, ...unnamed];
+  for (const name of leaving) world.changeCluster(name, { labels: {} });
+  assert.equal(
+    world.begin(),
+    leaving.map((name) => `Remove ${name}`),
+  );
+  world.report('Succeeded', ...leaving);
+  world.step();
   assert.equal(world.begin(), []);
-  assert.equal(world.status('net')?.failed, { retry: 0, clusters: {}, more: 5 });
+  assert.match(
+    world.why(world.clusters.at(-1)?.name ?? '') ?? '',
+    /^Stopped: the rest: 8\d failed, and 80 may; \d+ of these clusters are gone or have not succeeded since: retry/,
+  );
   world.now += 10;
   world.order('net', { retry: world.now });
   assert.ok(world.begin().length > 0);
