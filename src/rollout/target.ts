@@ -160,7 +160,9 @@ function runOf(
   const isSame = status?.revision === contents.revision && status.observedGeneration === addon.generation;
   const isFrozen = addon.problem !== undefined && addon.deleting !== true;
   const fresh = { since: fleet.now, reached: 0, rolledBack: false };
-  const begun: Begun = (isFrozen || isSame ? status : undefined) ?? fresh;
+  const { since, ...stored } = (isFrozen || isSame ? status : undefined) ?? fresh;
+  // The clock may have been set back: no order is to be early, or older than what has begun, until it is there again.
+  const begun: Begun = { ...stored, since: Math.min(since, fleet.now) };
   const { orders, ...ordered } = ordersAt(addon, begun.since, fleet.now);
   // What cannot be read may have an approval that cannot be read: the one that was in force is kept, with what it has let pass.
   const approvedAt = orders?.removals !== undefined ? orders.at : isFrozen ? begun.removals?.at : undefined;
@@ -300,7 +302,6 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   };
   const action = isKept ? 'none' : actionOf(selected, addon.mode === 'InstallOnce', recorded);
   const wants = action !== 'none';
-  const isProven = isGood && !wants;
   const isSilent = !cluster.available;
   const isFailed = isBackFailed || (isFailure(own.state) && !wants && spec?.action === 'Install');
   const failure = isBackFailed ? (messageOf(record) ?? UNHEALTHY) : undefined;
@@ -316,7 +317,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     own: own.raw,
     age: own.age,
     wants,
-    isProven,
+    isProven: isGood && !wants,
     isMeant: selected,
     labels: cluster.labels,
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
@@ -336,11 +337,11 @@ export function messageOf({ spec, status }: Partial<ClusterAddon> = {}): string 
   return counts ? status?.message : undefined;
 }
 
-/** Has what failed begun, and also failed, before an order to try again? The clock of its site may be ahead. */
+/** Has what failed begun, and also failed, before an order to try again? The clock of its site may be ahead, or the own one set back. */
 function isBefore(retry: number, { fleet }: Run, record: ClusterAddon | undefined): boolean {
-  const { spec, status } = record ?? {};
+  const { spec: { startedAt } = { startedAt: 0 }, status } = record ?? {};
   const failed = (status && isFailure(status.state) && fleet.past(status.since)) || 0;
-  return (spec?.startedAt ?? 0) < retry && failed <= retry + MAX_AHEAD;
+  return retry > 0 && (startedAt < retry || startedAt > fleet.now + 1) && failed <= retry + MAX_AHEAD;
 }
 
 interface Standing extends Settled {

@@ -40,6 +40,21 @@ test('a retry for a later time tries nothing until then, says so, and then tries
   assert.equal([world.why('a'), world.preview().recheckAfter], [undefined, undefined]);
 });
 
+test('orders count although the rollout began by a clock that was ahead and was corrected', () => {
+  const world = new TestFleet(ring('shop', 'a'), addon('net', { rollout: PROGRESSIVE }));
+  world.now += 24 * HOUR;
+  world.step();
+  world.now -= 24 * HOUR;
+  world.report('Failed', 'a');
+  world.step();
+  for (const round of [1, 2]) {
+    world.now += 10;
+    world.order('net', { retry: world.now });
+    assert.equal(world.begin(), ['a'], String(round));
+    world.report('Failed', 'a');
+  }
+});
+
 test('an order of this second also tries again what has failed in it', () => {
   const world = new TestFleet(ring('shop', 'a'), addon('net', { rollout: PROGRESSIVE }));
   world.step();
