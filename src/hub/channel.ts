@@ -48,10 +48,15 @@ function resolve(
       return `valuesSecret is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
     entries.push(read);
   }
-  const [{ identity, namespace } = {}] = entries;
+  // The order of the entries says nothing, and another identity begins a rollout.
+  const [{ identity, namespace } = {}] = entries.toSorted(byIdentity);
   if (identity === undefined)
     return `${title} has no add-on ${addon}: add it, or name another one in spec.source.channel.addon`;
   return { identity, ...(namespace !== undefined && { namespace }), source: { channel: entries, addon } };
+}
+
+function byIdentity({ identity: a = '' }: Alternative, { identity: b = '' }: Alternative): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** What an entry is for the FleetAddon of this name, and where; or why it cannot be read. */

@@ -232,9 +232,13 @@ test('a cluster that would get another kind of content than it has waits alone, 
       specs,
       [own, next].map((kind) => kind.replace(/^package .*/, 'addon:kube-system/web')),
     );
+    const before = memory.hub.addons.get({ name: 'web' })?.addon.status;
+    await change(memory, hubChannel('stable', [other, one]));
+    await pass(memory, 3);
+    assert.equal(memory.hub.addons.get({ name: 'web' })?.addon.status, before);
     await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', ...DELETED } });
     await change(memory, { ...web({ rollout: { maxRemovals: 2 } }), metadata: { name: 'web' } });
-    await pass(memory, 3);
+    await pass(memory, 4);
     assert.is(contents(memory), `oslo:-1.0.0@2 paris:-${version}@2`);
   }
 });
