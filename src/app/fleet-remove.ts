@@ -34,8 +34,7 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
       hint: 'delete it from the files, then run the same command again; for some clusters, change its clusterSelector',
     });
   }
-  const adapt = (observed: Observed): Observed => {
-    const now = Math.floor(Date.now() / 1000);
+  const adapt = (observed: Observed, now: number): Observed => {
     const record = observed.clusterAddons.find((one) => one.addon === addon);
     const going = {
       name: addon,

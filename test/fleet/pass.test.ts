@@ -15,7 +15,8 @@ import {
   type FleetState,
   type Order,
 } from '../../src/fleet/state.ts';
-import type { ClusterAddonSpec } from '../../src/rollout/fleet.ts';
+import { observeAgain } from '../../src/fleet/run/observed.ts';
+import type { ClusterAddonSpec, Observed } from '../../src/rollout/fleet.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
@@ -79,6 +80,20 @@ test('a plan says why a cluster has failed, and that the order to retry is ahead
   const [target] = planFleet(fleet, NOW, () => 'no such kind').targets;
   assert.equal([target?.state, target?.now, target?.reason], ['Failed', 'wait', 'Order']);
   assert.match(target?.message ?? '', /^no such kind; the order to retry of \S+Z counts from then on: /);
+});
+
+test('what a command sees differently is of the time of its pass', () => {
+  const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text: documents(cluster('paris'), addon('web')) }]);
+  const adapt = (seen: Observed, now: number): Observed => ({ ...seen, version: String(now) });
+  const known = {
+    fleet: { ...fleet, folder: '.', diagnostics: [], errors: 0, warnings: 0 },
+    hashOf: () => 'a',
+    orders: NO_ORDERS,
+    isStateLost: false,
+    adapt,
+  };
+  const again = observeAgain(known, { looks: new Map(), now: NOW, state: NO_STATE });
+  assert.is(again.observed.version, String(NOW));
 });
 
 test('a removal is tried for half an hour, however its record is, and then again on order', () => {

@@ -34,8 +34,8 @@ export interface FleetPlan extends PlannedFleet {
   readonly at: number;
 }
 
-/** What a command sees differently, such as an add-on that is to go. */
-type Adapt = (observed: Observed) => Observed;
+/** What a command sees differently at that time, such as an add-on that is to go. */
+type Adapt = (observed: Observed, now: number) => Observed;
 
 export interface ObservedFleet {
   readonly fleet: OpenedFleet;
@@ -99,7 +99,8 @@ export function observeAgain(
   seen: Pick<ObservedFleet, 'looks' | 'now' | 'state'>,
 ): ObservedFleet {
   const { fleet, hashOf, orders, adapt } = known;
-  return { ...known, ...seen, observed: adapt(observedOf(fleet, seen.looks, hashOf, { ...seen, orders })) };
+  const observed = observedOf(fleet, seen.looks, hashOf, { ...seen, orders });
+  return { ...known, ...seen, observed: adapt(observed, seen.now) };
 }
 
 /** Lets these add-ons belong to another owner. `NOT_FOUND` for one that is in no file. */
