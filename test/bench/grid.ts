@@ -6,14 +6,14 @@ import { ROOT } from '../components/support/programs.ts';
 import { figure, type Section } from './report.ts';
 
 const STEPS = [
-  ['install', 'install of the first node'],
-  ['join', 'join of a worker'],
-  ['upgrade-first', 'one minor up, the first node'],
-  ['upgrade-next', 'one minor up, the worker'],
+  ['install', 'install of the first node', 1.2],
+  ['join', 'join of a worker', 1.2],
+  ['upgrade-first', 'one minor up, the first node', 1.2],
+  ['upgrade-next', 'one minor up, the worker', 1.2],
+  ['ssh', 'both nodes from a file over SSH, by hand on each node', 1.3],
 ] as const;
-const LIMIT = 1.2;
 
-/** Takes about 20 minutes, and wants a machine on which nothing else runs. */
+/** Takes about 25 minutes, and wants a machine on which nothing else runs. */
 export async function benchGrid(say: (text: string) => void): Promise<Section> {
   await execa(join(ROOT, 'scripts/grid'), ['run', 'bench'], { stdout: 'inherit', stderr: 'inherit' });
   const text = await readFile(join(ROOT, '.curlew/grid/logs/times'), 'utf8');
@@ -22,25 +22,26 @@ export async function benchGrid(say: (text: string) => void): Promise<Section> {
     const [step, by, ms] = line.split(' ');
     times.set(`${step} ${by}`, Number(ms) / 1000);
   }
-  const rows = STEPS.map(([step, title]) => {
+  const rows = STEPS.map(([step, title, limit]) => {
     const [own, plain] = [times.get(`${step} curlew`) ?? Number.NaN, times.get(`${step} plain`) ?? Number.NaN];
     say(`grid, ${title}: ${figure(own)} s, plain ${figure(plain)} s`);
-    return { title, own, plain };
+    return { title, own, plain, limit };
   });
   return {
     title: 'Nodes of Kubernetes',
     about:
       'One run on two nodes in containers, of the same programs and images. The plain script imports archives of images, one after ' +
-      "the other, and has kubeadm's documented steps, with drain and uncordon; curlew also checks the host, saves etcd, and verifies each file.",
+      "the other, and has kubeadm's documented steps, with drain and uncordon; curlew also checks the host, saves etcd, and verifies " +
+      "each file. By hand, the bundle is unpacked on each node through ssh, and curlew's own commands are started there.",
     table: [
       ['step', 'curlew, s', 'plain script, s'],
       ...rows.map(({ title, own, plain }) => [title, figure(own), figure(plain)]),
     ],
-    targets: rows.map(({ title, own, plain }) => ({
+    targets: rows.map(({ title, own, plain, limit }) => ({
       name: title,
-      wanted: `≤ ${LIMIT}`,
+      wanted: `≤ ${limit}`,
       measured: figure(own / plain),
-      met: own / plain <= LIMIT,
+      met: own / plain <= limit,
     })),
   };
 }

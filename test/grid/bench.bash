@@ -1,8 +1,11 @@
 # shellcheck shell=bash
 # Install, join and upgrade by curlew, and next to it by a plain script of kubeadm's documented steps, on the same two nodes with the
-# same programs and images. Sourced by scripts/grid; its times are lines in the folder of logs: what, by whom, milliseconds.
+# same programs and images; and a cluster as a file, next to the same commands of curlew by hand on each node. Sourced by scripts/grid;
+# its times are lines in the folder of logs: what, by whom, milliseconds.
 
-NEW="$(tools_version grid-kubernetes)"
+# shellcheck source=test/grid/operator.bash
+source test/grid/operator.bash
+OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
 
 # usage: measured WHAT BY COMMAND…
 measured() {
@@ -32,6 +35,20 @@ nodes_are_bare() {
     on one 400 /root/bundle/tasks.sh reset --yes && plain one empty && plain two empty
 }
 
+# usage: send NODE; the bundle before it, over SSH
+send() {
+  nsenter --net --target "$(cat "$GRID_RUN/engine")" "$OPERATOR/bin/ssh" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+    "root@$(address_of "$1")" 'mkdir /root/bundle && tar -xzf - -C /root/bundle' <"$GRID/media/older.tar.gz"
+}
+
+by_hand() {
+  send one && send two && measured install curlew install_on one && join_file two && measured join curlew join_on two
+}
+
+cluster_from_file() {
+  cluster_file "$OLD" one=control-plane two=worker && measured ssh curlew apply older --yes && versions_are "$OLD" "$OLD"
+}
+
 plain_token() {
   on one 30 kubeadm token create --print-join-command >"$GRID/token"
 }
@@ -47,14 +64,13 @@ plain_upgrade() {
   plain one drain "$1" && plain "$1" upgrade new "$NEW" "$2" && plain one uncordon "$1"
 }
 
-step 'node one boots' grid_start_node one 1
-step 'node two boots' grid_start_node two 2
+step "the operator's machine" operator_machine
+step 'node one boots' starts_bare one 1
+step 'node two boots' starts_bare two 2
 step 'the plain script' plain_is_there
-step 'unpack the bundle before it' unpack one older
-step 'unpack the bundle before it' unpack two older
-step 'install' measured install curlew install_on one
-step 'a file for node two' join_file two
-step 'join' measured join curlew join_on two
+step 'a cluster by hand' measured ssh plain by_hand
+step 'nodes are bare again' nodes_are_bare
+step 'a cluster from a file' cluster_from_file
 step 'its programs and images are kept' kept old
 step 'unpack the bundle' unpack one
 step 'unpack the bundle' unpack two
