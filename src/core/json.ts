@@ -55,15 +55,15 @@ export function strictJson(text: string): unknown {
 }
 
 /** `JSON.parse` of a document from outside; `SyntaxError` for one that is nested too deeply or has too many values. */
-export function shallowJson(text: string): unknown {
-  membersIn(text, DEEPEST);
+export function shallowJson(text: string, most = MAX_VALUES): unknown {
+  membersIn(text, DEEPEST, most);
   return JSON.parse(text);
 }
 
-/** {@link shallowJson}, but undefined for a text that is not such a document. */
-export function jsonIn(text: string): unknown {
+/** {@link shallowJson}, but undefined for a text that is not such a document, or has more than `most` values. */
+export function jsonIn(text: string, most = MAX_VALUES): unknown {
   try {
-    return shallowJson(text);
+    return shallowJson(text, most);
   } catch {
     return undefined;
   }
@@ -117,7 +117,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
  * Counts the members of all objects in valid JSON text: each has one colon, and outside strings there are no other colons.
  * `SyntaxError` for text that is nested too deeply or has too many values.
  */
-function membersIn(text: string, deepest: number): number {
+function membersIn(text: string, deepest: number, most = MAX_VALUES): number {
   let count = 0;
   let depth = 0;
   let values = 0;
@@ -131,7 +131,7 @@ function membersIn(text: string, deepest: number): number {
       depth += 1;
       if (depth > deepest) throw new Refused(`it nests more than ${deepest} lists and objects`);
     } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
-    if (values > MAX_VALUES) throw new Refused(`it has more than ${MAX_VALUES} values`);
+    if (values > most) throw new Refused(`it has more than ${most} values`);
   }
   return count;
 }

@@ -108,8 +108,13 @@ export async function openHelm(
       throw error;
     });
     const archive = (await readdir(target)).find((name) => name.endsWith('.tgz'));
-    if (archive !== undefined) return readLimited(join(target, archive), MAX_CHART_BYTES);
-    throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${chart[0]}: helm has written no archive`);
+    if (archive === undefined) throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm has written no archive`);
+    const { size } = await stat(join(target, archive));
+    if (size <= MAX_CHART_BYTES) return readLimited(join(target, archive), MAX_CHART_BYTES);
+    const most = `${MAX_CHART_BYTES >> 20} MiB`;
+    throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: its archive is larger than ${most}`, {
+      hint: 'package it without files that do not belong to it (.helmignore), or split it: helm cannot store a release of more than 1 MiB',
+    });
   };
   try {
     const major = await majorOf(run, { program, file: await programFile(program, { env, cwd }) });
@@ -213,8 +218,8 @@ async function askMajor(run: Helm['run'], program: string): Promise<3 | 4> {
 }
 
 /**
- * Arguments that name a chart. `FETCH_FAILED` for plain http to a host that it is not allowed for, and for internal addresses that a channel on another machine
- * names.
+ * Arguments that name a chart. `FETCH_FAILED` for plain http to a host that it is not allowed for, and for internal addresses that a
+ * channel on another machine names.
  */
 export function chartPlace(
   { repoURL, oci = '', name }: Pick<Chart, 'repoURL' | 'oci' | 'name'>,

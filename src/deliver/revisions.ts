@@ -33,8 +33,9 @@ interface StoredRevision {
 
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 const PATIENCE_MS = 30_000;
-/** Releases have whole charts in them. */
-const MAX_BYTES = 64 << 20;
+/** Releases have whole charts in them: a few long texts. Many values would take forty times the memory of their text. */
+const MAX_BYTES = 32 << 20;
+const MAX_VALUES = 500_000;
 
 /** Statuses of a release that an operation has left, or is in. */
 const UNDER_WAY = /^(?:pending-|uninstalling)/;
@@ -89,10 +90,12 @@ export async function readRevision(
   const { release: text = '' } = isObject(stored?.['data']) ? stored['data'] : {};
   const bytes = Buffer.from(Buffer.from(String(text), 'base64').toString(), 'base64');
   const json = await promisify(gunzip)(bytes, { maxOutputLength: MAX_BYTES }).catch(() => undefined);
-  const read = v.safeParse(storedSchema, jsonIn(json?.toString() ?? ''));
+  const read = v.safeParse(storedSchema, jsonIn(json?.toString() ?? '', MAX_VALUES));
   if (!read.success) {
-    const what = `cannot read the ${titleOfRelease({ name, namespace })}: ${titleOf(SECRETS, object)} has no release`;
-    throw new CurlewError('CLUSTER_FAILED', what, { hint: `helm history ${name} -n ${namespace} shows what helm has` });
+    const reason = `${titleOf(SECRETS, object)} has no release that can be read`;
+    throw new CurlewError('CLUSTER_FAILED', `cannot read the ${titleOfRelease({ name, namespace })}: ${reason}`, {
+      hint: `if helm status ${name} -n ${namespace} cannot read it either: kubectl delete secret ${secret} -n ${namespace}`,
+    });
   }
   const { chart, manifest } = read.output;
   const title = `${chart.metadata.name}-${chart.metadata.version}`;

@@ -1,5 +1,6 @@
 /** What releases cost: how often helm is run for them, and what is read without it. */
-import { writeFile } from 'node:fs/promises';
+import { truncate, writeFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import { textAt } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
 import { configMap, failures, MAPS, openScene, outcomes, type Scene } from '../support/delivery-scene.ts';
@@ -53,16 +54,32 @@ test('a pass downloads a chart once for all its releases; the next pass asks the
   assert.is(textAt((await scene.api.get(`${MAPS}/page`)).body, 'data.a'), '2');
 });
 
+test('a chart whose archive is too large is named', async () => {
+  await using scene = await openScene();
+  const { program, chart } = await helmWithRepository(scene.helm, scene.box, []);
+  await truncate(chart, (16 << 20) + 1);
+  await scene.channel({
+    name: 'web',
+    chart: { repoURL: 'https://charts.example.com', name: 'page', version: '1.0.0', namespace: 'default' },
+  });
+  assert.equal(failures(await scene.apply({ helm: program })), [
+    'cannot download the chart page: its archive is larger than 16 MiB',
+  ]);
+});
+
 test('a Secret of helm that has no release is named, and nothing of it is quoted', async () => {
   await using scene = await openScene();
   await publish(scene, '1.0.0', [configMap('page')]);
   await scene.apply();
   const secret = '/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v1';
-  for (const text of ['some-secret', '']) {
+  const metadata = '"chart":{"metadata":{"name":"web","version":"1.0.0"}}';
+  // A few kilobytes that would take hundreds of megabytes of memory.
+  const many = gzipSync(`{${metadata},"hooks":[${'{},'.repeat(500_000)}{}]}`).toString('base64');
+  for (const text of ['some-secret', '', many]) {
     await scene.api.merge(secret, { data: { release: Buffer.from(text).toString('base64') } });
     await publish(scene, '2.0.0', [configMap('page', { a: '2' })]);
     assert.equal(failures(await scene.apply()), [
-      'cannot read the release default/web: Secret default/sh.helm.release.v1.web.v1 has no release',
+      'cannot read the release default/web: Secret default/sh.helm.release.v1.web.v1 has no release that can be read',
     ]);
   }
 });
