@@ -117,6 +117,7 @@ kubectl_on() {
 grid_collect() {
   local node
   for node in $(grid_docker 10 ps --format '{{.Names}}' 2>/dev/null); do
+    mkdir -p "$GRID/logs/$node"
     {
       kubectl_on "$node" get nodes,pods --all-namespaces --output wide
       kubectl_on "$node" get events --all-namespaces --sort-by .lastTimestamp

@@ -1076,8 +1076,10 @@ static_pods() {
   prepare
   KUBERNETES_MANIFESTS="$PWD/manifests"
   mkdir manifests
-  touch manifests/{etcd,kube-apiserver}.yaml
-  local asked=0
+  touch manifests/etcd.yaml
+  echo '    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.1:6443' >manifests/kube-apiserver.yaml
+  local asked=0 api=10.0.0.1:6443
+  kubernetes_api_address() { echo "$api"; }
   local -A starts=([kubelet]=200 [etcd]=210 [kube-apiserver]=100)
   curlew_main_pid() { echo "$1"; }
   pgrep() {
@@ -1112,6 +1114,10 @@ static_pods() {
   starts[etcd]=0
   settled_after 150
   starts[etcd]=210
+  # Other control planes may answer behind a balancer.
+  api=10.0.0.100:6443
+  settled_after 150
+  api=10.0.0.1:6443
   # A static pod of another name.
   touch manifests/balancer.yaml
   settled_after 150

@@ -235,7 +235,7 @@ kubernetes_is_signed() {
 kubernetes_bypass_proxy() {
   local server="${KUBERNETES_MASTER_ADDR-}" own
   [[ -n "${http_proxy-}${https_proxy-}${HTTP_PROXY-}${HTTPS_PROXY-}" ]] || return 0
-  own="$(maybe sed -n 's,^ *server: https://,,p' /etc/kubernetes/admin.conf)"
+  own="$(kubernetes_api_address)"
   NO_PROXY="$(unique_no_proxy_addresses "${NO_PROXY-},${no_proxy-},$(curlew_no_proxy),${server%:*},${own%:*}")"
   export NO_PROXY no_proxy="$NO_PROXY"
 }
@@ -642,6 +642,11 @@ kubernetes_update_node() {
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
 }
 
+# The address of admin.conf: that of this machine, or of a balancer.
+kubernetes_api_address() {
+  maybe sed -n 's,^ *server: https://,,p' /etc/kubernetes/admin.conf
+}
+
 kubernetes_api_answers() {
   kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=10s get --raw /readyz >/dev/null
 }
@@ -662,9 +667,10 @@ kubernetes_wait_until_settled() {
 }
 
 # usage: kubernetes_has_replaced_pods TICKS; whether the kubelet has started since, and has itself started all static pods. Not known of
-# those whose program has another name than their file.
+# those whose program has another name than their file, and where others may answer in the place of this machine's API server.
 kubernetes_has_replaced_pods() {
   local kubelet file name started
+  grep -qsF "advertise-address.endpoint: $(kubernetes_api_address)" "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" || return 1
   kubelet="$(kubernetes_start_of "$(curlew_main_pid kubelet)")"
   ((kubelet > $1)) || return 1
   for file in "$KUBERNETES_MANIFESTS"/*; do

@@ -193,10 +193,12 @@ async function settleFile(path: string, { mode, size }: PackageFile, signal: Abo
   try {
     const hash = createHash('sha256');
     const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
-    for (;;) {
+    // One byte more than listed is another file.
+    for (let done = 0; done <= size;) {
       signal.throwIfAborted();
       const { bytesRead } = await file.read(memory);
       if (bytesRead === 0) break;
+      done += bytesRead;
       hash.update(memory.subarray(0, bytesRead));
     }
     await file.chmod(mode);

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { memorySource, readIndex } from '../../../src/formats/archive/read.ts';
 import { formatAddonJson } from '../../../src/core/package.ts';
@@ -135,6 +135,9 @@ test('a package of many files is verified file by file, each with its mode, and 
   await writeFile(last, 'at: 1000\n');
   await assert.rejectsWith(run(box, await sources()), 'DIGEST_MISMATCH', /39\.yaml: not the file/);
   assert.equal(await readdir(box.at('node/addons')), []);
+  // No more is read of it than it should have.
+  await truncate(last, 2 ** 36);
+  await assert.rejectsWith(run(box, await sources()), 'DIGEST_MISMATCH', /39\.yaml: not the file/);
   await writeFile(last, text);
   await run(box, await sources());
   for (const [at, name] of names.entries()) {
