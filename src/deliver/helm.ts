@@ -8,6 +8,7 @@ import type { Secret } from '../core/secret.ts';
 import { withoutSecretValues } from '../kube/secret-values.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { makeTemporary } from '../platform/files/temporary.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../platform/process/run-program.ts';
 import type { Context } from '../core/context.ts';
@@ -117,7 +118,7 @@ export async function openHelm(
     });
   };
   try {
-    const major = await majorOf(run, { program, file: await programFile(program, { env, cwd }) });
+    const major = await majors.get(await programKey(program, { env, cwd }), async () => askMajor(run, program));
     return { major, run, file, pull, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
@@ -169,41 +170,20 @@ function privateEnv(env: Context['env'], folder: string): ProgramOptions['env'] 
   };
 }
 
-/** The major version of each program that was asked, and the state of the file that it was read from. */
-const majors = new Map<string, { readonly state: string; readonly major: 3 | 4 }>();
-
 /** Asked once for each program: another file in its place is another program. */
-async function majorOf(
-  run: Helm['run'],
-  { program, file }: { readonly program: string; readonly file: ProgramFile | undefined },
-): Promise<3 | 4> {
-  const known = file && majors.get(file.path);
-  if (known !== undefined && known.state === file?.state) return known.major;
-  const major = await askMajor(run, program);
-  if (file !== undefined) majors.set(file.path, { state: file.state, major });
-  return major;
-}
+const majors = createSingleFlightCache<3 | 4>({ most: 16, failures: 'own' });
 
-interface ProgramFile {
-  readonly path: string;
-  /** Changes when the file is written or replaced. */
-  readonly state: string;
-}
-
-/** Where the shell finds a program; undefined if it does not. */
-async function programFile(
-  program: string,
-  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
-): Promise<ProgramFile | undefined> {
+/** The path at which the shell finds a program, with what changes when the file is written or replaced. */
+async function programKey(program: string, { env, cwd }: Pick<Context, 'env' | 'cwd'>): Promise<string> {
   const folders = program.includes('/') ? [''] : (env['PATH'] ?? '').split(delimiter);
   for (const folder of folders) {
     const path = resolve(cwd, folder, program);
     const stats = await stat(path).catch(() => undefined);
     if (stats?.isFile() !== true || (stats.mode & 0o111) === 0) continue;
     const { dev, ino, size, ctimeMs } = stats;
-    return { path, state: [dev, ino, size, ctimeMs].join(' ') };
+    return [dev, ino, size, ctimeMs, path].join(' ');
   }
-  return undefined;
+  return program;
 }
 
 async function askMajor(run: Helm['run'], program: string): Promise<3 | 4> {
