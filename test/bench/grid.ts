@@ -10,7 +10,7 @@ const STEPS = [
   ['join', 'join of a worker', 1.2],
   ['upgrade-first', 'one minor up, the first node', 1.2],
   ['upgrade-next', 'one minor up, the worker', 1.2],
-  ['ssh', 'both nodes from a file over SSH, by hand on each node', 1.3],
+  ['ssh', 'both nodes from a file over SSH, manually on each node', 1.3],
 ] as const;
 
 /** Takes about 25 minutes, and wants a machine on which nothing else runs. */
@@ -32,7 +32,7 @@ export async function benchGrid(say: (text: string) => void): Promise<Section> {
     about:
       'One run on two nodes in containers, of the same programs and images. The plain script imports archives of images, one after ' +
       "the other, and has kubeadm's documented steps, with drain and uncordon; curlew also checks the host, saves etcd, and verifies " +
-      "each file. By hand, the bundle is unpacked on each node through ssh, and curlew's own commands are started there.",
+      "each file. Manually, the bundle is unpacked on each node through ssh, and curlew's own commands are started there.",
     table: [
       ['step', 'curlew, s', 'plain script, s'],
       ...rows.map(({ title, own, plain }) => [title, figure(own), figure(plain)]),

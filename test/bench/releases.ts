@@ -142,7 +142,7 @@ export async function benchReleases({
     return {
       title: 'Releases of charts',
       about:
-        'HelmChartProxies on one cluster until each is Ready, beside `helm upgrade --install` in a loop, with the same helm, chart and API server.',
+        'HelmChartProxies on one cluster until each is Ready, next to `helm upgrade --install` in a loop, with the same helm, chart and API server.',
       table: [
         ['what', 'curlew, seconds', 'loop, seconds'],
         ...rows.map(({ what, ours, theirs }) => [what, ours.toFixed(1), theirs.toFixed(1)]),
