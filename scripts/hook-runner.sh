@@ -58,14 +58,15 @@ curlew_defined() {
 }
 
 # usage: curlew_on_error STATUS FUNCTION FILE LINE COMMAND
+# The last field of a record is `start` if the line is the first of the function.
 curlew_on_error() {
   if [[ -n "${CURLEW_CALLING-}" && "$2" == '' && "$3" == "${BASH_SOURCE[0]}" ]]; then
     # The hook itself has returned a status. Its RETURN trap knows the line; if the hook set another one, the place of
     # its definition is known.
-    builtin local name line file command="return $1"
+    builtin local name line file command="return $1" is=start
     builtin read -r name line file < <(curlew_defined "$CURLEW_FUNCTION")
-    if [[ -n "${CURLEW_RETURNED-}" ]]; then line="${CURLEW_RETURNED%% *}" command="${CURLEW_RETURNED#* }"; fi
-    builtin set -- "$1" "$name" "$file" "$line" "$command"
+    if [[ -n "${CURLEW_RETURNED-}" ]]; then line="${CURLEW_RETURNED%% *}" command="${CURLEW_RETURNED#* }" is=''; fi
+    builtin set -- "$1" "$name" "$file" "$line" "$command" "$is"
   fi
   curlew_control error "$BASH_SUBSHELL" "$@"
 }
@@ -74,7 +75,7 @@ curlew_on_error() {
 curlew_on_term() {
   builtin local name line file
   builtin read -r name line file < <(curlew_defined "${FUNCNAME[1]-}") || name=
-  curlew_control error "$BASH_SUBSHELL" 143 "$name" "${file:-${BASH_SOURCE[1]-}}" "${line:-0}" "$1"
+  curlew_control error "$BASH_SUBSHELL" 143 "$name" "${file:-${BASH_SOURCE[1]-}}" "${line:-0}" "$1" start
   builtin exit 143
 }
 
@@ -190,9 +191,15 @@ curlew_options "$CURLEW_OWN_SET" "$CURLEW_OWN_SHOPT"
 # Only a traced function runs this trap.
 builtin declare -ft "$CURLEW_FUNCTION"
 builtin trap 'CURLEW_RETURNED="$LINENO $BASH_COMMAND"' RETURN
-"$CURLEW_FUNCTION" ${CURLEW_WORDS[@]+"${CURLEW_WORDS[@]}"}
+# An error in an expansion, such as $((08)), ends this group with all that it calls, but not the shell.
+CURLEW_COMPLETED=''
+{
+  "$CURLEW_FUNCTION" ${CURLEW_WORDS[@]+"${CURLEW_WORDS[@]}"}
+  CURLEW_COMPLETED=1
+}
 
 curlew_options
+if [[ -z "$CURLEW_COMPLETED" ]]; then builtin exit 1; fi
 builtin trap - ERR RETURN
 builtin set +eE
 curlew_snapshot CURLEW_NOW

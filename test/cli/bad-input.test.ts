@@ -105,7 +105,7 @@ test('a hook that never ends: the time it may take is told, with what it was doi
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': script } }]));
   const ended = await install(box, '--hook-timeout', '10s');
   oneError(ended, 20);
-  const where = `bad took longer than its limit of 10 s and was terminated at \\S*${SCRIPT}:5 in endless: sleep 1000`;
+  const where = `bad took longer than its limit of 10 s and was terminated in endless, which begins at \\S*${SCRIPT}:5: sleep 1000`;
   assert.match(ended.stderr, new RegExp(`^error HOOK_FAILED: bad: ${where}`, 'm'));
   assert.match(ended.stderr, /last lines of its output:\n {4}begun\n/);
   assert.match(ended.stderr, /run the same command again, with a longer --hook-timeout if it needs one/);
@@ -120,7 +120,7 @@ test('a hook that never ends: Ctrl-C tells what it was doing, and how to go on',
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
-  assert.match(stderr, new RegExp(`^bad: bad was canceled at \\S*${SCRIPT}:1 in bad: (?:sleep|touch) .*\n`), stderr);
+  assert.match(stderr, new RegExp(`^bad: bad was canceled in bad, which begins at \\S*${SCRIPT}:1: (?:sleep|touch) .*\n`), stderr);
   assert.match(
     stderr,
     /last lines of its output:\n {4}begun\n(?: {4}.*\n)* {2}hint: run the same command again, or curlew resume --root \S+(?: --unconfined)?, to continue/,

@@ -14,6 +14,8 @@ export interface FailurePlace {
   readonly file: string;
   readonly line: number;
   readonly command: string;
+  /** `line` is the first of the function: that of the command is unknown. */
+  readonly isStart?: boolean;
 }
 
 type LogLevel = 'info' | 'step' | 'substep' | 'success' | 'warning' | 'failure';
@@ -43,7 +45,7 @@ const QUESTION_ID = /^[0-9]{1,20}-[0-9]{1,20}$/;
  * an error.
  */
 export function parseControlLine(line: string): ControlRecord | undefined {
-  const [kind, first = '', second = '', third = '', fourth = '', fifth = '', sixth = ''] = line
+  const [kind, first = '', second = '', third = '', fourth = '', fifth = '', sixth = '', seventh] = line
     .split('\t')
     .map(unescape);
   switch (kind) {
@@ -63,7 +65,7 @@ export function parseControlLine(line: string): ControlRecord | undefined {
         file: fourth,
         line: Number(fifth),
       };
-      return { kind, place: { ...place, command: sixth } };
+      return { kind, place: { ...place, command: sixth, ...(seventh === 'start' ? { isStart: true } : {}) } };
     }
     case 'bail':
       return { kind, text: first, function: second, file: third, line: Number(fourth) };

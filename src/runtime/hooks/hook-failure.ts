@@ -61,6 +61,8 @@ const ENDED = 143;
 /** The exit status for a signal is its number and this. */
 const SIGNALED = 128;
 const LARGE_LOG = 1 << 20;
+/** Why a hook can end without a place. */
+const HIDDEN = 'as after exec, builtin exit or an ERR trap of its own';
 /** If less than this is free, output or files of a hook may not have fit. */
 const FULL_BELOW = 64 << 10;
 
@@ -161,15 +163,18 @@ function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: rea
   }
   const syntax = syntaxError(stage?.what, lines);
   if (sourcing !== '' && syntax !== undefined) return `failed: ${syntax}`;
-  const ended = place === undefined ? expansionError(lines) : undefined;
+  // While a file is read, the place is then that of the runner, which reads it.
+  const ended = place === undefined || basename(place.file) === RUNNER ? expansionError(lines) : undefined;
   if (ended !== undefined) return `failed${sourcing} with status ${exit} at ${ended}`;
-  if (place === undefined) return `ended with status ${exit}${sourcing}: it called exit ${exit}`;
+  if (place === undefined) return `ended with status ${exit}${sourcing} at an unknown line, ${HIDDEN}`;
   return `failed${sourcing} with status ${exit} ${placeText(place)}`;
 }
 
-function placeText({ file, line, function: name, command }: FailurePlace): string {
+function placeText({ file, line, function: name, command, isStart = false }: FailurePlace): string {
+  const first = command.split('\n', 1)[0] ?? '';
+  if (isStart && line > 0 && inFunction(name) !== '') return `in ${name}, which begins at ${file}:${line}: ${first}`;
   const number = line === 0 ? '' : `:${line}`;
-  return `at ${file}${number}${inFunction(name)}: ${command.split('\n', 1)[0] ?? ''}`;
+  return `at ${file}${number}${inFunction(name)}: ${first}`;
 }
 
 function inFunction(name: string): string {
@@ -182,12 +187,12 @@ function signalOf(status: number): NodeJS.Signals | undefined {
   return names.find((name) => constants.signals[name] === status - SIGNALED);
 }
 
-/**
- * `file:line: variable: message` from bash's last line, if `${variable:?message}` or an unset variable ended the shell,
- * which runs no trap.
- */
+/** Errors in expansions: of an unset variable or `${variable:?message}`, in arithmetic, in a substitution. */
+const EXPANSION = /^(\/.*): line (\d+): (\w+: .*|.*\(error token is ".*"\)|.*: bad substitution)$/;
+
+/** `file:line: message` from bash's last line, if an error in an expansion ended the shell, which runs no trap. */
 function expansionError(lines: readonly string[]): string | undefined {
-  const [, file, line, text] = /^(\/.*): line (\d+): (\w+: .*)$/.exec(lines.at(-1) ?? '') ?? [];
+  const [, file, line, text] = EXPANSION.exec(lines.at(-1) ?? '') ?? [];
   return file === undefined ? undefined : `${file}:${line}: ${text}`;
 }
 
