@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError, noSuchFile } from '../core/errors.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { useCase } from '../core/request.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -70,7 +70,7 @@ async function requireFile(path: string, name: string): Promise<void> {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(doing, error);
   });
-  if (found === undefined) throw new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`);
+  if (found === undefined) throw noSuchFile(doing);
 }
 
 async function tryOnce(

@@ -16,6 +16,7 @@ import { isWebAddress } from '../store/web.ts';
 import { readConfig, xdgFolder } from '../open/config.ts';
 import { bundleArches, findExecutable, type BundleArches } from '../open/executables.ts';
 import { lazyHttp } from '../open/network.ts';
+import { hostArch } from '../sources/run-source.ts';
 import { openStoreFor } from '../open/stores.ts';
 import { DOCTOR } from '../requests/own.ts';
 
@@ -123,6 +124,13 @@ const CHECKS: readonly Check[] = [
       if (user !== 0) throw new CurlewError('UNSUPPORTED', 'not root');
       return Promise.resolve('root: hooks can change this machine');
     },
+  },
+  {
+    name: 'architecture',
+    needed: ['install'],
+    use: 'install needs one that packages are for',
+    how: 'install on a machine with another one',
+    look: async () => Promise.resolve(`${hostArch()}: packages can be installed here`),
   },
   {
     name: 'install folder',

@@ -36,6 +36,7 @@ import { clusterOf } from '../node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
 import { findTrialCluster } from '../node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
+import { requireTrialFolder } from '../node/install-folder.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from '../node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
 import type { InstallSource } from '../sources/install-source.ts';
@@ -68,6 +69,7 @@ async function resolveRequest(given: InstallRequest, context: Context): Promise<
   const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan), RUN.fields);
   const whole = saved === undefined ? given : withSavedOptions(RUN.fields, given, saved);
   const { flags, request } = flagsOf(whole, context);
+  await requireTrialFolder(request, context);
   const kind = await kindOf(request, context);
   if (saved !== undefined && saved.plan.kind !== kind) {
     throw new CurlewError('USAGE', `${plan} is a plan for another kind of run`, {

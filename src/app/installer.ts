@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, noSuchFile } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { readFlags, withFlags, type GivenFlags } from '../spec/flags.ts';
 import { installerId } from '../spec/id.ts';
@@ -78,7 +78,7 @@ interface Specs {
 
 async function readText(file: string, { cwd }: Context): Promise<SpecText> {
   const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
-  if (text === undefined) throw new CurlewError('NOT_FOUND', `cannot read ${file}: no such file`);
+  if (text === undefined) throw noSuchFile(`read ${file}`);
   return { file, text };
 }
 

@@ -298,8 +298,8 @@ function nameHere(name: string): string | undefined {
   return Object.keys(OTHER_NAMES).find((own) => OTHER_NAMES[own]?.includes(name));
 }
 
-/** The command with this name; throws `USAGE` if it does not exist. */
-export async function commandOf(name: string): Promise<Command> {
+/** The command with this name; throws `USAGE` if it does not exist. `asked` begins a proposal: `curlew`, or `curlew help`. */
+export async function commandOf(name: string, asked = 'curlew'): Promise<Command> {
   const command = COMMANDS.get(name);
   if (command !== undefined) return command.load();
   if (name.startsWith('-')) {
@@ -311,18 +311,22 @@ export async function commandOf(name: string): Promise<Command> {
   if (task?.status === 'absent') {
     throw new CurlewError('UNSUPPORTED', `${name}: a kURL task that curlew does not have`, { hint: task.note });
   }
+  throw new CurlewError('USAGE', `unknown command "${name}"`, { hint: unknownHint(name, asked) });
+}
+
+/** What may be meant with a command that does not exist, and how to list what exists. */
+function unknownHint(name: string, asked: string): string {
   const [word = '', second] = name.split(' ');
-  const others = new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, '')));
-  const near =
-    second === undefined
-      ? (nameHere(name) ?? nearest(name, others))
-      : nearest(
-          second,
-          familyOf(word).map(([member]) => member.slice(word.length + 1)),
-        );
-  const list = second === undefined ? 'curlew help commands' : `curlew ${word} --help`;
-  const whole = second === undefined ? near : `${word} ${near}`;
-  const pages = second === undefined && ownPages() !== undefined ? ', curlew help pages the pages' : '';
-  const hint = near === undefined ? `${list} lists the commands${pages}` : `did you mean curlew ${whole}?`;
-  throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
+  if (second !== undefined) {
+    const members = familyOf(word).map(([member]) => member.slice(word.length + 1));
+    const near = nearest(second, members);
+    return near === undefined ? `curlew ${word} --help lists the commands` : `did you mean ${asked} ${word} ${near}?`;
+  }
+  const here = nameHere(name);
+  if (here !== undefined) return `did you mean ${asked} ${here}?`;
+  const near = nearest(name, new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, ''))));
+  const pages = ownPages() === undefined ? '' : ', curlew help pages the pages';
+  const list = `curlew help commands lists the commands${pages}`;
+  // A word that is spelled alike may be another one.
+  return near === undefined ? list : `did you mean ${asked} ${near}? ${list}`;
 }

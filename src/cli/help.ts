@@ -142,7 +142,7 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (near !== undefined && !COMMANDS.has(near)) {
     throw new CurlewError('USAGE', `unknown command or page "${name}"`, { hint: `did you mean curlew help ${near}?` });
   }
-  return commandHelp(await commandOf(name));
+  return commandHelp(await commandOf(name, 'curlew help'));
 }
 
 /** What may follow `curlew help` and the words after it. */

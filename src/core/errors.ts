@@ -242,6 +242,11 @@ export async function ifExists<Found>(doing: string, operation: Promise<Found>):
   });
 }
 
+/** Nothing is at a path that a user gave; `doing` includes it. */
+export function noSuchFile(doing: string, cause?: unknown): CurlewError {
+  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, { hint: 'check the path', cause });
+}
+
 /** Converts any thrown value to an Error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -30,6 +30,14 @@ export async function installedFolder(request: FolderRequest, context: Pick<Cont
   });
 }
 
+/** `FILE_UNUSABLE` if a trial cannot be created in `root` because a file is there. */
+export async function requireTrialFolder({ root }: FolderRequest, { cwd }: Pick<Context, 'cwd'>): Promise<void> {
+  if (root === undefined || (await kindOf(resolve(cwd, root))) !== 'file') return;
+  throw new CurlewError('FILE_UNUSABLE', `cannot create a trial in ${resolve(cwd, root)}: it is not a folder`, {
+    hint: 'specify with --root a folder, or a path at which nothing exists yet',
+  });
+}
+
 /** `unknown` if this user may not see it: a read says so. */
 async function kindOf(path: string): Promise<'folder' | 'file' | 'nothing' | 'unknown'> {
   try {

@@ -2,7 +2,7 @@
 import { arch } from 'node:os';
 import { join, resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, noSuchFile } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { INSTALLER_YAML } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
@@ -56,11 +56,13 @@ export async function openSource(
   return storeSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
 }
 
-/** The architecture of packages for this machine. */
-export function hostArch(): Arch {
-  if (arch() === 'x64') return 'amd64';
-  if (arch() === 'arm64') return 'arm64';
-  throw new CurlewError('UNSUPPORTED', `cannot install: this machine is ${arch()}; packages are for amd64 and arm64`);
+/** The architecture of packages for a machine, by Node's name of it; by default, for this one. */
+export function hostArch(machine: string = arch()): Arch {
+  if (machine === 'x64') return 'amd64';
+  if (machine === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `cannot install: this machine is ${machine}; packages are for amd64 and arm64`, {
+    hint: 'install on a machine with one of these; this one can build, publish and bundle',
+  });
 }
 
 /** The text of the spec that the request names, or of the one in the source. */
@@ -72,7 +74,7 @@ export async function installerText(
   const path = request.installer;
   const text = path === undefined ? source.installerText : await readGivenFile(resolve(cwd, path), INSTALLER_LIMIT);
   if (text !== undefined) return text;
-  if (path !== undefined) throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`);
+  if (path !== undefined) throw noSuchFile(`read ${path}`);
   throw new CurlewError('USAGE', 'the source contains no installer spec: specify one with --installer FILE');
 }
 

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:net';
 import type { Finding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
+import { hostArch } from '../../src/sources/run-source.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -128,6 +129,18 @@ test('without the executable of its own architecture, or of what bundle is for b
 
 test('without any executable, the first one that is missing is the failure', async () => {
   await assert.rejectsWith(archesOf('arm64', {}), 'NOT_FOUND', /no executable for amd64/);
+});
+
+test('the architecture of this machine is named, and another one is refused with what it is good for', async () => {
+  await using box = await tree();
+  assert.match(
+    (await findings(box, [])).get('architecture')?.message ?? '',
+    /^(?:amd64|arm64): packages can be installed/,
+  );
+  assert.equal([hostArch('x64'), hostArch('arm64')], ['amd64', 'arm64']);
+  const { message, hint } = assert.throwsWith(() => hostArch('s390x'), 'UNSUPPORTED');
+  assert.is(message, 'cannot install: this machine is s390x; packages are for amd64 and arm64');
+  assert.is(hint, 'install on a machine with one of these; this one can build, publish and bundle');
 });
 
 test('what never answers is given up', async () => {

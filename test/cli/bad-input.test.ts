@@ -120,7 +120,11 @@ test('a hook that never ends: Ctrl-C tells what it was doing, and how to go on',
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
-  assert.match(stderr, new RegExp(`^bad: bad was canceled in bad, which begins at \\S*${SCRIPT}:1: (?:sleep|touch) .*\n`), stderr);
+  assert.match(
+    stderr,
+    new RegExp(`^bad: bad was canceled in bad, which begins at \\S*${SCRIPT}:1: (?:sleep|touch) .*\n`),
+    stderr,
+  );
   assert.match(
     stderr,
     /last lines of its output:\n {4}begun\n(?: {4}.*\n)* {2}hint: run the same command again, or curlew resume --root \S+(?: --unconfined)?, to continue/,

@@ -43,6 +43,60 @@ test('a misspelled error code is answered with the right one', async () => {
   assert.is(error.hint, 'did you mean curlew help SPEC_INVALID?');
 });
 
+test('help about a command that does not exist proposes help about one that does, and names the lists', async () => {
+  for (const [topic, hint] of [
+    ['biuld', 'did you mean curlew help build? curlew help commands lists the commands, curlew help pages the pages'],
+    ['NOPE', 'did you mean curlew help node? curlew help commands lists the commands, curlew help pages the pages'],
+    ['deploy', 'did you mean curlew help install?'],
+    ['fleet stats', 'did you mean curlew help fleet status?'],
+  ] as const) {
+    const error = await helpAbout([topic]).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof CurlewError);
+    assert.is(error.hint, hint);
+  }
+});
+
+for (const [title, words, message] of [
+  [
+    'a bundle',
+    ['install', '--bundle', 'none.tar.gz', '--root', 't'],
+    /none\.tar\.gz: no such file\n {2}hint: check the path$/,
+  ],
+  [
+    'the head of a bundle in parts',
+    ['inspect', 'none.parts.json'],
+    /none\.parts\.json: no such file\n {2}hint: check the path$/,
+  ],
+  [
+    'the source of an add-on',
+    ['new', 'web', '--from', 'none.yaml'],
+    /none\.yaml: no such file\n {2}hint: check the path$/,
+  ],
+  ['a spec', ['installer', 'validate', 'none.yaml'], /none\.yaml: no such file\n {2}hint: check the path$/],
+] as const) {
+  test(`${title} that does not exist has a hint`, async () => {
+    await using box = await tree();
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.is(exitCode, 14, stderr);
+    assert.match(stderr, message);
+  });
+}
+
+test('a file in the place of the folder of a trial is named, by a dry run too', async () => {
+  await using box = await tree({ file: 'x', 'b.tar.gz': 'x' });
+  for (const dry of [[], ['--dry-run']]) {
+    const { exitCode, stderr } = await runCommand(
+      ['install', '--bundle', 'b.tar.gz', '--root', 'file', ...dry],
+      box.path,
+    );
+    assert.is(exitCode, 25, stderr);
+    assert.match(
+      stderr.replaceAll(/\s+/g, ' '),
+      `cannot create a trial in ${box.at('file')}: it is not a folder hint: specify with --root a folder`,
+    );
+  }
+});
+
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
 
 for (const version of ['^1.0', '>=1.0', '~1.2', '1.x || 2.x']) {

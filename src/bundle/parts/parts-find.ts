@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, noSuchFile } from '../../core/errors.ts';
 import { HEAD_LIMIT, isHeadPath, parseHead, type Part, type PartsHead } from '../../core/parts.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
@@ -33,7 +33,7 @@ interface FindOptions {
 /** Reads a head file. */
 export async function readHead(path: string): Promise<PartsHead> {
   const text = await readStateFile(path, HEAD_LIMIT);
-  if (text === undefined) throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`);
+  if (text === undefined) throw noSuchFile(`open ${path}`);
   return parseHead(text, path);
 }
 

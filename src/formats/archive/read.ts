@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
-import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored.ts';
@@ -55,9 +55,7 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
     return { file, size: stats.size };
   } catch (error) {
     await file?.close();
-    if (errnoOf(error) === 'ENOENT') {
-      throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { cause: error });
-    }
+    if (errnoOf(error) === 'ENOENT') throw noSuchFile(`open ${path}`, error);
     throw fileError(`open ${path}`, error);
   }
 }

@@ -1,7 +1,7 @@
 /** Reads the source of a new add-on: a file of resources, or a chart, which helm renders. */
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
+import { CurlewError, fileError, isMissing, noSuchFile } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
@@ -41,7 +41,7 @@ async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'noth
 export async function readSource(from: string, name: string, options: ReadOptions): Promise<Source> {
   const path = resolve(options.cwd, from);
   const kind = await kindOf(path);
-  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `cannot read ${from}: no such file`);
+  if (kind === 'nothing') throw noSuchFile(`read ${from}`);
   if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a regular file`);
   const chart = await chartAt(path, kind, from);
   if (chart !== undefined) return renderChart(chart, from, name, options);

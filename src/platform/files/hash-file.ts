@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 
 const READ_SIZE = 1 << 20;
 /** A pipe without a writer would block open() forever. */
@@ -57,6 +57,6 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   } catch (error) {
     await file?.close();
     if (errnoOf(error) !== 'ENOENT') throw fileError(`open ${path}`, error);
-    throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { hint: 'check the path', cause: error });
+    throw noSuchFile(`open ${path}`, error);
   }
 }

@@ -2,7 +2,7 @@
 import { constants, openSync } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 
 const PIECE = 64 << 10;
 
@@ -26,8 +26,7 @@ export async function readLimited(
     }
   } catch (error) {
     signal?.throwIfAborted();
-    if (errnoOf(error) === 'ENOENT')
-      throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, { hint: 'check the path', cause: error });
+    if (errnoOf(error) === 'ENOENT') throw noSuchFile(`read ${path}`, error);
     throw fileError(`read ${path}`, error);
   }
 }

@@ -143,6 +143,7 @@ export function connectionMessage(error: unknown): string | undefined {
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
+  EAI_AGAIN: 'check the network, its DNS servers, and HTTPS_PROXY if there is a proxy',
   ECONNREFUSED: 'check the port, and that the server is running',
   ENETUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
   EHOSTUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',

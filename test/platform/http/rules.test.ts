@@ -1,11 +1,22 @@
 import { checkedAddress, checkNamedBy, isInternalAddress, isLoopbackHost } from '../../../src/platform/http/address.ts';
 import { proxyFor, proxyToken } from '../../../src/platform/http/proxy.ts';
 import { pauseMs, retryAfterMs } from '../../../src/platform/http/retry.ts';
-import { serverMessage } from '../../../src/platform/http/failure.ts';
+import { brokenOutcome, serverMessage } from '../../../src/platform/http/failure.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('net/rules');
+test('a host name that no DNS server answers for has a hint, as one that does not exist', () => {
+  for (const [code, hint] of [
+    ['EAI_AGAIN', 'check the network, its DNS servers, and HTTPS_PROXY if there is a proxy'],
+    ['ENOTFOUND', 'check the name, the network, and HTTPS_PROXY if there is a proxy'],
+  ] as const) {
+    const thrown = Object.assign(new Error('getaddrinfo'), { code });
+    const outcome = brokenOutcome('fetch it', new URL('https://h.example/'), undefined, thrown);
+    assert.is(outcome.kind === 'broken' ? outcome.error.hint : undefined, hint);
+  }
+});
+
 const NONE = { allowHttp: new Set<string>() };
 
 for (const host of ['127.0.0.1', '127.9.8.7', 'localhost', '[::1]', 'a.localhost']) {

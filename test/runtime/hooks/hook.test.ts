@@ -135,7 +135,11 @@ demo_join() {\n  demo ||\n    return\n  :\n}\ndemo_post_init() {\n  :\n  false &
 
 test('a hook with its own RETURN trap that returns a status is named with the place of its definition', async () => {
   await using box = await hooks([`\n\ndemo() {\n  trap 'echo bye' RETURN\n  return 3\n}\n`]);
-  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /status 3 in demo, which begins at \S+install\.sh:3: return 3/);
+  await assert.rejectsWith(
+    box.run('demo'),
+    'HOOK_FAILED',
+    /status 3 in demo, which begins at \S+install\.sh:3: return 3/,
+  );
 });
 
 test('a hook that was killed is said to be, with and without a sandbox', async () => {
@@ -153,12 +157,20 @@ test('a variable that ends the shell is named with its message and place', async
 });
 
 for (const [title, expansion, message] of [
-  ['arithmetic', '$((08 + 1))', String.raw`08 \+ 1: value too great for base \(error token is "08 ?"\)|08: value too great for base \(error token is "08"\)`],
+  [
+    'arithmetic',
+    '$((08 + 1))',
+    String.raw`08 \+ 1: value too great for base \(error token is "08 ?"\)|08: value too great for base \(error token is "08"\)`,
+  ],
   ['a substitution', '${x!y}', String.raw`\$\{x!y\}: bad substitution`],
 ] as const) {
   test(`an error in ${title} fails the hook that it ends, and is named with its place`, async () => {
     await using box = await hooks([`demo() {\n  echo one\n  local one="${expansion}"\n  touch after\n}`]);
-    await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', new RegExp(`status 1 at \\S+install\\.sh:3: (?:${message})$`, 'm'));
+    await assert.rejectsWith(
+      box.run('demo'),
+      'HOOK_FAILED',
+      new RegExp(`status 1 at \\S+install\\.sh:3: (?:${message})$`, 'm'),
+    );
     assert.is(await stat(box.at('after')).catch(() => 'absent'), 'absent');
   });
 }
@@ -174,7 +186,11 @@ test('an error in an expansion at the top of install.sh fails all that reads it'
 
 test('what ended a hook without a place is not claimed', async () => {
   await using box = await hooks(['demo() { exec bash -c "exit 4"; }']);
-  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /demo ended with status 4 at an unknown line, as after exec/);
+  await assert.rejectsWith(
+    box.run('demo'),
+    'HOOK_FAILED',
+    /demo ended with status 4 at an unknown line, as after exec/,
+  );
 });
 
 test('failing conditions, and failures that are handled, do not end a hook', async () => {
