@@ -4,7 +4,9 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { makeTemporary } from '../platform/files/temporary.ts';
+import { plainLine } from '../platform/process/program-lines.ts';
 import { runProgram, type ProgramOptions, type ProgramResult } from '../platform/process/run-program.ts';
+import { keepLastWords } from './last-words.ts';
 
 export interface SshHost {
   /** For messages. */
@@ -101,19 +103,26 @@ export function openSsh(
     return [...(config === undefined ? [] : ['-F', config]), ...argumentsFor(host, socket)];
   };
   return {
-    run: async (host, { script, operands = [], outputLimit = OUTPUT_LIMIT, limitMs, signal, ...rest }) => {
+    run: async (host, { script, operands = [], outputLimit = OUTPUT_LIMIT, limitMs, signal, line, ...rest }) => {
       const problem = problemOf(host);
       if (problem !== undefined) throw new SshError(host, 'invalid', problem, 'correct it in the file of the cluster');
       const command = remoteCommand(script, operands);
+      const words = keepLastWords();
+      const heard = (text: string): void => {
+        words.add(text);
+        line?.(text);
+      };
       const result = await runProgram(program, [...optionsFor(host), '--', host.address, command], {
         ...rest,
+        line: line && heard,
         env: own,
         outputLimit,
         limitMs,
         signal,
       });
-      if (result.error !== undefined) throw failureOf(host, result);
-      return result.stdout;
+      if (result.error === undefined) return result.stdout;
+      if (line === undefined) for (const text of result.stderr.split('\n')) words.add(plainLine(text));
+      throw failureOf(host, result, words.text());
     },
     [Symbol.asyncDispose]: async () => {
       const { signal } = new AbortController();
@@ -188,7 +197,12 @@ status=$?; case $status in ${SSH_FAILED}|${NO_SUDO}) exit ${INSTEAD};; esac; exi
 /** Images of clouds let root in for this answer alone. */
 const OTHER_USER = /^Please login as the user "[^"]{1,64}" rather than the user "[^"]{1,64}"/m;
 
-function failureOf(host: SshHost, { status, stdout, stderr, lastLines, error }: ProgramResult): CurlewError {
+/** `words`: what the program itself says. */
+function failureOf(
+  host: SshHost,
+  { status, stdout, stderr, lastLines, error }: ProgramResult,
+  words: string,
+): CurlewError {
   const text = [...stderr.split('\n'), ...lastLines].map((line) => line.trim()).filter((line) => line !== '');
   const last = text.at(-1) ?? error?.reason ?? '';
   if (error?.problem === 'late')
@@ -214,7 +228,7 @@ function failureOf(host: SshHost, { status, stdout, stderr, lastLines, error }: 
       'name that one as ssh.user of the machine',
     );
   if (status !== SSH_FAILED)
-    return new SshError(host, 'status', `it failed with status ${status}${last === '' ? '' : `: ${last}`}`, '');
+    return new SshError(host, 'status', `it failed with status ${status}: ${words === '' ? last : words}`, '');
   const all = text.join('\n');
   if (/host key|HOST IDENTIFICATION/i.test(all))
     return new SshError(

@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { renderFailure } from '../../src/cli/render/failure.ts';
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
+import { CurlewError } from '../../src/core/errors.ts';
 import { openSsh, SshError, type RemoteRun, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { appears } from '../support/appears.ts';
@@ -58,6 +61,23 @@ tests('operands and input arrive unchanged, and a program that fails says its st
   assert.is(`${failed.problem} ${failed.message}`, 'status cannot run a program on n1: it failed with status 3: why');
   // ssh has these for itself, and for sudo.
   for (const status of [255, 253]) assert.is((await failure(at.run(`exit ${status}`))).problem, 'status');
+});
+
+tests('curlew on a host that fails says all of its reason, and what to do', async () => {
+  await using at = await scene();
+  const output = Array.from({ length: 30 }, (_, index) => `  line ${index}`);
+  const message = `kubernetes: kubernetes_join gave up: the cluster does not have the token a1\nlast lines of its output:\n${output.join('\n')}`;
+  const error = new CurlewError('HOOK_FAILED', message, { hint: 'curlew logs --run 1' });
+  const script = 'echo before >&2; printf "%s\\n" "$1" >&2; exit 20';
+  const operands = [renderFailure(error, NO_PAINT)];
+  for (const line of [undefined, () => undefined]) {
+    assert.match(
+      (await failure(at.run(script, { operands, line }))).reason,
+      /^it failed with status 20: kubernetes: kubernetes_join gave up: the cluster does not have the token a1; last lines of its output: line 0; line 1; .*; line 29; hint: curlew logs --run 1$/,
+    );
+  }
+  const long = renderFailure(new CurlewError('HOOK_FAILED', 'x'.repeat(9000), { hint: 'wait' }), NO_PAINT);
+  assert.match((await failure(at.run(script, { operands: [long] }))).reason, /^.{1,1100} … .{900,1000}; hint: wait$/);
 });
 
 tests('one connection is used for all programs of a host, in a folder of its owner, and ends with it', async () => {
