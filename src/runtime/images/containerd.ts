@@ -1,4 +1,5 @@
 /** containerd through its client `ctr`, in the namespace of Kubernetes. `CONTAINERD_ADDRESS` names its socket. */
+import { access } from 'node:fs/promises';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { MANIFEST_LIMIT, parseManifest } from '../../formats/oci/manifest.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
@@ -11,8 +12,11 @@ import type { Cancellable } from './docker-archive.ts';
 const CTR: Command = ['ctr', '--namespace', 'k8s.io'];
 /** Names per command, far below the limit of a command line. */
 const NAMES_AT_ONCE = 500;
+/** The kubernetes package makes it: kubelets of other packages have their own rules about images. */
+const CLUSTER = '/etc/kubernetes/curlew';
+const PINNED = 'io.cri-containerd.pinned';
 
-export function containerd(env: Env, width: number): ImageRuntime {
+export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRuntime {
   const query = async (doing: string, args: readonly string[], { signal }: Cancellable): Promise<string> =>
     runClientOrThrow(`${doing} of containerd`, [...CTR, ...args], { env, signal });
   const lookUp: ImageRuntime['lookUp'] = async (names, options) => {
@@ -56,6 +60,16 @@ export function containerd(env: Env, width: number): ImageRuntime {
       const { status, stderr } = await runClient([...CTR, 'images', 'tag', name, alias], { env, signal });
       if (status !== 0 && !stderr.includes('already exists')) throw loadError(`tag ${name} as ${alias}`, stderr.trim());
     },
+    // Images that no container uses yet, such as those of the next version, are the first that a kubelet removes from a full disk.
+    protect: async (names, options) => {
+      if (names.length === 0 || !(await exists(cluster))) return;
+      const filter = `labels."${PINNED}"!=pinned`;
+      const loose = new Set(
+        (await query('list the images', ['images', 'list', '--quiet', filter], options)).split('\n'),
+      );
+      for (const name of new Set(names))
+        if (loose.has(name)) await query('pin the images', ['images', 'label', name, `${PINNED}=pinned`], options);
+    },
     remove: async (names, options) => {
       const known = columns(await query('list the images', ['images', 'list'], options), 3);
       const containers = columns(await query('list the containers', ['containers', 'list'], options), 2);
@@ -70,6 +84,13 @@ export function containerd(env: Env, width: number): ImageRuntime {
       return { removed, used };
     },
   };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The first columns of each row of a table, without its header. */

@@ -39,6 +39,8 @@ export interface ImageRuntime {
   readonly importTar: (doing: string, bytes: AsyncIterable<Uint8Array>, options: Cancellable) => Promise<void>;
   /** Gives an image a second name, which must be free. */
   readonly alias: (name: string, alias: string, options: Cancellable) => Promise<void>;
+  /** Where curlew has made a cluster, keeps images with these names from the kubelet's collector, as far as the runtime can. */
+  readonly protect?: (names: readonly string[], options: Cancellable) => Promise<void>;
   /** Removes these names if they exist; names of images that a container uses stay. */
   readonly remove: (
     names: readonly string[],

@@ -67,6 +67,9 @@ export async function loadPackages<Package extends PackageImages>(
       failed.push(error);
     });
   await eachLimited(packages, orKeep, { width: runtime.width, signal });
+  // A hook of the run pins them, too, but only after its drain, and load-images calls none.
+  const names = packages.flatMap(({ images }) => images.flatMap((image) => image.names));
+  await runtime.protect?.([...names, ...all.aliases.map(({ alias }) => alias)], { signal });
   if (failed.length > 0) throw new FailedImages(failed);
   return packages.map((one) => results.get(one) ?? { references: [], bytes: 0 });
 }

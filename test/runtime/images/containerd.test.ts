@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { containerd } from '../../../src/runtime/images/containerd.ts';
 import * as assert from '../../support/assert.ts';
@@ -43,5 +44,24 @@ for (const [title, help, words] of [
     assert.equal(lines.slice(1).toSorted(), [`${ctr} ${words}`, `${ctr} ${words}`, 'one', 'two'].toSorted());
   });
 }
+
+test('images are pinned where curlew has made a cluster, and elsewhere are not asked for', async () => {
+  await using box = await tree({
+    'bin/ctr': `#!/bin/sh
+echo "$*" >>"$NOTES"
+case "$*" in *' list '*) printf 'registry.k8s.io/pause:3.10\\ndocker.io/library/own:1\\n' ;; esac
+`,
+  });
+  const env = { PATH: `${box.at('bin')}:/usr/bin:/bin`, NOTES: box.at('notes') };
+  const names = ['registry.k8s.io/pause:3.10', 'registry.k8s.io/etcd:3.6', 'registry.k8s.io/pause:3.10'];
+  await containerd(env, 2, box.at('none')).protect?.(names, { signal: never });
+  assert.not.ok(existsSync(box.at('notes')));
+  await containerd(env, 2, box.path).protect?.(names, { signal: never });
+  const ctr = '--namespace k8s.io images';
+  assert.equal((await readFile(box.at('notes'), 'utf8')).trim().split('\n'), [
+    `${ctr} list --quiet labels."io.cri-containerd.pinned"!=pinned`,
+    `${ctr} label registry.k8s.io/pause:3.10 io.cri-containerd.pinned=pinned`,
+  ]);
+});
 
 test.run();
