@@ -212,11 +212,28 @@ replace_program() {
   MASTER=1
   touch etc/kubernetes/curlew/attempt
   echo secret >etc/kubernetes/admin.conf
-  kubectl() { echo "kubectl $*" >>calls; }
+  kubectl() {
+    echo "kubectl $*" >>calls
+    if [[ "$*" == *' get node '* ]]; then echo "fd00::1 $PRIVATE_ADDRESS"; fi
+  }
   kubernetes_begin
   [[ "$(cut -d ' ' -f 1-2 calls | tr '\n' ' ')" == 'kubeadm reset kubectl --kubeconfig='* ]]
   grep -q 'delete node node1' calls
   [ ! -e etc/kubernetes/curlew/admin.conf ]
+}
+
+@test "the node of another machine with the same name stays when the join of a control plane is tried again" {
+  own_machine
+  MASTER=1
+  touch etc/kubernetes/curlew/attempt
+  echo secret >etc/kubernetes/admin.conf
+  kubectl() {
+    echo "kubectl $*" >>calls
+    if [[ "$*" == *' get node '* ]]; then echo 10.0.0.10; fi
+  }
+  run kubernetes_begin
+  [[ "$status" -eq 0 && "$output" == *'another machine, with the address 10.0.0.10'*'hostnamectl set-hostname'* ]]
+  run ! grep -q delete calls
 }
 
 @test "nothing keeps the token after a node has joined" {

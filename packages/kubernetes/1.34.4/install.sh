@@ -498,11 +498,22 @@ kubernetes_undo_attempt() {
   local admin="$KUBERNETES_STATE/admin.conf"
   if [[ -f /etc/kubernetes/admin.conf ]]; then (umask 077 && cp /etc/kubernetes/admin.conf "$admin"); fi
   kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)"
-  if [[ -f "$admin" && "${MASTER-}" == 1 ]]; then
-    kubectl --kubeconfig="$admin" --request-timeout=20s delete node "$(get_local_node_name)" --ignore-not-found ||
-      logWarn "The node of the unfinished attempt is not deleted"
-  fi
+  if [[ -f "$admin" && "${MASTER-}" == 1 ]]; then kubernetes_delete_own_node "$admin" || logWarn "The node of the unfinished attempt is not deleted"; fi
   rm -f "$admin"
+}
+
+# usage: kubernetes_delete_own_node KUBECONFIG; the join may have failed because another machine has the name of this one
+kubernetes_delete_own_node() {
+  local node addresses query=(kubectl --kubeconfig="$1" --request-timeout=20s)
+  node="$(get_local_node_name)"
+  addresses="$("${query[@]}" get node "$node" --ignore-not-found \
+    -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}')" || return 1
+  if [[ -z "$addresses" || " $addresses " == *" $PRIVATE_ADDRESS "* ]]; then
+    "${query[@]}" delete node "$node" --ignore-not-found
+  else
+    logWarn "The node $node stays: it is another machine, with the address $addresses. If that one is in use, give this machine another \
+name first: hostnamectl set-hostname"
+  fi
 }
 
 kubernetes_init() {
