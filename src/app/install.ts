@@ -172,7 +172,13 @@ function staysOf({ records, plan }: Pick<RunView, 'records' | 'plan'>): Pick<Nod
 
 async function kindOf(request: InstallRequest, context: Context): Promise<SpecKind> {
   const { directory } = placesOf(request, context);
-  const kind = kindOnNode(request.kind, await readable(directory, async () => readRecords(directory)));
+  const records = await readable(directory, async () => readRecords(directory));
+  const kind = kindOnNode(request.kind, records);
+  if (kind === 'upgrade' && Object.keys(records.applied).length === 0) {
+    const text =
+      'curlew has installed nothing on this node: an upgrade does here what a further node of a cluster needs; curlew install installs the add-ons';
+    context.report({ type: 'note', level: 'warning', text });
+  }
   if (kind !== request.kind) {
     const text = 'the add-ons of this cluster were installed from this node, so this upgrade is an install';
     context.report({ type: 'note', level: 'info', text });

@@ -91,10 +91,15 @@ export function commandList(): string {
 
 /** What a first hour needs, in its order. */
 const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 'status', 'doctor'];
+/** The same for the executable for nodes, which comes with a bundle and without pages. */
+const FIRST_ON_NODE: readonly string[] = ['install', 'status', 'why', 'logs', 'resume', 'upgrade', 'rollback'];
 
 /** The general help: where to start, and the names of all commands; on one screen. */
-export function overview(): string {
-  const first = FIRST.map((name): Row => [`  ${name}`, COMMANDS.get(name)?.of.summary ?? '']);
+export function overview(hasPages = ownPages() !== undefined): string {
+  const first = (hasPages ? FIRST : FIRST_ON_NODE).map((name): Row => [
+    `  ${name}`,
+    COMMANDS.get(name)?.of.summary ?? '',
+  ]);
   const names = new Map<string, Set<string>>();
   for (const [name, { group }] of COMMANDS) {
     names.set(group, (names.get(group) ?? new Set()).add(name.replace(/ .*/, '')));
@@ -107,7 +112,7 @@ export function overview(): string {
     `Start here:\n${table(first, width)}`,
     `Commands:\n${table(groups, width)}`,
     paragraphs(
-      `Every command takes ${options.join(', ')}. curlew help COMMAND describes a command, curlew help commands lists all, curlew help pages what else to read.`,
+      `Every command takes ${options.join(', ')}. curlew help COMMAND describes a command, curlew help commands lists all${hasPages ? ', curlew help pages what else to read' : ''}.`,
     ),
   ].join('\n\n');
 }

@@ -47,6 +47,19 @@ test('an upgrade of the node that an add-on was installed from installs the new 
   assert.match((await on(box, 'install', 'newer.tar.gz')).stdout, /^web {2}1\.0\.1 {2}already applied/);
 });
 
+test('an upgrade of a node on which nothing is installed warns that it installs no add-on, also in a dry run', async () => {
+  await using box = await boxOfTwo();
+  const warning =
+    /warning: curlew has installed nothing on this node: .*; curlew install --root root --unconfined installs/;
+  for (const more of [['--dry-run'], []]) {
+    const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', ...more);
+    assert.is(exitCode, 0, stderr);
+    assert.match(stderr.replaceAll(/\s+/g, ' '), warning);
+  }
+  const again = await on(box, 'upgrade', 'newer.tar.gz');
+  assert.not.match(again.stderr, /warning/);
+});
+
 test('the node that an add-on was installed from cannot join', async () => {
   await using box = await boxOfTwo();
   await on(box, 'install', 'b.tar.gz');

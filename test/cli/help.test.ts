@@ -59,6 +59,12 @@ test('the overview fits on one screen, and has the first word of every command',
   for (const name of COMMANDS.keys()) assert.ok(words.has(name.replace(/ .*/, '')), name);
 });
 
+test('the overview of the executable for nodes begins with what a node needs, and names no pages', () => {
+  const text = overview(false);
+  assert.match(text, /Start here:\n {2}install .*\n {2}status /);
+  assert.not.match(text, /help pages|\n {2}new /);
+});
+
 for (const [topic, expected] of [
   [['commands'], /^Add-ons:\n {2}new +Create/],
   [['pages'], /^Pages:[^]*\n {2}releases +Stores and releases\n/],

@@ -321,8 +321,8 @@ export async function inspectMedia(
       media.push({ folder, device, type, free: bavail * bsize, block: bsize, fileLimit });
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw fileError(`inspect ${folder}`, error);
-      throw new CurlewError('NOT_FOUND', `cannot inspect ${folder}: no such folder`, {
-        hint: 'mount the medium first, or use an existing folder',
+      throw new CurlewError('NOT_FOUND', `cannot write parts to ${folder}: no such folder`, {
+        hint: 'create it, or mount the medium that it is on',
         cause: error,
       });
     }
