@@ -57,7 +57,9 @@ export const approveAddon = useCase(
     orderFor(request, context, (order, now, { addon }) => {
       const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
       // A mandatory group that proves nothing can be approved, too. Which one an index means depends on the clusters.
-      const mandatory = mandatoryDecisionGroups.flatMap(({ groupName }) => groupName ?? all.map(({ name }) => name));
+      const mandatory = mandatoryDecisionGroups.flatMap(({ groupName = '', groupIndex }) =>
+        groupName === '' ? [...all.map(({ name }) => name), String(groupIndex)] : groupName,
+      );
       const known = [...new Set([...approval, ...mandatory])];
       const unknown = groups.find((name) => !known.includes(name));
       if (unknown !== undefined || (groups.length === 0 && removals === undefined && downgrade !== true)) {

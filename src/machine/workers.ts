@@ -125,7 +125,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     stopped,
     approved: [],
     hold: holdOf,
-    unproven: ({ title }) => title,
+    unproven: ({ key }) => `group ${key}`,
   });
   const chains = [];
   const held: Held[] = [];

@@ -1,6 +1,6 @@
 /** Which clusters of an add-on begin now: group after group, at most so many at once, and so many failures. Pure. */
 import { groupBy } from '../core/group-by.ts';
-import type { Group } from './groups.ts';
+import { keyOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { failuresOf, isFailure, isMandatory, type State, type Strategy } from './strategy.ts';
 
@@ -50,9 +50,8 @@ export interface Unresolved {
 
 /** A mandatory group in which no cluster has proven what is rolled out. */
 export interface Unproven<M> {
-  readonly title: string;
-  /** Empty if it has none. */
-  readonly name: string;
+  /** By which it can be approved. */
+  readonly key: string;
   readonly members: readonly M[];
 }
 
@@ -87,7 +86,7 @@ function stagesOf<M>(
     left = left.filter((one) => !found.includes(one));
     return found;
   };
-  const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
+  const titleOf = (group: Group<M>): string => `group ${keyOf(group)}`;
   let stage = -1;
   let last: string | undefined;
   const numberOf = (name: string): number => {
@@ -126,7 +125,7 @@ function stagesOf<M>(
 
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
- * size count as one: what waits in them now comes with the last stage. `approved` are names of groups, and `hold` answers why a member must
+ * size count as one: what waits in them now comes with the last stage. `approved` are keys of groups, and `hold` answers why a member must
  * wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members outside
  * mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
@@ -168,11 +167,11 @@ export function advance<M extends Member>(
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
     const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
     const meant = proof.flatMap(({ members }) => members.filter(({ isMeant }) => isMeant));
-    const isApproved = own.some(({ name }) => given.approved.includes(name));
+    const isApproved = own.some((group) => given.approved.includes(keyOf(group)));
     const isProven = isApproved || meant.length === 0 || meant.some((member) => member.isProven);
     if (!(isDone && isProven) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
-      if (isDone) place.unproven = given.unproven({ title, name: own[0]?.name ?? '', members: meant });
+      if (isDone) place.unproven = given.unproven({ key: own[0] ? keyOf(own[0]) : '', members: meant });
       reached = number;
     }
   }

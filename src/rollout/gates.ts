@@ -91,12 +91,12 @@ const MAX_NAMES = 3;
 const MAX_WHY = 100;
 
 /** What holds the members of a mandatory group in which no cluster has proven what is rolled out, and what to do. */
-export function unprovenNote(run: Run, { title, name, members }: Unproven<Target>): string {
+export function unprovenNote(run: Run, { key, members }: Unproven<Target>): string {
   const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
   const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
-  const approval = name === '' ? '' : `, or approve ${title}`;
-  const note = voidNote(run.ordered, ({ groups = [] }) => groups.includes(name));
-  return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it${approval}${note}`;
+  const note = voidNote(run.ordered, ({ groups = [] }) => groups.includes(key));
+  const title = `group ${key}`;
+  return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it, or approve ${title}${note}`;
 }
 
 function whyUnproven({ hold, cluster, record }: Target): string {

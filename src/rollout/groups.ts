@@ -58,6 +58,11 @@ export interface Group<Member> {
   readonly members: readonly Member[];
 }
 
+/** How approvals and messages name a group. */
+export function keyOf({ name, index }: Pick<Group<unknown>, 'name' | 'index'>): string {
+  return name || String(index);
+}
+
 export interface Grouping {
   readonly rules: readonly GroupRule[];
   readonly size: number | string | undefined;

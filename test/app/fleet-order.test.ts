@@ -135,6 +135,10 @@ test('a group that needs no approval cannot get one, nor can an add-on go back t
     'USAGE',
     /its group prod needs no approval/,
   );
+  await scene.fleet([addon('web', { rollout: { mandatoryDecisionGroups: [{ groupIndex: 0 }] } })]);
+  assert.equal((await order(scene, approveAddon, { group: ['0'] })).groups, ['0']);
+  await assert.rejectsWith(order(scene, approveAddon, { group: ['1'] }), 'USAGE', /it has no group 1/);
+  await scene.fleet([addon('web', { rollout: { groups } })]);
   assert.is((await order(scene, approveAddon, { downgrade: true })).downgrade, true);
   await scene.apply();
   await assert.rejectsWith(order(scene, rollBackAddon), 'USAGE', /no cluster has had another content of it/);

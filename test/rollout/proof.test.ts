@@ -101,11 +101,19 @@ test('of many clusters without proof a message has the first three, each with th
   assert.ok(why.length < 500, why);
 });
 
-test('a mandatory group without a name cannot be approved, so the message does not ask for that', () => {
+test('a mandatory group without a name is approved by its number, which the message has', () => {
   const rollout: Strategy = { ...CANARY, groups: [], mandatoryDecisionGroups: [{ groupIndex: 0 }], groupSize: 2 };
   const world = new TestFleet(CLUSTERS, addon('net', { rollout }));
   for (const name of ['s1', 's2']) world.changeCluster(name, { paused: true });
-  assert.match(world.why('w1') ?? '', /^Unproven: no cluster of group 0 has it yet .*: let one of them take it$/);
+  assert.match(
+    world.why('w1') ?? '',
+    /^Unproven: no cluster of group 0 has it yet .*: let one of them take it, or approve group 0$/,
+  );
+  world.now += 10;
+  world.order('net', { groups: ['1'] });
+  assert.equal(world.begin(), []);
+  world.order('net', { groups: ['0'] });
+  assert.equal(world.begin(), ['w1', 'w2']);
 });
 
 test.run();
