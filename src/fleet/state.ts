@@ -70,6 +70,7 @@ const order = v.object({
   revision: v.exactOptional(v.string()),
   at: v.exactOptional(finite),
   groups: v.exactOptional(v.array(v.string())),
+  unproven: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(integer),
   downgrade: v.exactOptional(v.boolean()),
   downgradeAt: v.exactOptional(finite),
@@ -189,9 +190,10 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
   const since = status?.revision === revision ? status.since : now;
   // An order about the present content may have come before its rollout began.
   const timeOf = (time: number): number => (isCurrent ? Math.max(time, since) : time);
-  const { groups, removals, downgrade } = orders;
+  const { groups, unproven, removals, downgrade } = orders;
   const approval = {
     ...(groups && { groups }),
+    ...(unproven && { unproven }),
     ...(removals !== undefined && { removals }),
     ...(downgrade !== undefined && { downgrade }),
   };

@@ -268,6 +268,7 @@ const order = v.object({
   at: v.pipe(v.string(), v.isoTimestamp()),
   by: v.exactOptional(v.string()),
   groups: v.exactOptional(v.array(v.string())),
+  unproven: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0))),
   downgrade: v.exactOptional(v.boolean()),
 });
@@ -311,10 +312,11 @@ function readOrders(
   };
 }
 
-function approvalIn({ at, groups, removals, downgrade }: Read<typeof order>): Approval {
+function approvalIn({ at, groups, unproven, removals, downgrade }: Read<typeof order>): Approval {
   return {
     at: secondsOf(at),
     ...(groups && { groups }),
+    ...(unproven && { unproven }),
     ...(removals !== undefined && { removals }),
     ...(downgrade === true && { downgrade }),
   };

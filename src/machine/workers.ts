@@ -123,7 +123,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     reached: 0,
     unresolved: [],
     stopped,
-    approved: [],
+    mayStayUnproven: () => false,
     hold: holdOf,
     unproven: ({ key }) => `group ${key}`,
   });

@@ -69,6 +69,7 @@ export type FleetOrderRequest = RequestOf<typeof ORDER>;
 export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue where it waits for a person', {
   ...ORDER,
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
+  unproven: texts('GROUP', 'other groups may follow this one although none of its clusters has it; can be repeated'),
   removals: count('N', 'up to N clusters may lose it at once'),
   downgrade: flag('clusters may get a lower version than the one that they have'),
 });

@@ -125,9 +125,9 @@ function stagesOf<M>(
 
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
- * size count as one: what waits in them now comes with the last stage. `approved` are keys of groups, and `hold` answers why a member must
- * wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members outside
- * mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
+ * size count as one: what waits in them now comes with the last stage. `mayStayUnproven` gets the key of a group, `hold` answers why a member
+ * must wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members
+ * outside mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
@@ -138,7 +138,7 @@ export function advance<M extends Member>(
     /** Further failures of unknown clusters, which count in the last stage. */
     readonly assumed?: number;
     readonly stopped: string | undefined;
-    readonly approved: readonly string[];
+    readonly mayStayUnproven: (key: string) => boolean;
     readonly hold: (member: M, place: Place) => Hold | undefined;
     readonly unproven: (group: Unproven<M>) => string;
   },
@@ -167,8 +167,8 @@ export function advance<M extends Member>(
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
     const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
     const meant = proof.flatMap(({ members }) => members.filter(({ isMeant }) => isMeant));
-    const isApproved = own.some((group) => given.approved.includes(keyOf(group)));
-    const isProven = isApproved || meant.length === 0 || meant.some((member) => member.isProven);
+    const isWaived = own.some((group) => given.mayStayUnproven(keyOf(group)));
+    const isProven = isWaived || meant.length === 0 || meant.some((member) => member.isProven);
     if (!(isDone && isProven) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
       if (isDone) place.unproven = given.unproven({ key: own[0] ? keyOf(own[0]) : '', members: meant });

@@ -91,8 +91,10 @@ export interface Removal {
 /** What a person lets pass. */
 export interface Approval {
   readonly at: number;
-  /** Groups that may begin. */
+  /** Groups that may begin. Of one that is not in {@link Strategy.approval}, it says the same as `unproven`. */
   readonly groups?: readonly string[];
+  /** Mandatory groups after which the others may begin although no cluster of them has proven what is rolled out. */
+  readonly unproven?: readonly string[];
   /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
   /** Clusters may get a lower version than the one that began there before, such as after they were rebuilt. */

@@ -4,6 +4,7 @@ import { canonicalJson } from '../core/digest.ts';
 import { compareVersions } from '../core/ref.ts';
 import { timeOf } from '../core/time.ts';
 import type { Hold, Place, Unproven } from './batch.ts';
+import type { Approval } from './fleet.ts';
 import { compareNames } from './groups.ts';
 import { voidNote } from './orders.ts';
 import { identityOn, isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
@@ -63,7 +64,7 @@ const GATES: readonly Gate[] = [
     reason: 'Approval',
     asks: true,
     why: ({ run }, { group }) =>
-      run.strategy.approval?.includes(group) &&
+      isApprovedFirst(run, group) &&
       !run.orders?.groups?.includes(group) &&
       `group ${group} waits for a person's approval${voidNote(run.ordered, ({ groups = [] }) => groups.includes(group))}`,
   },
@@ -94,9 +95,19 @@ const MAX_WHY = 100;
 export function unprovenNote(run: Run, { key, members }: Unproven<Target>): string {
   const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
   const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
-  const note = voidNote(run.ordered, ({ groups = [] }) => groups.includes(key));
+  const note = voidNote(run.ordered, (approval) => letsStayUnproven(run, key, approval));
   const title = `group ${key}`;
-  return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it, or approve ${title}${note}`;
+  const way = isApprovedFirst(run, key) ? `${title} as unproven` : title;
+  return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it, or approve ${way}${note}`;
+}
+
+/** Whoever lets the clusters of a group begin expects their proof. */
+export function letsStayUnproven(run: Run, key: string, { groups = [], unproven = [] }: Approval): boolean {
+  return unproven.includes(key) || (groups.includes(key) && !isApprovedFirst(run, key));
+}
+
+function isApprovedFirst({ strategy }: Run, key: string): boolean {
+  return strategy.approval?.includes(key) === true;
 }
 
 function whyUnproven({ hold, cluster, record }: Target): string {

@@ -53,9 +53,10 @@ export function ordersAt({ generation, orders, lapsed }: FleetAddon, since: numb
   return { orders: present, voids, early, recheckAfter };
 }
 
-function partsOf({ at, groups, removals, downgrade, downgradeAt, retry, rollback }: Orders): readonly Part[] {
+function partsOf({ at, groups, unproven, removals, downgrade, downgradeAt, retry, rollback }: Orders): readonly Part[] {
   const parts: Part[] = [];
   if (groups !== undefined) parts.push({ verb: 'approve', at, order: { groups } });
+  if (unproven !== undefined) parts.push({ verb: 'approve', at, order: { unproven } });
   if (removals !== undefined) parts.push({ verb: 'approve', at, order: { removals } });
   if (downgrade === true) {
     const order = { downgrade, ...(downgradeAt !== undefined && { downgradeAt }) };

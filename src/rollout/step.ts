@@ -14,7 +14,7 @@ import type {
   Waiting,
   Writes,
 } from './fleet.ts';
-import { holdOf, unprovenNote } from './gates.ts';
+import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { voidNote } from './orders.ts';
@@ -140,7 +140,7 @@ function planOf(run: Run): AddonPlan {
           })),
           assumed,
           stopped: run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined,
-          approved: orders?.groups ?? [],
+          mayStayUnproven: (key) => orders !== undefined && letsStayUnproven(run, key, orders),
           hold: holdOf,
           unproven: (group) => unprovenNote(run, group),
         });

@@ -137,6 +137,9 @@ test('a group that needs no approval cannot get one, nor can an add-on go back t
   );
   await scene.fleet([addon('web', { rollout: { mandatoryDecisionGroups: [{ groupIndex: 0 }] } })]);
   assert.equal((await order(scene, approveAddon, { group: ['0'] })).groups, ['0']);
+  const { unproven } = await order(scene, approveAddon, { unproven: ['0'] });
+  assert.equal(unproven, ['0']);
+  await assert.rejectsWith(order(scene, approveAddon, { unproven: ['prod'] }), 'USAGE', /it has no group prod/);
   await assert.rejectsWith(order(scene, approveAddon, { group: ['1'] }), 'USAGE', /it has no group 1/);
   await scene.fleet([addon('web', { rollout: { groups } })]);
   assert.is((await order(scene, approveAddon, { downgrade: true })).downgrade, true);

@@ -82,4 +82,10 @@ test('what the controller delivers itself is not tried again before the time of 
   assert.equal((need(NOW + 3600) as { readonly act: string }).act, 'install');
 });
 
+test('an approval of a group without proof is one of its own', () => {
+  const annotations = { 'fleet.curlew.dev/approve': orderAt(NOW, { groups: ['a'], unproven: ['b'] }) };
+  const { groups, unproven } = readAddon(live(hubAddon('web'), annotations)).addon.orders ?? {};
+  assert.equal([groups, unproven], [['a'], ['b']]);
+});
+
 test.run();

@@ -116,4 +116,22 @@ test('a mandatory group without a name is approved by its number, which the mess
   assert.equal(world.begin(), ['w1', 'w2']);
 });
 
+test('an approval that lets a mandatory group begin does not let the others follow it without its proof', () => {
+  const world = fleet({ rollout: { ...CANARY, approval: ['canary'] } });
+  for (const name of ['w1', 'w2']) world.changeCluster(name, { paused: true });
+  world.step();
+  world.now += 10;
+  world.order('net', { groups: ['canary'] });
+  assert.equal(world.begin(), []);
+  assert.match(world.why('s1') ?? '', /^Unproven: .*: let one of them take it, or approve group canary as unproven$/);
+  world.order('net', { groups: ['canary'], unproven: ['canary'] });
+  assert.equal(world.begin(), ['s1', 's2']);
+  const begun = fleet({ rollout: { ...CANARY, approval: ['canary'] } });
+  begun.order('net', { unproven: ['canary'] });
+  assert.equal(begun.begin(), []);
+  assert.match(begun.why('w1') ?? '', /^Approval: group canary waits for a person's approval$/);
+  begun.order('net', { groups: ['canary'] });
+  assert.equal(begun.begin(), ['w1', 'w2']);
+});
+
 test.run();

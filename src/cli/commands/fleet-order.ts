@@ -8,16 +8,17 @@ import { commandFor } from '../command.ts';
 const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
 
 export const approve = commandFor(FLEET_APPROVE, {
-  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content, a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content (--unproven, or --group if they do not wait for an approval to begin), a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
   examples: [
     'curlew fleet approve dashboard fleet/ --group prod',
     'curlew fleet approve dashboard fleet/ --removals 12',
     'curlew fleet approve dashboard fleet/ --downgrade',
   ],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
-  render: ({ addon, revision = '', groups = [], removals, downgrade }) => {
+  render: ({ addon, revision = '', groups = [], unproven = [], removals, downgrade }) => {
     const what = [
       ...groups.map((name) => `group ${name}`),
+      ...unproven.map((name) => `group ${name} as unproven`),
       ...(removals === undefined ? [] : [counted(removals, 'removal')]),
       ...(downgrade === true ? ['lower versions'] : []),
     ];
