@@ -39,6 +39,8 @@ export interface PlannedTarget {
 
 export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> {
   readonly targets: readonly PlannedTarget[];
+  /** Orders about whole add-ons that do not count. */
+  readonly unheeded: readonly string[];
   /** How far each is, in the order of the files. */
   readonly addons: readonly (Pick<FleetAddonStatus, 'revision' | 'since' | 'stopped' | 'counts' | 'batch'> & {
     readonly name: string;
@@ -60,6 +62,7 @@ export function planFleet(
   driftOf: DriftOf = () => undefined,
 ): PlannedFleet {
   const targets: PlannedTarget[] = [];
+  const unheeded: string[] = [];
   const {
     detached,
     recheckAfter,
@@ -67,6 +70,8 @@ export function planFleet(
   } = step(observed, now, new Memo(), (plan) => {
     const { run, targets: planned, dropped } = plan;
     const addon = run.addon.name;
+    const { rollback } = run.ordered.unheeded;
+    if (rollback !== undefined) unheeded.push(`${addon}: ${rollback}`);
     const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
     for (const target of [...planned, ...dropped]) {
       const { cluster, state, drop, hold, holds, wants, action, goal, record, isAsWanted } = target;
@@ -112,5 +117,5 @@ export function planFleet(
     const { revision, since, stopped, counts, batch } = status;
     return [{ name, paused, revision, since, ...(stopped !== undefined && { stopped }), counts, batch }];
   });
-  return { targets, addons, detached, ...(recheckAfter !== undefined && { recheckAfter }) };
+  return { targets, unheeded, addons, detached, ...(recheckAfter !== undefined && { recheckAfter }) };
 }

@@ -203,7 +203,7 @@ const addonStatus = fields({
   removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),
-  asks: v.exactOptional(about('What a person is asked to approve.', aText)),
+  asks: v.exactOptional(about('What a person is asked to approve, or to know of an order that does not count.', aText)),
   counts: about('Clusters by state.', byKey(count)),
   reasons: about('Clusters that wait, by reason.', byKey(count)),
   batch: about(

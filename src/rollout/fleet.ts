@@ -146,7 +146,7 @@ export interface FleetAddonStatus {
   readonly stopped?: string;
   /** Why it goes back to what was known as good, whatever has come of that. */
   readonly wentBack?: string;
-  /** What a person is asked to approve, of the first cluster that waits for that. */
+  /** What a person is asked to do: of the first cluster that waits for that, and about an order that does not count. */
   readonly asks?: string;
   readonly counts: Readonly<Partial<Record<State, number>>>;
   /** How many clusters wait, by reason. */

@@ -9,8 +9,8 @@ export interface Ordered {
   readonly orders: Orders | undefined;
   /** Approvals that do not count, and why. */
   readonly voids: readonly (Approval & { readonly why: string })[];
-  /** Why a retry, or going back, does not count yet. */
-  readonly early: readonly { readonly verb: 'retry' | 'rollback'; readonly message: string }[];
+  /** Why a retry, or going back, does not count. */
+  readonly unheeded: { readonly retry?: string; readonly rollback?: string };
   /** Seconds until the next one counts; infinite if none is early. */
   readonly recheckAfter: number;
 }
@@ -36,10 +36,10 @@ export function retryAt({ retry = 0 }: Partial<Orders> = {}, now: number): numbe
 /** The orders about a rollout that began at `since`, each by its own time. Those about another generation are void. */
 export function ordersAt({ generation, orders, lapsed }: FleetAddon, since: number, now: number): Ordered {
   const voids: Ordered['voids'][number][] = [];
-  const early: Ordered['early'][number][] = [];
+  const unheeded: { retry?: string; rollback?: string } = {};
   let recheckAfter = Infinity;
   if (lapsed !== undefined) voids.push({ ...lapsed, why: 'was for another content: approve again' });
-  if (orders?.generation !== generation) return { orders: undefined, voids, early, recheckAfter };
+  if (orders?.generation !== generation) return { orders: undefined, voids, unheeded, recheckAfter };
   let present: Orders = { generation, at: orders.at };
   for (const { verb, at, order } of partsOf(orders)) {
     const isEarly = !isDue(at, now);
@@ -48,9 +48,9 @@ export function ordersAt({ generation, orders, lapsed }: FleetAddon, since: numb
     else if (verb === 'approve') {
       const old = `is older than this rollout, which began at ${timeOf(since)}: approve again`;
       voids.push({ ...order, at, why: isEarly ? AHEAD : old });
-    } else if (isEarly) early.push({ verb, message: `the order to ${WORDS[verb]} of ${timeOf(at)} ${AHEAD}` });
+    } else if (isEarly) unheeded[verb] = `the order to ${WORDS[verb]} of ${timeOf(at)} ${AHEAD}`;
   }
-  return { orders: present, voids, early, recheckAfter };
+  return { orders: present, voids, unheeded, recheckAfter };
 }
 
 function partsOf({ at, groups, unproven, removals, downgrade, downgradeAt, retry, rollback }: Orders): readonly Part[] {

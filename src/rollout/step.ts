@@ -145,7 +145,7 @@ function planOf(run: Run): AddonPlan {
           unproven: (group) => unprovenNote(run, group),
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
-    holdForOrders(run, targets);
+    holdForRetry(run, targets);
     return { ...found, stopped, reached, failed };
   }
   run.rolledBack = true;
@@ -155,12 +155,13 @@ function planOf(run: Run): AddonPlan {
   return planOf(run);
 }
 
-/** What waits for nothing but the time of an order says so. */
-function holdForOrders({ ordered: { early } }: Run, targets: readonly Target[]): void {
-  for (const { verb, message } of early) {
-    for (const target of targets) {
-      const isMeant = verb === 'rollback' ? target.record?.spec.action === 'Install' : isFailure(target.state);
-      if (isMeant && !target.wants) target.hold ??= { reason: 'Order', message, skips: true, asks: true };
+/** What has failed, and waits for nothing but the time of an order to try it again, says so. */
+function holdForRetry({ ordered }: Run, targets: readonly Target[]): void {
+  const message = ordered.unheeded.retry;
+  if (message === undefined) return;
+  for (const target of targets) {
+    if (isFailure(target.state) && !target.wants) {
+      target.hold ??= { reason: 'Order', message, skips: true, asks: true };
     }
   }
 }
@@ -306,7 +307,9 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     // What holds others, too, is asked first.
     if (hold?.asks === true && (asking === undefined || (asking.skips && !hold.skips))) asking = hold;
   }
-  const asks = asking?.message ?? (held.length > 0 ? run.brake : undefined);
+  const asks = [asking?.message ?? (held.length > 0 ? run.brake : undefined), run.ordered.unheeded.rollback]
+    .filter((one) => one !== undefined)
+    .join('; ');
   return {
     observedGeneration: isFrozen ? (begun.observedGeneration ?? 0) : addon.generation,
     revision: isFrozen ? (begun.revision ?? '') : contents.revision,
@@ -319,7 +322,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),
-    ...(asks !== undefined && { asks }),
+    ...(asks !== '' && { asks }),
     counts,
     reasons,
     batch,

@@ -124,6 +124,17 @@ test('a cluster that does not answer waits, and holds no other', () => {
   ]);
 });
 
+test('an order to go back that does not count yet is said once, and no cluster waits for it', () => {
+  const all = [...CLUSTERS, addon('web')];
+  const records = [record('web', { applied: appliedBy(all) })];
+  const seen = observed(all, { paris: records, lyon: records });
+  const orders = { generation: 1, at: NOW + 3600, rollback: NOW + 3600 };
+  const plan = planFleet({ ...seen, addons: seen.addons.map((one) => ({ ...one, orders })) }, NOW);
+  assert.equal(lines(plan), ['lyon web Succeeded none', 'paris web Succeeded none']);
+  assert.equal(plan.unheeded.length, 1);
+  assert.match(plan.unheeded[0] ?? '', /^web: the order to go back of 2027-01-15T09:00:00Z counts from then on/);
+});
+
 test('what is in another record is named as its owner, also by its release', () => {
   const all = [...CLUSTERS, addon('web', { source: { chart: { ...chart('web'), releaseName: 'site' } } })];
   const release = { name: 'site', namespace: 'kube-system' };

@@ -107,15 +107,16 @@ test('an approval of removals, or of lower versions, for a later time is not for
   assert.equal(lower.begin(), ['a']);
 });
 
-test('going back for a later time begins then', () => {
+test('going back for a later time begins then, and until then the add-on says so, not each of its clusters', () => {
   const world = new TestFleet(ring('shop', 'a', 'b'), addon('net'));
   world.settle();
   world.release('net', '2.0.0');
   world.settle();
   orderAhead(world, (at) => ({ at, rollback: at }));
   assert.equal(world.begin(), []);
-  assert.match(world.why('a') ?? '', /^Order: the order to go back of \S+ counts from then on/);
-  assert.is(world.status('net')?.rolledBack, false);
+  assert.match(world.status('net')?.asks ?? '', /^the order to go back of \S+ counts from then on: the clock/);
+  const { rolledBack, reasons, waiting } = world.status('net') ?? {};
+  assert.equal([rolledBack, reasons, waiting], [false, {}, []]);
   world.now += HOUR;
   assert.equal(world.begin(), ['a', 'b']);
   assert.is(world.spec('a')?.version, '1.0.0');

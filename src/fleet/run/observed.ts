@@ -18,7 +18,7 @@ import { hashContents, lookAtClusters } from './clusters.ts';
 import { openFleet, type OpenedFleet } from './files.ts';
 import { StateFolder } from './state.ts';
 
-export interface FleetPlan extends PlannedFleet {
+export interface FleetPlan extends Omit<PlannedFleet, 'unheeded'> {
   /** Clusters in the order of the files. */
   readonly clusters: readonly {
     readonly name: string;
@@ -130,11 +130,11 @@ export function planOf({ fleet, looks, observed, now, state, isStateLost }: Obse
   const reasonOf = (cluster: string, addon: string): string =>
     recordedReason(looks.get(cluster), addon, state.addons[addon]?.failures[cluster]?.reason);
   const drift = driftIn(fleet, looks);
-  const planned = planFleet(observed, now, reasonOf, drift.driftOf);
+  const { unheeded, ...planned } = planFleet(observed, now, reasonOf, drift.driftOf);
   const lineOf = ({ place, message }: Diagnostic): string => `${place.file}:${place.line}: ${message}`;
   const warnings = fleet.diagnostics.map(lineOf);
   if (isStateLost) warnings.push(LOST);
-  warnings.push(...drift.warnings);
+  warnings.push(...unheeded, ...drift.warnings);
   const clusters = [...looks].map(([name, look]) => {
     if ('problem' in look) return { name, problem: look.problem };
     const { server, kubernetes } = look;
