@@ -2,9 +2,10 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
+import { timeOf } from '../core/time.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
-import { isPresent, NO_ORDERS, type Order, type Revision } from '../fleet/state.ts';
+import { isPresent, NO_ORDERS, presentSince, type Order, type Revision } from '../fleet/state.ts';
 import type { ClusterAddon } from '../rollout/fleet.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
@@ -20,6 +21,8 @@ import {
 
 export interface FleetOrder extends Order {
   readonly addon: string;
+  /** Why it may have no effect, and what to do. */
+  readonly warning?: string;
 }
 
 /** Nothing begins any more, also not on clusters that a pass has not come to yet. Works although the files have mistakes. */
@@ -31,7 +34,7 @@ export const resumeAddon = useCase(FLEET_RESUME, async (request, context: Contex
 
 /** What has failed so far is tried again. */
 export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context) =>
-  orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 })),
+  orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 }), true),
 );
 
 /**
@@ -103,6 +106,7 @@ async function orderFor(
   request: FleetOrderRequest,
   context: Context,
   change: (order: Order, now: number, present: Revision & { readonly records: readonly ClusterAddon[] }) => Order,
+  isRetry = false,
 ): Promise<FleetOrder> {
   const { addon } = request;
   const { fleet, folder } = await readWhole(request, context);
@@ -110,7 +114,8 @@ async function orderFor(
   const hashOf = await hashContents(fleet, context);
   const looks = new Map(fleet.clusters.map(({ name }) => [name, { problem: 'not asked' }] as const));
   const state = await folder.read();
-  const observed = observedOf(fleet, looks, hashOf, { now, state, orders: NO_ORDERS });
+  // Times are as passes have recorded them: the clock of this machine may be behind.
+  const observed = observedOf(fleet, looks, hashOf, { now: Infinity, state, orders: NO_ORDERS });
   const revisions = revisionsOf(fleet, observed, hashOf);
   const present = revisions.get(addon);
   if (present === undefined) throw unknownAddon(addon, fleet.addons);
@@ -120,5 +125,15 @@ async function orderFor(
     const known = { ...present, records: observed.clusterAddons };
     return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, known);
   });
-  return { addon, ...made };
+  const since = presentSince(revision, state.addons[addon]);
+  const failed = observed.clusterAddons.filter((one) => one.addon === addon && one.status?.state === 'Failed');
+  const { at = 0, retry = 0 } = made;
+  const tried = isRetry ? failed.map(({ spec }) => spec.startedAt).filter((time) => time >= retry) : [];
+  const later = Math.max(at < since ? since : 0, ...tried);
+  return { addon, ...made, ...(later > 0 && { warning: behind(now, later) }) };
+}
+
+function behind(now: number, later: number): string {
+  const times = `the clock of this machine says ${timeOf(now)}, and the state has what it is about at ${timeOf(later)}`;
+  return `${times}: unless that clock was ahead, the order has no effect; set the clock of this machine, and order again`;
 }

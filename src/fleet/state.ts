@@ -177,9 +177,13 @@ export function ordersFor({ id }: Pick<FleetState, 'id'>, orders: FleetOrders): 
  * Is an order about the present content? It may come before the rollout that it is about, but not before the one that preceded that: a
  * content that comes again after another one needs a new order.
  */
-export function isPresent({ revision: meant, at = 0 }: Order, revision: string, own: AddonState = NEW_ADDON): boolean {
-  const { status, previous = 0 } = own;
-  return meant === revision && at >= (status?.revision === revision ? previous : (status?.since ?? 0));
+export function isPresent({ revision: meant, at = 0 }: Order, revision: string, own?: AddonState): boolean {
+  return meant === revision && at >= presentSince(revision, own);
+}
+
+/** The time before which an order is about something else. */
+export function presentSince(revision: string, { status, previous = 0 }: AddonState = NEW_ADDON): number {
+  return status?.revision === revision ? previous : (status?.since ?? 0);
 }
 
 /** An add-on with what the state and people say about it. */
@@ -208,7 +212,7 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
         ...orders,
         generation: addon.generation,
         at: timeOf(at),
-        ...(retry !== undefined && { retry: timeOf(retry) }),
+        ...(retry !== undefined && { retry: timeOf(retry), retryGiven: retry }),
         ...(rollback === true && { rollback: timeOf(at) }),
       },
     }),

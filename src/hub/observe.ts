@@ -253,11 +253,12 @@ function statusIn(status: unknown): AddonStatus | undefined {
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
 
 function readStatus(status: AddonStatus): FleetAddonStatus {
-  const { conditions: _conditions, moreWaiting: _more, since, failed, removals, waiting, ...others } = status;
+  const { conditions: _conditions, moreWaiting: _more, since, failed, retry, removals, waiting, ...others } = status;
   return {
     ...others,
     since: secondsOf(since),
     ...(failed && { failed: { ...failed, retry: secondsOf(failed.retry) } }),
+    ...(retry && { retry: { at: secondsOf(retry.at), seen: secondsOf(retry.seen) } }),
     ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),
     waiting: waiting.map((one) => ({ ...one, since: secondsOf(one.since) })),
   };
@@ -292,7 +293,12 @@ function readOrders(
       return { paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
     }
     if (value.generation === generation) byVerb[verb] = value;
-    else if (verb === 'approve') lapsed = approvalIn(value);
+    else
+      lapsed = {
+        at: secondsOf(value.at),
+        ...lapsed,
+        ...(verb === 'approve' ? approvalIn(value) : { [verb]: secondsOf(value.at) }),
+      };
   }
   const { approve, retry, rollback } = byVerb;
   const timeOf = ({ at }: Read<typeof order>): number => Math.max(secondsOf(at), since);
@@ -306,7 +312,7 @@ function readOrders(
       generation,
       ...(approve && approvalIn(approve)),
       at: timeOf(first),
-      ...(retry && { retry: timeOf(retry) }),
+      ...(retry && { retry: timeOf(retry), retryGiven: secondsOf(retry.at) }),
       ...(rollback && { rollback: timeOf(rollback) }),
     },
   };

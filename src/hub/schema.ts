@@ -200,6 +200,9 @@ const addonStatus = fields({
       }),
     ),
   ),
+  retry: v.exactOptional(
+    about('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
+  ),
   removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),

@@ -75,8 +75,8 @@ export interface FleetAddon {
   readonly rollout?: Strategy;
   readonly remove?: Removal;
   readonly orders?: Orders;
-  /** An approval that was for another content, and does not count any more. */
-  readonly lapsed?: Approval;
+  /** Orders for another content, which do not count. */
+  readonly lapsed?: Omit<Orders, 'generation'>;
   readonly status?: FleetAddonStatus;
   /** Why it cannot be read. It stays where and as it is until it can be, except on clusters that are deleted. */
   readonly problem?: string;
@@ -108,6 +108,8 @@ export interface Orders extends Approval {
   readonly generation: number;
   /** When it was ordered: what failed before is tried again. */
   readonly retry?: number;
+  /** The time that the order gives, if it counts as one of the present rollout, which began later. */
+  readonly retryGiven?: number;
   /** When it was ordered: every cluster goes back to what was known as good. */
   readonly rollback?: number;
 }
@@ -140,6 +142,8 @@ export interface FleetAddonStatus {
   readonly rolledBack: boolean;
   /** Until a retry is ordered that is newer than this one. */
   readonly failed?: FailedClusters & { readonly retry: number };
+  /** The order to retry that counts, and when a step first saw it: what had failed by then, and is not tried again, was not meant. */
+  readonly retry?: { readonly at: number; readonly seen: number };
   /** How many removals have begun under the approval of that time. */
   readonly removals?: { readonly at: number; readonly begun: number };
   /** Why nothing new begins. */

@@ -1,8 +1,15 @@
 /** The orders of people that count now, and what is said about the others. Pure. */
 import { timeOf } from '../core/time.ts';
-import type { Approval, FleetAddon, Orders } from './fleet.ts';
+import type { Approval, ClusterAddon, FleetAddon, Orders } from './fleet.ts';
+import { isFailure } from './strategy.ts';
 
 const AHEAD = 'counts from then on: the clock of the machine that runs the rollout is behind it';
+const AGAIN = 'order it again, by a clock that is right';
+
+/** Seconds by which a time of a cluster may be off. */
+const INEXACT = 1;
+/** Seconds by which the clock of a site may be ahead. */
+export const MAX_AHEAD = 3600;
 
 /** What counts now, and why the rest does not. */
 export interface Ordered {
@@ -13,6 +20,16 @@ export interface Ordered {
   readonly unheeded: { readonly retry?: string; readonly rollback?: string };
   /** Seconds until the next one counts; infinite if none is early. */
   readonly recheckAfter: number;
+}
+
+/** What is known of an order to retry that counts. */
+interface Retry {
+  /** When it was ordered. */
+  readonly retry: number;
+  /** When a step first saw it. */
+  readonly retrySeen: number;
+  readonly addon: Pick<FleetAddon, 'orders'>;
+  readonly fleet: { readonly now: number; past(since: number | undefined): number | undefined };
 }
 
 interface Part {
@@ -38,22 +55,58 @@ export function ordersAt({ generation, orders, lapsed }: FleetAddon, since: numb
   const voids: Ordered['voids'][number][] = [];
   const unheeded: { retry?: string; rollback?: string } = {};
   let recheckAfter = Infinity;
-  if (lapsed !== undefined) voids.push({ ...lapsed, why: 'was for another content: approve again' });
+  for (const { verb, at, order } of partsOf(lapsed)) {
+    if (verb === 'approve') voids.push({ ...order, at, why: 'was for another content: approve again' });
+    // An earlier one was followed, or has ended with what it was for.
+    else if (at >= since)
+      unheeded[verb] = `${orderOf(verb, at)} has no effect: it was for another content: order it again`;
+  }
   if (orders?.generation !== generation) return { orders: undefined, voids, unheeded, recheckAfter };
   let present: Orders = { generation, at: orders.at };
   for (const { verb, at, order } of partsOf(orders)) {
     const isEarly = !isDue(at, now);
     if (isEarly) recheckAfter = Math.min(recheckAfter, at - 1 - now);
     if (!isEarly && at >= since) present = { ...present, ...order };
-    else if (verb === 'approve') {
-      const old = `is older than this rollout, which began at ${timeOf(since)}: approve again`;
-      voids.push({ ...order, at, why: isEarly ? AHEAD : old });
-    } else if (isEarly) unheeded[verb] = `the order to ${WORDS[verb]} of ${timeOf(at)} ${AHEAD}`;
+    else {
+      const old = `is older than this rollout, which began at ${timeOf(since)}`;
+      if (verb === 'approve') voids.push({ ...order, at, why: isEarly ? AHEAD : `${old}: approve again` });
+      else unheeded[verb] = `${orderOf(verb, at)} ${isEarly ? AHEAD : `has no effect: it ${old}: ${AGAIN}`}`;
+    }
   }
   return { orders: present, voids, unheeded, recheckAfter };
 }
 
-function partsOf({ at, groups, unproven, removals, downgrade, downgradeAt, retry, rollback }: Orders): readonly Part[] {
+function orderOf(verb: keyof typeof WORDS, at: number): string {
+  return `the order to ${WORDS[verb]} of ${timeOf(at)}`;
+}
+
+/**
+ * The time of what has failed, if an order to try again does not reach it: it began later, or failed much later; undefined for what is
+ * tried again. The clock of its site may be ahead, or the own one set back.
+ */
+export function laterThanRetry(
+  { fleet, retry }: Pick<Retry, 'fleet' | 'retry'>,
+  { spec, status }: Partial<ClusterAddon> = {},
+): number | undefined {
+  const { startedAt } = spec ?? { startedAt: 0 };
+  if (startedAt >= retry && startedAt <= fleet.now + 1) return startedAt;
+  const failed = (status && isFailure(status.state) && fleet.past(status.since)) || 0;
+  return failed > retry + MAX_AHEAD ? failed : undefined;
+}
+
+/** Why the order that counts does not try again what has failed. What failed after it was seen was tried by it, or is new. */
+export function retryNote(run: Retry, record: ClusterAddon | undefined): string | undefined {
+  const { retry, retrySeen } = run;
+  const later =
+    retry > 0 && record !== undefined && record.spec.startedAt < retrySeen - INEXACT && laterThanRetry(run, record);
+  if (later === false || later === undefined) return undefined;
+  const given = orderOf('retry', run.addon.orders?.retryGiven ?? retry);
+  return `${given} has no effect here: what has failed is of ${timeOf(later)}, which is not before it: ${AGAIN}`;
+}
+
+function partsOf(orders: FleetAddon['lapsed']): readonly Part[] {
+  if (orders === undefined) return [];
+  const { at, groups, unproven, removals, downgrade, downgradeAt, retry, rollback } = orders;
   const parts: Part[] = [];
   if (groups !== undefined) parts.push({ verb: 'approve', at, order: { groups } });
   if (unproven !== undefined) parts.push({ verb: 'approve', at, order: { unproven } });

@@ -17,7 +17,7 @@ import type {
 import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
-import { voidNote } from './orders.ts';
+import { retryNote, voidNote } from './orders.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
 import { begins, Fleet, identityOn, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
@@ -155,14 +155,12 @@ function planOf(run: Run): AddonPlan {
   return planOf(run);
 }
 
-/** What has failed, and waits for nothing but the time of an order to try it again, says so. */
-function holdForRetry({ ordered }: Run, targets: readonly Target[]): void {
-  const message = ordered.unheeded.retry;
-  if (message === undefined) return;
+/** What has failed, and is not tried again although that was ordered, says why. */
+function holdForRetry(run: Run, targets: readonly Target[]): void {
   for (const target of targets) {
-    if (isFailure(target.state) && !target.wants) {
-      target.hold ??= { reason: 'Order', message, skips: true, asks: true };
-    }
+    if (!isFailure(target.state) || target.wants) continue;
+    const message = run.ordered.unheeded.retry ?? retryNote(run, target.record);
+    if (message !== undefined) target.hold ??= { reason: 'Order', message, skips: true, asks: true };
   }
 }
 
@@ -319,6 +317,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     ...((Object.keys(failed.clusters).length > 0 || failed.more !== undefined) && {
       failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), ...failed },
     }),
+    ...(run.retry > 0 && { retry: { at: run.retry, seen: run.retrySeen } }),
     ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),

@@ -17,7 +17,7 @@ import type {
 import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
-import { ordersAt } from './orders.ts';
+import { laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
 import { problemOf, removalLimitsOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, windowProblem, type Window } from './windows.ts';
@@ -32,9 +32,6 @@ const NO_RIVALS: readonly Rival[] = [];
 
 const UNHEALTHY = 'it has not become healthy';
 export const SILENT = 'the cluster does not answer';
-
-/** Seconds by which the clock of a site may be ahead. */
-const MAX_AHEAD = 3600;
 
 /** The objects of a fleet by name, clusters and add-ons in natural order. */
 export class Fleet {
@@ -202,6 +199,8 @@ function runOf(
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
     retry,
+    /** When a step first saw it. */
+    retrySeen: begun.retry?.at === retry ? Math.min(begun.retry.seen, fleet.now) : fleet.now,
     /** Failures that count although their clusters go: a bad version must not spread because one is deleted. */
     failed: failedBefore(addon, begun, retry),
     /** By the rules of Open Cluster Management, only clusters that are there count; and without a budget, none does. */
@@ -280,7 +279,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const isKept = run.isFrozen && selected && record !== undefined && !isRemoved;
   const content = record && selected && !isKept ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
-  const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
+  const isRetried = run.retry > 0 && isFailure(own.state) && laterThanRetry(run, record) === undefined;
   const goesBack = run.rolledBack && isAsWanted && (orders?.rollback !== undefined || !isGood);
   const leaves = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
   // What was good failed when it returned, after this rollout had begun.
@@ -335,13 +334,6 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
 export function messageOf({ spec, status }: Partial<ClusterAddon> = {}): string | undefined {
   const counts = status?.applied.revision === spec?.revision && status?.applied.hash === spec?.specHash;
   return counts ? status?.message : undefined;
-}
-
-/** Has what failed begun, and also failed, before an order to try again? The clock of its site may be ahead, or the own one set back. */
-function isBefore(retry: number, { fleet }: Run, record: ClusterAddon | undefined): boolean {
-  const { spec: { startedAt } = { startedAt: 0 }, status } = record ?? {};
-  const failed = (status && isFailure(status.state) && fleet.past(status.since)) || 0;
-  return retry > 0 && (startedAt < retry || startedAt > fleet.now + 1) && failed <= retry + MAX_AHEAD;
 }
 
 interface Standing extends Settled {

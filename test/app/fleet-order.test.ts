@@ -1,5 +1,5 @@
 /** What people order about add-ons of a fleet, over API servers of the tests. */
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import {
   approveAddon,
   pauseAddon,
@@ -193,6 +193,25 @@ test('without the state in which they were followed, orders but a pause are void
   assert.equal(doneIn(await scene.apply()), []);
   await order(scene, resumeAddon);
   assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('an order of a clock that is behind what the state has says so', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1', BAD);
+  await scene.apply();
+  assert.is((await order(scene, retryAddon)).warning, undefined);
+  const path = scene.box.at('.curlew/fleet/state.json');
+  const text = await readFile(path, 'utf8');
+  const ahead = (name: string): string => text.replaceAll(new RegExp(`("${name}":)(\\d+)`, 'g'), '$14000000000');
+  // A pass of a machine whose clock is right has recorded it.
+  await writeFile(path, ahead('since'));
+  const warning =
+    /^the clock of this machine says 2\S+Z, and the state has what it is about at 2096-10-02T07:06:40Z: unless .*, and order again$/;
+  assert.match((await order(scene, retryAddon)).warning ?? '', warning);
+  assert.is((await order(scene, approveAddon, { downgrade: true })).warning, undefined);
+  await scene.manifest('2');
+  assert.match((await order(scene, approveAddon, { downgrade: true })).warning ?? '', warning);
 });
 
 test('what has failed is tried again on order, once', async () => {

@@ -68,6 +68,33 @@ test('an order of a clock that is ahead is said in the conditions, and is follow
   assert.is(contents(memory), 'oslo:1.2.3@2');
 });
 
+test('orders of a clock that is behind, or for another generation, are said to have no effect', async () => {
+  await using memory = await openMemoryHub([hubAddon('web'), answering('oslo', 'v1.34.1')]);
+  await pass(memory, 0);
+  const [record] = memory.hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
+  const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
+  const status = { applied, state: 'Failed', since: timeOf(NOW + 1) };
+  await change(memory, { kind: 'ClusterAddon', metadata: { name: 'web', namespace: 'fleet-oslo' }, status });
+  await pass(memory, 2);
+  const messageOf = async (at: number, more: object): Promise<string | undefined> => {
+    const annotations = { 'fleet.curlew.dev/retry': orderAt(NOW - 60, more) };
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', annotations } });
+    await pass(memory, at);
+    const before = memory.writes.length;
+    await pass(memory, at + 1, at + 2);
+    assert.equal(memory.writes.slice(before), []);
+    const { conditions = [] } = memory.hub.addons.get({ name: 'web' }) ?? {};
+    return conditions.find(({ type }) => type === 'Available')?.message;
+  };
+  const given = `0 of 1 clusters have it; the order to retry of ${timeOf(NOW - 60)}`;
+  const why = `what has failed is of ${timeOf(NOW)}, which is not before it: order it again, by a clock that is right`;
+  assert.is(await messageOf(600, {}), `${given} has no effect here: ${why}`);
+  const later = { generation: 7, at: timeOf(NOW + 700) };
+  const [order] = [`0 of 1 clusters have it; the order to retry of ${later.at}`];
+  assert.is(await messageOf(701, later), `${order} has no effect: it was for another content: order it again`);
+  assert.is(contents(memory), 'oslo:1.2.3@1');
+});
+
 test('what the controller delivers itself is not tried again before the time of the order', () => {
   const { addon, drift, origin } = readAddon(live(hubAddon('web'), { 'fleet.curlew.dev/retry': orderAt(NOW + 3600) }));
   const object = hubClusterAddon('web', 'oslo') as { readonly spec: { readonly specHash: string } };

@@ -107,6 +107,78 @@ test('an approval of removals, or of lower versions, for a later time is not for
   assert.equal(lower.begin(), ['a']);
 });
 
+/** A rollout that began at 13:46:40, in which b has begun 1000 s later, and has failed. */
+function failedLater(): TestFleet {
+  const world = new TestFleet(ring('shop', 'a', 'b'), addon('net', { rollout: PROGRESSIVE }));
+  world.step();
+  world.report('Succeeded', 'a');
+  world.now += 1000;
+  world.step();
+  world.report('Failed', 'b');
+  world.now += 600;
+  world.step();
+  return world;
+}
+
+test('an order to retry by a clock that is behind what has failed says that it has no effect, until the next order', () => {
+  const world = failedLater();
+  const at = world.now - 1100;
+  world.order('net', { retry: at, retryGiven: at - 60 });
+  const why =
+    'the order to retry of 1970-01-12T13:54:00Z has no effect here: what has failed is of 1970-01-12T14:03:20Z, which is not before it: order it again, by a clock that is right';
+  for (const round of [1, 2, 3]) {
+    assert.equal(world.begin(), [], String(round));
+    assert.equal([world.why('b'), world.status('net')?.asks], [`Order: ${why}`, why]);
+    world.now += 60;
+  }
+  assert.equal(world.step().status, []);
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['b']);
+  world.now += 60;
+  world.report('Failed', 'b');
+  assert.equal(world.begin(), []);
+  assert.equal([world.why('b'), world.status('net')?.asks], [undefined, undefined]);
+});
+
+test('an order to retry says nothing about what fails after it has been seen', () => {
+  const world = new TestFleet(ring('shop', 'a', 'b'), addon('net', { rollout: { ...PROGRESSIVE, maxFailures: 2 } }));
+  world.step();
+  world.report('Failed', 'a');
+  world.now += 60;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['a']);
+  world.report('Succeeded', 'a');
+  world.now += 60;
+  assert.equal(world.begin(), ['b']);
+  world.report('Failed', 'b');
+  world.now += 60;
+  world.step();
+  assert.is(world.why('b'), undefined);
+});
+
+test('orders that are older than the rollout, or for another content, say that they have no effect', () => {
+  const world = failedLater();
+  const at = world.now - 10_000;
+  world.order('net', { at, retry: at, rollback: at });
+  assert.equal(world.begin(), []);
+  const old = `it is older than this rollout, which began at 1970-01-12T13:46:40Z: order it again, by a clock that is right`;
+  const retry = `the order to retry of 1970-01-12T11:26:40Z has no effect: ${old}`;
+  const back = `the order to go back of 1970-01-12T11:26:40Z has no effect: ${old}`;
+  assert.equal([world.why('b'), world.status('net')?.asks], [`Order: ${retry}`, `${retry}; ${back}`]);
+  assert.is(world.status('net')?.rolledBack, false);
+
+  const other = failedLater();
+  other.addons = other.addons.map((one) => ({ ...one, lapsed: { at: other.now, retry: other.now } }));
+  assert.equal(other.begin(), []);
+  assert.match(
+    other.why('b') ?? '',
+    /^Order: the order to retry of \S+ has no effect: it was for another content: order/,
+  );
+  other.addons = other.addons.map((one) => ({ ...one, lapsed: { at, retry: at, rollback: at } }));
+  other.step();
+  assert.equal([other.why('b'), other.status('net')?.asks], [undefined, undefined]);
+});
+
 test('going back for a later time begins then, and until then the add-on says so, not each of its clusters', () => {
   const world = new TestFleet(ring('shop', 'a', 'b'), addon('net'));
   world.settle();

@@ -15,14 +15,15 @@ export const approve = commandFor(FLEET_APPROVE, {
     'curlew fleet approve dashboard fleet/ --downgrade',
   ],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
-  render: ({ addon, revision = '', groups = [], unproven = [], removals, downgrade }) => {
+  render: (order) => {
+    const { addon, revision = '', groups = [], unproven = [], removals, downgrade } = order;
     const what = [
       ...groups.map((name) => `group ${name}`),
       ...unproven.map((name) => `group ${name} as unproven`),
       ...(removals === undefined ? [] : [counted(removals, 'removal')]),
       ...(downgrade === true ? ['lower versions'] : []),
     ];
-    return visible(`${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
+    return lines(order, `${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
   },
 });
 
@@ -56,5 +57,9 @@ export const rollback = commandFor(FLEET_ROLLBACK, {
 });
 
 function report(what: string): (order: FleetOrder) => string {
-  return ({ addon }) => visible(`${addon}: ${what}`);
+  return (order) => lines(order, `${order.addon}: ${what}`);
+}
+
+function lines({ warning }: FleetOrder, text: string): string {
+  return [text, ...(warning === undefined ? [] : [`warning: ${warning}`])].map(visible).join('\n');
 }
