@@ -4,7 +4,7 @@ import { timeOf } from '../core/time.ts';
 import type { HubAddon } from './observe.ts';
 import type { Condition } from './schema.ts';
 
-/** Longer ones would be refused. */
+/** Bytes of JSON: a text of more characters would be refused, and a letter may have several. */
 const MAX_TEXT = 1024;
 
 /** `hub`: the identifier of this hub, which an agent obeys. `config` is what people wrote. */
@@ -50,8 +50,21 @@ export function conditionsAt(
   });
 }
 
-export function textOf(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text;
+/** The part of a text that has room, with a mark that there is more. */
+export function textOf(text: string, most = MAX_TEXT): string {
+  if (bytesOf(text) <= most) return text;
+  let [end, bytes] = [0, bytesOf('…')];
+  for (const letter of text) {
+    bytes += bytesOf(letter) - 2;
+    if (bytes > most) break;
+    end += letter.length;
+  }
+  return `${text.slice(0, end)}…`;
+}
+
+/** Length as JSON. */
+export function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 type Plain = Pick<Condition, 'type' | 'status' | 'reason'> & { readonly message: string };

@@ -1,15 +1,9 @@
 /** Failures that count although their clusters go or get something else: a bad version must not spread from there. Pure. */
 import type { FailedClusters } from './fleet.ts';
 import type { Group } from './groups.ts';
+import { Names, type Failure } from './named-failures.ts';
 import { isFailure, settle } from './strategy.ts';
-import { isLeaving, type Run, type Target } from './target.ts';
-
-/** Names of clusters in a status. */
-export const MAX_NAMES = 100;
-/** Bytes of JSON: all readers of the object get them each time. */
-const MAX_BYTES = 4096;
-
-type Failure = readonly [cluster: string, group: string];
+import type { Run, Target } from './target.ts';
 
 /** Failures on clusters that have left since, or have neither succeeded nor failed again. */
 export function unresolvedOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
@@ -29,20 +23,23 @@ export function failedIn(
   unresolved: readonly Failure[],
   { more: before = 0 }: FailedClusters,
 ): { readonly failed: FailedClusters; readonly assumed: number } {
-  const clusters = new Map(unresolved);
-  let bytes = Buffer.byteLength(JSON.stringify(unresolved));
+  const named = new Names();
+  for (const one of unresolved) named.add(one);
   let unnamed = 0;
   for (const { name, members } of groups) {
     for (const target of members) {
       const { cluster, state } = target;
       if (!isFailure(state) || isLeaving(target)) continue;
-      bytes += Buffer.byteLength(JSON.stringify([cluster.name, name]));
-      if (clusters.size < MAX_NAMES && bytes <= MAX_BYTES) clusters.set(cluster.name, name);
-      else unnamed += 1;
+      if (!named.add([cluster.name, name])) unnamed += 1;
     }
   }
   const more = Math.max(before, unnamed);
-  return { failed: { clusters: Object.fromEntries(clusters), ...(more > 0 && { more }) }, assumed: more - unnamed };
+  return { failed: { clusters: named.clusters, ...(more > 0 && { more }) }, assumed: more - unnamed };
+}
+
+/** It is to lose the add-on, or is about to. */
+function isLeaving({ action, record }: Target): boolean {
+  return action === 'delete' || record?.spec.action === 'Remove';
 }
 
 /** Is it to lose an add-on that has failed there? What is not kept by name is known as long as its record is about that. */

@@ -3,7 +3,7 @@ import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { advance, type Hold, type Place } from './batch.ts';
 import { Memo } from './content.ts';
-import { failedIn, hasFailed, MAX_NAMES, unresolvedOf } from './failures.ts';
+import { failedIn, hasFailed, unresolvedOf } from './failures.ts';
 import type {
   ClusterAddon,
   ClusterAddonSpec,
@@ -18,6 +18,7 @@ import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { retryNote, voidNote } from './orders.ts';
+import { MAX_NAMES } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
 import { begins, Fleet, identityOn, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';

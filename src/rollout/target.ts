@@ -9,7 +9,6 @@ import type {
   ClusterAddonSpec,
   Content,
   DropReason,
-  FailedClusters,
   FleetAddon,
   FleetAddonStatus,
   Observed,
@@ -17,6 +16,7 @@ import type {
 import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
+import { failedBefore } from './named-failures.ts';
 import { laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
 import { problemOf, removalLimitsOf } from './problem.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
@@ -213,12 +213,6 @@ function runOf(
   };
 }
 
-function failedBefore({ deleting }: FleetAddon, { failed }: Begun, retry: number): FailedClusters {
-  if (failed === undefined || deleting === true || retry > failed.retry) return { clusters: {} };
-  const { clusters, more = 0 } = failed;
-  return { clusters, ...(more > 0 && { more }) };
-}
-
 function firstProblem(
   { clusters }: Fleet,
   addon: FleetAddon,
@@ -251,11 +245,6 @@ export interface Target extends Member {
   /** Why the record is deleted, without any other action. */
   readonly drop: DropReason | undefined;
   readonly recheckAfter: number;
-}
-
-/** It is to lose the add-on, or is about to. */
-export function isLeaving({ action, record }: Target): boolean {
-  return action === 'delete' || record?.spec.action === 'Remove';
 }
 
 export function isRemoval({ action }: Target): boolean {
