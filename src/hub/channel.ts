@@ -49,14 +49,14 @@ function resolve(
     entries.push(read);
   }
   // The order of the entries says nothing, and another identity begins a rollout.
-  const [{ identity, namespace } = {}] = entries.toSorted(byIdentity);
+  const { identity, namespace } = entries.reduce<Partial<Alternative>>(lesser, {});
   if (identity === undefined)
     return `${title} has no add-on ${addon}: add it, or name another one in spec.source.channel.addon`;
   return { identity, ...(namespace !== undefined && { namespace }), source: { channel: entries, addon } };
 }
 
-function byIdentity({ identity: a = '' }: Alternative, { identity: b = '' }: Alternative): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+function lesser(least: Partial<Alternative>, one: Alternative): Partial<Alternative> {
+  return least.identity === undefined || (one.identity ?? '') < least.identity ? one : least;
 }
 
 /** What an entry is for the FleetAddon of this name, and where; or why it cannot be read. */
