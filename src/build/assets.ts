@@ -40,6 +40,11 @@ export async function measureFile(
 ): Promise<{ readonly size: number; readonly digest: Digest }> {
   try {
     const stats = await stat(path);
+    if (stats.isDirectory()) {
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is a folder`, {
+        hint: 'name a file in it, or pack it into one, such as a tar archive',
+      });
+    }
     if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is not a file`);
     if (stats.size > BODY_LIMIT) {
       throw new CurlewError(

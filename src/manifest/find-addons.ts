@@ -50,9 +50,12 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   const here = await listRoot(base, base, options);
   if (patterns.length === 0) {
     if (here.length === 0) {
-      const hint = 'an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh';
+      const outer = rootAbove(base);
       throw new CurlewError('NOT_FOUND', `no add-ons in ${join(base, 'addons')} and ${join(base, 'packages')}`, {
-        hint,
+        hint:
+          outer === undefined
+            ? 'an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh'
+            : `run the command in ${outer}, the folder that contains them`,
       });
     }
     return checkedNames(here, base);
@@ -61,7 +64,7 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   for (const pattern of patterns) {
     const named = here.filter((one) => matches(one, pattern));
     const selected = named.length > 0 ? named : await atPath(base, pattern, options);
-    if (selected.length === 0) throw noMatch(pattern, here);
+    if (selected.length === 0) throw noMatch(pattern, here, base);
     for (const one of selected) chosen.set(one.folder, one);
   }
   return checkedNames([...chosen.values()], base);
@@ -71,17 +74,26 @@ function matches({ name, version }: AddonFolder, pattern: string): boolean {
   return pattern === name || pattern === `${name}/${version}` || pattern === formatRef({ name, version });
 }
 
-function noMatch(pattern: string, here: readonly AddonFolder[]): CurlewError {
+/** The folder that contains the add-ons, for a path that is in one of their trees. */
+function rootAbove(path: string): string | undefined {
+  const parts = path.split('/');
+  const at = parts.findLastIndex((part) => (ADDON_TREES as readonly string[]).includes(part));
+  return at === -1 ? undefined : parts.slice(0, at).join('/') || '/';
+}
+
+function noMatch(pattern: string, here: readonly AddonFolder[], base: string): CurlewError {
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
-  const hint = near === undefined ? `specify ${FORMS}; ${namesText(here)}` : `did you mean "${near}"?`;
+  const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, base)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
 }
 
 const FORMS = 'a name, name/version, name-version or a path';
 const MAX_NAMES = 8;
 
-function namesText(here: readonly AddonFolder[]): string {
+function namesText(here: readonly AddonFolder[], base: string): string {
   const names = [...new Set(here.map(({ name }) => name))];
+  const outer = rootAbove(base);
+  if (names.length === 0 && outer !== undefined) return `run the command in ${outer}, which contains the add-ons`;
   if (names.length === 0) return `this folder has no ${ADDON_TREES.join(' or ')}`;
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
   return `here are ${names.slice(0, MAX_NAMES).join(', ')}${more}`;

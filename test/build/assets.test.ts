@@ -35,6 +35,13 @@ test('a local asset that is not there is named', async () => {
   );
 });
 
+test('a folder in the place of an asset is named, with what to do', async () => {
+  await using box = await tree(addon('a', 'asset tool ./tool\n', { 'tool/x': 'x' }));
+  const failed = buildAll({ root: box.path });
+  const { hint } = await assert.rejectsWith(failed, 'FILE_UNUSABLE', /cannot fetch asset tool: \S+tool is a folder$/);
+  assert.is(hint, 'name a file in it, or pack it into one, such as a tar archive');
+});
+
 test('an asset whose server resets at half goes on there in the next run', async () => {
   const body = noise(2_000_000);
   let failing = true;

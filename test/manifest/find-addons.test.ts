@@ -67,6 +67,16 @@ test('a folder without any add-on is an error', async ({ signal }) => {
   await assert.rejectsWith(findAddons(box.path, [], { signal }), 'NOT_FOUND', /no add-ons in/);
 });
 
+test('in the folder of an add-on, the folder that contains the add-ons is named', async ({ signal }) => {
+  await using box = await tree({ 'addons/ekco/1.0.0/Manifest': '' });
+  for (const inside of ['addons', 'addons/ekco', 'addons/ekco/1.0.0']) {
+    for (const patterns of [[], ['nope']]) {
+      const error = await assert.rejectsWith(findAddons(box.at(inside), patterns, { signal }), 'NOT_FOUND');
+      assert.match(error.hint ?? '', `run the command in ${box.path},`);
+    }
+  }
+});
+
 test('folders whose names cannot be names or versions are findings, not add-ons', async ({ signal }) => {
   await using box = await tree({
     'addons/Ekco/1.0/Manifest': '',
