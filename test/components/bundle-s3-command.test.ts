@@ -50,7 +50,7 @@ for (const name of SERVERS) {
   test.before(async () => {
     box = await tree({ 'installer.yaml': SPEC });
     await mkdir(box.at('s3'));
-    server = await startS3(name, box.at('s3'));
+    server = await startS3(name, box.at('s3'), { prefixes: ['dist/r1', 'planned/r1'] });
     proxy = await startS3Proxy(server.url);
     const { signal } = new AbortController();
     await publishTestPackages(box, PACKAGES, signal, open('dist'));

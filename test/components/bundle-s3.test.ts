@@ -55,7 +55,7 @@ for (const name of SERVERS) {
   test.before(async () => {
     const { signal } = new AbortController();
     box = await tree();
-    server = await startS3(name, box.path);
+    server = await startS3(name, box.path, { prefixes: ['dist/r1'] });
     proxy = await startS3Proxy(server.url);
     source = await publishTestPackages(box, PACKAGES, signal, into('dist'));
     await publishTestPackages(box, PACKAGES, signal);

@@ -27,6 +27,11 @@ interface Kind {
   readonly conditions: boolean;
   /** Keeps two writers apart also when both come at the same moment. */
   readonly exclusive: boolean;
+  /**
+   * Keeps two listings of a folder whose first files arrive at once, so that uploads in parts that began in one of them are
+   * missing in the other and cannot be completed: status 500, however often they are asked to be.
+   */
+  readonly racesForFolders?: boolean;
 }
 
 const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = S3_KEYS;
@@ -56,6 +61,7 @@ export const S3_SERVERS = {
       ].flat(),
     conditions: false,
     exclusive: false,
+    racesForFolders: true,
   },
   moto: {
     program: join(ROOT, '.curlew/tools/moto/bin/moto_server'),
@@ -87,16 +93,19 @@ export function s3Suite(name: S3ServerName, title: string, oneOf: readonly S3Ser
 
 /**
  * Starts a server on a free port of loopback, with its data in `folder`; with a certificate, versitygw speaks TLS.
- * Credentials go into this process' variables.
+ * `prefixes` are those whose first objects the test uploads in parts at the same time. Credentials go into this process'
+ * variables.
  */
 export async function startS3(
   name: S3ServerName,
   folder: string,
-  { tls }: { readonly tls?: TestCertificate } = {},
+  { tls, prefixes = [] }: { readonly tls?: TestCertificate; readonly prefixes?: readonly string[] } = {},
 ): Promise<S3Server> {
-  const { program, args, env = {} }: Kind = S3_SERVERS[name];
+  const { program, args, env = {}, racesForFolders = false }: Kind = S3_SERVERS[name];
   // Makes a bucket on servers that keep buckets as folders.
-  await mkdir(join(folder, 'data', BUCKET), { recursive: true });
+  for (const prefix of racesForFolders ? ['', ...prefixes] : ['']) {
+    await mkdir(join(folder, 'data', BUCKET, prefix), { recursive: true });
+  }
   await mkdir(join(folder, 'side'), { recursive: true });
   Object.assign(process.env, S3_KEYS);
   const host = `127.0.0.1:${await freePort()}`;
