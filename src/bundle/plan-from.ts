@@ -1,7 +1,7 @@
 /** Plans a bundle from a store and an installer spec, and opens its sources. */
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import type { Catalog } from '../core/catalog.ts';
-import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { compareDiagnostics, hasErrors, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
@@ -132,7 +132,7 @@ function requireSpec(
   unresolved: CurlewError | undefined,
   { rule, hint }: { readonly rule: PlanFromOptions['settings']; readonly hint: string | undefined },
 ): void {
-  const stops = rule !== 'allow' && findings.some(({ severity }) => severity === 'error');
+  const stops = rule !== 'allow' && hasErrors(findings);
   if (!stops && unresolved === undefined) return;
   if (unresolved === undefined) throw settingsError(findings, hint);
   if (!stops) throw unresolved;

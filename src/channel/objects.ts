@@ -1,6 +1,6 @@
 /** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
 import { isUtf8 } from 'node:buffer';
-import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
+import { compareDiagnostics, hasErrors, type Diagnostic, type Place } from '../core/diagnostic.ts';
 import { fieldsOf, isObject } from '../core/json.ts';
 import { CHANNEL_RECORDS } from '../core/layout.ts';
 import { readYaml, splitYaml, type Path, type YamlOptions } from '../formats/yaml/yaml.ts';
@@ -76,7 +76,7 @@ export function readObjects(file: string, content: Uint8Array): ReadManifest {
     }
     seen.set(objectKey(object), object);
   }
-  const isBad = diagnostics.some(({ severity }) => severity === 'error');
+  const isBad = hasErrors(diagnostics);
   return { objects: isBad ? undefined : objects, diagnostics: diagnostics.toSorted(compareDiagnostics) };
 }
 

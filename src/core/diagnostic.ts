@@ -32,6 +32,10 @@ export interface Diagnostic {
   readonly hint?: string | undefined;
 }
 
+export function hasErrors(found: readonly Pick<Diagnostic, 'severity'>[]): boolean {
+  return found.some(({ severity }) => severity === 'error');
+}
+
 /** Display order of findings: by file, then by place. */
 export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
   if (a.place.file !== b.place.file) return a.place.file < b.place.file ? -1 : 1;

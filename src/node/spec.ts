@@ -1,7 +1,7 @@
 /** The installer spec of a run: that of the packages, a site's overlay, flags of kURL and `--set`, in this order. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
-import type { Diagnostic } from '../core/diagnostic.ts';
+import { hasErrors, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags, withFlags, type GivenFlags } from '../spec/flags.ts';
 import { installerId } from '../spec/id.ts';
@@ -90,7 +90,7 @@ export function requireValidSettings(
   { report }: Pick<Context, 'report'>,
 ): void {
   const diagnostics = settingsFindings(installer, packages);
-  if (diagnostics.some(({ severity }) => severity === 'error')) {
+  if (hasErrors(diagnostics)) {
     throw settingsError(diagnostics);
   }
   noteWarnings(report, diagnostics);

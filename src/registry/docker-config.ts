@@ -2,6 +2,7 @@
 import { fieldsOf, jsonIn } from '../core/json.ts';
 import { CurlewError } from '../core/errors.ts';
 import { secret, type Secret } from '../core/secret.ts';
+import { nonEmptyText } from '../platform/http/failure.ts';
 
 export type Credential =
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret }
@@ -44,10 +45,6 @@ function scopeKey(text: string): string {
 export function scopesOf(text: string): readonly string[] {
   const parts = scopeKey(text).split('/');
   return parts.map((_, at) => parts.slice(0, parts.length - at).join('/'));
-}
-
-function nonEmptyText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Only a plain word can become part of a program's name. */

@@ -1,7 +1,7 @@
 /**
  * Parses an installer spec (kURL's document) into data with places. Pure; returns all findings at once, throws none.
  */
-import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { compareDiagnostics, hasErrors, type Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { folderName, type Installer } from './installer.ts';
 import { mergeInstallers } from './merge.ts';
@@ -68,10 +68,6 @@ interface Head extends Pick<YamlText, 'placeOf' | 'plainText'> {
   readonly document: JsonObject;
   /** Keys of `spec` whose value is null, and which the document does not have. */
   readonly nulls: readonly string[];
-}
-
-function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(({ severity }) => severity === 'error');
 }
 
 function hasPath(value: Json | undefined, path: Path): boolean {

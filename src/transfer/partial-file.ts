@@ -18,6 +18,7 @@ import type { Digest } from '../core/digest.ts';
 import { errnoOf, fileError } from '../core/errors.ts';
 import { digest, fits, longList, size } from '../core/schema.ts';
 import { openOrMake, readLeft } from '../platform/files/left-file.ts';
+import { differs } from '../platform/http/download.ts';
 import { nameFile } from '../platform/files/name-file.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
@@ -115,10 +116,6 @@ function parseNote(text: string): Note | undefined {
   const { size: whole, contents, from, etag } = value;
   const have = value.have.map(([offset, end]) => ({ offset, end }));
   return have.every(({ end }) => end <= (whole ?? end)) ? { size: whole, contents, from, etag, have } : undefined;
-}
-
-function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
-  return a !== undefined && b !== undefined && a !== b;
 }
 
 /** False if two descriptions cannot be of one file. */

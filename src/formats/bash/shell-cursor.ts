@@ -48,7 +48,13 @@ export interface Scan {
   readonly code: (scan: Scan) => void;
 }
 
-export function matchAt(pattern: RegExp, { text, at }: Pick<Scan, 'text' | 'at'>): RegExpExecArray | undefined {
+/** A position in a text, as both scanners of scripts have it. */
+type Cursor = Pick<Scan, 'text' | 'at'>;
+
+/** More deeply nested scripts are hostile or broken; the content is skipped. */
+export const DEEPEST = 100;
+
+export function matchAt(pattern: RegExp, { text, at }: Cursor): RegExpExecArray | undefined {
   pattern.lastIndex = at;
   return pattern.exec(text) ?? undefined;
 }
@@ -62,7 +68,31 @@ export function run(pattern: RegExp, scan: Scan): string {
   return scan.text.slice(start, scan.at);
 }
 
-export function skipTo(scan: Scan, mark: string): void {
-  const index = scan.text.indexOf(mark, scan.at);
-  scan.at = index === -1 ? scan.text.length : index;
+/** Moves to the next `mark`, or to the end. */
+export function skipTo(cursor: Cursor, mark: string): void {
+  const index = cursor.text.indexOf(mark, cursor.at);
+  cursor.at = index === -1 ? cursor.text.length : index;
+}
+
+/** Skips balanced parentheses from the first one. */
+export function skipParentheses(cursor: Cursor): void {
+  let level = 0;
+  while (cursor.at < cursor.text.length) {
+    const char = cursor.text[cursor.at];
+    if (char === '(') level += 1;
+    if (char === ')') level -= 1;
+    cursor.at += char === '\\' ? 2 : 1;
+    if (level === 0) return;
+  }
+}
+
+/** Does the work one level deeper; skips the rest of the text instead if that is too deep. */
+export function nested(cursor: Cursor & Pick<Scan, 'depth'>, work: () => void): void {
+  if (cursor.depth >= DEEPEST) {
+    cursor.at = cursor.text.length;
+    return;
+  }
+  cursor.depth += 1;
+  work();
+  cursor.depth -= 1;
 }

@@ -2,10 +2,18 @@
  * The words of a bash script: literal text, quotes, expansions. Passes the content of substitutions to `code`, which finds
  * their commands. Pure, linear in the length of the text, and always terminates: every step advances.
  */
-import { matchAt, run, skipTo, type Scan, type ShellWord, type WordPart } from './shell-cursor.ts';
+import {
+  DEEPEST,
+  matchAt,
+  nested,
+  run,
+  skipParentheses,
+  skipTo,
+  type Scan,
+  type ShellWord,
+  type WordPart,
+} from './shell-cursor.ts';
 
-/** More deeply nested scripts are hostile or broken; the content is skipped. */
-const DEEPEST = 100;
 const NAME = /[A-Za-z_]\w*/y;
 const SPECIAL = /[0-9@*#?!$-]/;
 /** Ends a word if it is not quoted. */
@@ -225,25 +233,4 @@ export function scanArithmetic(scan: Scan): void {
       if (level === 0) return;
     }
   });
-}
-
-function skipParentheses(scan: Scan): void {
-  let level = 0;
-  while (scan.at < scan.text.length) {
-    const char = scan.text[scan.at];
-    if (char === '(') level += 1;
-    if (char === ')') level -= 1;
-    scan.at += char === '\\' ? 2 : 1;
-    if (level === 0) return;
-  }
-}
-
-function nested(scan: Scan, work: () => void): void {
-  if (scan.depth >= DEEPEST) {
-    scan.at = scan.text.length;
-    return;
-  }
-  scan.depth += 1;
-  work();
-  scan.depth -= 1;
 }

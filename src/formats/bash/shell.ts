@@ -4,6 +4,7 @@
  * length of the text.
  */
 import type { Place } from '../../core/diagnostic.ts';
+import { matchAt, nested, skipParentheses, skipTo } from './shell-cursor.ts';
 
 export interface ShellFunction {
   readonly name: string;
@@ -26,8 +27,6 @@ interface Scanner {
   readonly found: { readonly name: string; readonly offset: number }[];
 }
 
-/** More deeply nested scripts are hostile or broken; the content is skipped. */
-const DEEPEST = 100;
 const NAME = '[^\\s(){}<>;&|$`"\'\\\\=#][^\\s(){}<>;&|$`"\'\\\\=]*';
 const DEFINITION = new RegExp(`(${NAME})[ \\t]*\\([ \\t]*\\)`, 'y');
 const KEYWORD_DEFINITION = new RegExp(`function[ \\t]+(${NAME})`, 'y');
@@ -50,11 +49,6 @@ export function findFunctions(file: string, text: string): readonly ShellFunctio
     }
     return { name, place: { file, line, column: offset - lineStart + 1, length: name.length } };
   });
-}
-
-function matchAt(pattern: RegExp, { text, at }: Scanner): RegExpExecArray | undefined {
-  pattern.lastIndex = at;
-  return pattern.exec(text) ?? undefined;
 }
 
 /** Class of a character outside quotes: part of a word, a blank, a separator of commands, or other. */
@@ -104,7 +98,7 @@ function scanCode(scanner: Scanner): void {
 /** `(` of a subshell, or all of an arithmetic command. */
 function scanOpening(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'case')[]): boolean {
   if (commandMayBegin && scanner.text.startsWith('((', scanner.at)) {
-    skipArithmetic(scanner);
+    skipParentheses(scanner);
     return false;
   }
   open.push('(');
@@ -161,12 +155,6 @@ function skipHereDocuments(scanner: Scanner): void {
   }
 }
 
-/** Moves to the next `mark`, or to the end. */
-function skipTo(scanner: Scanner, mark: string): void {
-  const index = scanner.text.indexOf(mark, scanner.at);
-  scanner.at = index === -1 ? scanner.text.length : index;
-}
-
 /** Characters without special meaning in double quotes or in an expansion. */
 const PLAIN = /[^"}\\$`']+/y;
 /** Backslash, quotes, backtick, dollar. */
@@ -193,7 +181,7 @@ function skipQuoted(scanner: Scanner): boolean {
     skipUntil(scanner, '}');
   } else if (text.startsWith('$((', at)) {
     scanner.at += 1;
-    skipArithmetic(scanner);
+    skipParentheses(scanner);
   } else if (two === '$(') {
     scanner.at += 2;
     nested(scanner, () => {
@@ -222,26 +210,4 @@ function skipUntil(scanner: Scanner, end: '"' | '}'): void {
     }
   });
   scanner.at += 1;
-}
-
-/** `((…))`: skips balanced parentheses from the first one. */
-function skipArithmetic(scanner: Scanner): void {
-  let level = 0;
-  while (scanner.at < scanner.text.length) {
-    const char = scanner.text[scanner.at];
-    if (char === '(') level += 1;
-    if (char === ')') level -= 1;
-    scanner.at += char === '\\' ? 2 : 1;
-    if (level === 0) return;
-  }
-}
-
-function nested(scanner: Scanner, work: () => void): void {
-  if (scanner.depth >= DEEPEST) {
-    scanner.at = scanner.text.length;
-    return;
-  }
-  scanner.depth += 1;
-  work();
-  scanner.depth -= 1;
 }

@@ -1,15 +1,10 @@
 /** Reads and changes fields of YAML documents like kURL's yamlutil, which rewrites whole documents with sorted keys. */
 import { parseAllDocuments, parseDocument, stringify } from 'yaml';
 import { CurlewError } from '../../core/errors.ts';
-
-type Fields = Record<string, unknown>;
+import { isObject } from '../../core/json.ts';
 
 /** Aliases that would expand to more than this many times the document are refused. */
 const ALIASES = 100;
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function invalid(message: string): CurlewError {
   return new CurlewError('SPEC_INVALID', `yamlutil: ${message}`);
@@ -23,7 +18,7 @@ function readOne(text: string): unknown {
 }
 
 /** Every document that is a map, after `change`. */
-function eachDocument(text: string, change: (fields: Fields) => void): string {
+function eachDocument(text: string, change: (fields: Record<string, unknown>) => void): string {
   const documents = parseAllDocuments(text);
   if (!Array.isArray(documents)) return '';
   const texts = documents.flatMap((document) => {
@@ -31,7 +26,7 @@ function eachDocument(text: string, change: (fields: Fields) => void): string {
     if (first !== undefined) throw invalid(first.message);
     const fields: unknown = document.toJS({ maxAliasCount: ALIASES });
     if (fields === null || fields === undefined) return [];
-    if (!isFields(fields)) throw invalid('a document is not a map');
+    if (!isObject(fields)) throw invalid('a document is not a map');
     change(fields);
     return [stringify(fields, { sortMapEntries: true, lineWidth: 0 })];
   });
@@ -42,7 +37,7 @@ function eachDocument(text: string, change: (fields: Fields) => void): string {
 export function jsonOfField(text: string, path: string): string {
   let value = readOne(text);
   for (const field of path.split('.')) {
-    if (!isFields(value)) throw invalid(`cannot look up ${field}: its parent is not a map`);
+    if (!isObject(value)) throw invalid(`cannot look up ${field}: its parent is not a map`);
     if (!Object.hasOwn(value, field)) throw invalid(`field ${field} is not present`);
     value = value[field];
   }
@@ -51,7 +46,7 @@ export function jsonOfField(text: string, path: string): string {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (!isFields(value)) return value;
+  if (!isObject(value)) return value;
   const keys = Object.keys(value).toSorted();
   return Object.fromEntries(keys.map((key) => [key, sorted(value[key])]));
 }
@@ -71,7 +66,7 @@ export function addField(text: string, path: string, value: string): string {
   const [parent, child] = twoParts(list ? path.slice(0, -2) : path);
   return eachDocument(text, (fields) => {
     const inner = Object.hasOwn(fields, parent) ? fields[parent] : {};
-    if (!isFields(inner)) throw invalid(`${parent} is not a map`);
+    if (!isObject(inner)) throw invalid(`${parent} is not a map`);
     const before = Object.hasOwn(inner, child) ? inner[child] : undefined;
     if (list && before !== undefined && before !== null && !Array.isArray(before))
       throw invalid(`${child} is not a list`);
@@ -93,7 +88,7 @@ export function removeField(text: string, path: string): string {
     }
     const [parent, child] = twoParts(path);
     const inner = Object.hasOwn(fields, parent) ? fields[parent] : undefined;
-    if (isFields(inner)) Reflect.deleteProperty(inner, child);
+    if (isObject(inner)) Reflect.deleteProperty(inner, child);
   });
 }
 
@@ -101,8 +96,8 @@ export function removeField(text: string, path: string): string {
 export function textOfField(text: string, path: string): string {
   const [parent, child] = twoParts(path);
   const value = readOne(text);
-  const inner = isFields(value) && Object.hasOwn(value, parent) ? value[parent] : undefined;
-  const field = isFields(inner) && Object.hasOwn(inner, child) ? inner[child] : undefined;
+  const inner = isObject(value) && Object.hasOwn(value, parent) ? value[parent] : undefined;
+  const field = isObject(inner) && Object.hasOwn(inner, child) ? inner[child] : undefined;
   if (typeof field !== 'string') throw invalid(`${path} is not a text`);
   return field;
 }

@@ -14,7 +14,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { isObject } from '../../core/json.ts';
-import type { Diagnostic, Place } from '../../core/diagnostic.ts';
+import { hasErrors, type Diagnostic, type Place } from '../../core/diagnostic.ts';
 import { settle, type SettleRules } from './settle.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
@@ -134,15 +134,14 @@ export function readYaml(
     const pairOf = pairFinder();
     const find = (path: Path): Found => findInside(document, path, { placeAt, pairOf });
     const placeOf = (path: Path): Place => find(path).place ?? start;
-    if (diagnostics.some(({ severity }) => severity === 'error'))
-      return { value: undefined, ...UNREAD_TEXT, diagnostics, placeOf };
+    if (hasErrors(diagnostics)) return { value: undefined, ...UNREAD_TEXT, diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
     const complain = (path: Path, message: string): void => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
     };
     const value = plain(raw, [], { deepest, complain, ...rules });
     return {
-      value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : (value as Json | undefined),
+      value: hasErrors(diagnostics) ? undefined : (value as Json | undefined),
       nullKeys: (path) => nullKeys(raw, path),
       diagnostics,
       placeOf,

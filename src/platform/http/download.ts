@@ -72,7 +72,8 @@ const FAILURE_LIMIT = 8192;
 const MAX_RESTARTS = 3;
 const NO_FACTS: BodyFacts = { etag: undefined, lastModified: undefined, size: undefined };
 
-function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
+/** True if both are known and not the same. */
+export function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 

@@ -45,7 +45,7 @@ export function secretsOf(request: HttpRequest): readonly string[] {
   return secrets.filter((text) => text.length >= MIN_SECRET);
 }
 
-function nonEmptyText(value: unknown): string | undefined {
+export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

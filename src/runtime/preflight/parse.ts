@@ -1,5 +1,5 @@
 /** Parses HostPreflight specs: template, YAML, data. Pure; returns all findings of a spec and throws none. */
-import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
+import { compareDiagnostics, hasErrors, type Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
 import { ANALYZERS, COLLECTORS } from './checks.ts';
@@ -41,10 +41,6 @@ export function parsePreflight(file: string, text: string, data: ValueMap): Pars
     preflight: hasErrors(diagnostics) ? undefined : preflight,
     diagnostics: diagnostics.toSorted(compareDiagnostics),
   };
-}
-
-function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(({ severity }) => severity === 'error');
 }
 
 function readDocument(value: Json | undefined, found: Findings): HostPreflight | undefined {
