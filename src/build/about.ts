@@ -17,13 +17,8 @@ export function ownFiles({ files, manifest }: AddonSource): readonly PackageFile
   return files.filter(({ path }) => !replaced.has(path));
 }
 
-/** The part of `addon.json` that depends on the source, as text. */
-export function aboutSource({ hooks, requires, fulfills, settings, ...rest }: AddonSource): string {
-  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(rest) });
-}
-
-/** The same part of an existing `addon.json`. */
-export function aboutPackage({ hooks, requires, fulfills, settings, ...rest }: AddonJson): string {
+/** The part of `addon.json` that depends on the source, as text: from the source, or from an existing `addon.json`. */
+export function aboutAddon({ hooks, requires, fulfills, settings, ...rest }: AddonSource | AddonJson): string {
   return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(rest) });
 }
 

@@ -12,7 +12,7 @@ import { byKey, digest, fits, imageFormat } from '../core/schema.ts';
 import { checkedLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, Step } from '../manifest/step.ts';
-import { aboutPackage, aboutSource, ownFiles } from './about.ts';
+import { aboutAddon, ownFiles } from './about.ts';
 import { checkedNote, type SourceNote } from './asset-note.ts';
 import { noteOf } from './assets.ts';
 import type { FinishedPackage } from './finished.ts';
@@ -34,7 +34,7 @@ function rowsOf(files: readonly Pick<PackageFile, 'path' | 'mode' | 'digest'>[])
 
 /** The current inputs, except for resolved steps. */
 export function currentInputs(source: AddonSource): Pick<PackageInputs, 'about' | 'own'> {
-  return { about: digestOf(aboutSource(source)), own: rowsOf(ownFiles(source)) };
+  return { about: digestOf(aboutAddon(source)), own: rowsOf(ownFiles(source)) };
 }
 
 /** Entries that a build creates; all others belong to the add-on. */
@@ -49,7 +49,7 @@ export function inputsOfPackage({ index, addon, lock }: FinishedPackage): Packag
   const own = index.entries
     .map(({ path, mode, digest }) => ({ path: path.slice(prefix.length), mode, digest }))
     .filter(({ path }) => !isGenerated(path, addon.os));
-  return { imageFormat: addon.imageFormat, about: digestOf(aboutPackage(addon)), own: rowsOf(own), lock, sources: {} };
+  return { imageFormat: addon.imageFormat, about: digestOf(aboutAddon(addon)), own: rowsOf(own), lock, sources: {} };
 }
 
 /** The inputs right after a build, including what servers reported about downloaded files. */

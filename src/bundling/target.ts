@@ -63,7 +63,7 @@ export async function bundleTarget(
   if (output === undefined) {
     throw new CurlewError('USAGE', 'curlew bundle: specify the file to write with -o, or use --dry-run');
   }
-  if (isS3Address(output)) {
+  if (/^s3:\/\//i.test(output)) {
     const { address, key } = objectOf(output);
     return async ({ plan, sources, signed }) => {
       const store = await openStoreFor(address, request, context, { create: false });
@@ -77,10 +77,6 @@ export async function bundleTarget(
     await writeBundleFile(plan, sources, file, { ...options, verify: options.verify || signed });
     return { file };
   };
-}
-
-function isS3Address(text: string): boolean {
-  return /^s3:\/\//i.test(text);
 }
 
 /** The store that holds an object, and its key there. */

@@ -84,7 +84,8 @@ export async function trustOf(
       hint: 'specify one with --key FILE, or in trustedKeys of the configuration',
     });
   }
-  const keys = await readPublicKeys(paths);
+  const readKey = async (path: string) => readPublicKey((await readLimited(path, KEY_LIMIT)).toString(), path);
+  const keys = await Promise.all(paths.map(readKey));
   return {
     keys,
     check: async (about, text, path, read = readSignatureFile) => {
@@ -140,10 +141,6 @@ async function verifySignature({ about, text, signature, from }: Found, against:
     if (directory !== undefined && statement.role === 'bundle') await rememberBundle(directory, signedBy, statement);
   };
   return { by: signedBy.name, statement, remember };
-}
-
-async function readPublicKeys(paths: readonly string[]): Promise<readonly TrustedKey[]> {
-  return Promise.all(paths.map(async (path) => readPublicKey((await readLimited(path, KEY_LIMIT)).toString(), path)));
 }
 
 /** The text of a private key's file. */

@@ -8,7 +8,7 @@ import { planSplice, type Segment, type SplicePlan } from '../formats/archive/sp
 import { checkSettings, openIndex, openPackages, readAddon, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';
-import { digestOf, type Digest } from '../core/digest.ts';
+import { digestOf } from '../core/digest.ts';
 import { asError } from '../core/errors.ts';
 import { prefixOf } from '../core/layout.ts';
 import { storeSource, type SourceStore } from '../store/source.ts';
@@ -27,11 +27,8 @@ import {
   type PlanJob,
   type PlanOrder,
   type PlanResult,
-  type PlanResults,
-  type SettingsJob,
   type StoreAnswer,
   type StoreQuestion,
-  type TocJob,
   type ToPlanner,
 } from './plan-protocol.ts';
 
@@ -111,21 +108,9 @@ async function planPackagesJob({ resolved }: PackagesJob, store: SourceStore, op
   );
 }
 
-async function checkSpecSettings(
-  { installer, resolved }: SettingsJob,
-  store: SourceStore,
-  options: OpenOptions,
-): Promise<PlanResults['settings']> {
-  return checkSettings(installer, await openPackages(store, resolved, options), options);
-}
-
 async function findBlobs({ key, prefix }: BlobsJob, store: SourceStore, options: OpenOptions): Promise<FoundBlobs> {
   const { source, index } = await openIndex(store, key, options);
   return { object: source.object, blobs: blobTable(index.entries, prefix) };
-}
-
-async function digestToc({ object }: TocJob, store: SourceStore, options: OpenOptions): Promise<Digest> {
-  return digestOf(await readTocText(storeSource(store, object), options));
 }
 
 /** Most files of a package in its description. */
@@ -183,11 +168,11 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
     case 'packages':
       return planPackagesJob(job, store, options);
     case 'settings':
-      return checkSpecSettings(job, store, options);
+      return checkSettings(job.installer, await openPackages(store, job.resolved, options), options);
     case 'blobs':
       return findBlobs(job, store, options);
     case 'toc':
-      return digestToc(job, store, options);
+      return digestOf(await readTocText(storeSource(store, job.object), options));
     case 'describe':
       return describePackage(job, store, options);
   }

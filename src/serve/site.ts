@@ -109,7 +109,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'behavior':
         return textContent(options.page.behavior, 'text/javascript; charset=utf-8');
       case 'current-release':
-        return releaseAnswer(await catalogs.current());
+        return textContent(await catalogs.current(), 'text/plain; charset=utf-8');
       case 'object':
         return redirect !== undefined && route.key.endsWith('.tar.gz')
           ? found(`${redirect}/${route.key}`)
@@ -129,7 +129,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'installer': {
         const { spec } = await specOf(request, route.id);
         const text = route.resolve ? await resolvedText(spec, catalogs) : spec.text;
-        return yamlAnswer(text);
+        return textContent(text, 'application/yaml; charset=utf-8');
       }
       case 'script': {
         const { id, spec } = await specOf(request, route.id);
@@ -221,14 +221,6 @@ function named(content: Content, fileName: string): Answer {
 function textContent(text: string, type: string): Answer {
   const data = Buffer.from(text);
   return dataContent(data, { etag: `"${hexOf(digestOf(data))}"`, type, cache: 'ask' });
-}
-
-function releaseAnswer(release: string): Answer {
-  return textContent(release, 'text/plain; charset=utf-8');
-}
-
-function yamlAnswer(text: string): Answer {
-  return textContent(text, 'application/yaml; charset=utf-8');
 }
 
 function toolContent(

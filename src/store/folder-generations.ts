@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { errnoOf, isMissing } from '../core/errors.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
 import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
-import { makeInside, removeInside, requireInside } from './folder-inside.ts';
+import { makeInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 
 export interface Generation {
@@ -17,7 +17,8 @@ export interface Generation {
   readonly path: string;
 }
 
-function generationFolder(root: string, key: string): string {
+/** The folder of a key's generations. */
+export function generationFolder(root: string, key: string): string {
   return join(root, HIDDEN, 'generations', key);
 }
 
@@ -75,8 +76,4 @@ export async function bringForwardIfPossible(root: string, key: string): Promise
   } catch (error) {
     if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
   }
-}
-
-export async function removeGenerations(root: string, key: string): Promise<void> {
-  await removeInside(root, generationFolder(root, key), { recursive: true });
 }

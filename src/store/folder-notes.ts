@@ -26,7 +26,7 @@ const MAX_ATTEMPTS = 100;
 
 type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
-function noteFolder(root: string, key: string): string {
+export function noteFolder(root: string, key: string): string {
   return join(root, HIDDEN, 'notes', key);
 }
 
@@ -94,9 +94,4 @@ export async function writeNote(
 /** Removes the note of one file of a key. */
 export async function removeNote(root: string, key: string, stamp: Stamp): Promise<void> {
   await removeInside(root, notePath(root, key, stamp));
-}
-
-/** Removes all notes of a key. */
-export async function removeNotes(root: string, key: string): Promise<void> {
-  await removeInside(root, noteFolder(root, key), { recursive: true });
 }

@@ -21,10 +21,10 @@ import {
   bringForwardIfPossible,
   claimGeneration,
   newestGeneration,
-  removeGenerations,
+  generationFolder,
 } from './folder-generations.ts';
 import { openInside, removeInside, requireInside } from './folder-inside.ts';
-import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
+import { readNote, noteFolder, removeNote, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem, tooLarge } from './key.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
 
@@ -97,9 +97,9 @@ export function createFolderStore(root: string): Store {
         checkedKey(key, root);
         // Keys below a folder are other objects, with their own notes and generations.
         if ((await locate(root, key)) === undefined) return;
-        await removeGenerations(root, key);
+        await removeInside(root, generationFolder(root, key), { recursive: true });
         await removeInside(root, join(root, key));
-        await removeNotes(root, key);
+        await removeInside(root, noteFolder(root, key), { recursive: true });
       }),
   };
 }

@@ -14,7 +14,7 @@ import { checkListed, checkUnused, watchUnused, type FileImages } from './image-
 import {
   filledPlaceholders,
   findPlaceholders,
-  mayContainPlaceholders,
+  PLACEHOLDER_TEXTS,
   placeholderRemarks,
   type Placeholder,
 } from './placeholders.ts';
@@ -81,7 +81,7 @@ export async function checkOwnFiles(
   // Small files first: they name most of the images, and large ones need not be searched for those.
   for (const { path, size } of files.toSorted((a, b) => a.size - b.size)) {
     const isYaml = YAML.test(path);
-    if (!isYaml && !mayContainPlaceholders(path)) continue;
+    if (!isYaml && !PLACEHOLDER_TEXTS.test(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
     const read = sum > MAX_SUM_BYTES ? 'too-large' : readOwn(join(folder, path), isYaml, known);

@@ -22,11 +22,7 @@ const CNI_WORDS =
   /^(?:KUBERNETES_(?:NODE_NAME|SERVICE_(?:HOST|PORT|PROTOCOL))|CNI_MTU|KUBECONFIG_FILE(?:NAME|PATH)|SERVICEACCOUNT_TOKEN|LOG_LEVEL|LOG_FILE_\w+|DATASTORE_TYPE|ETCD_\w+)$/;
 
 /** Text files of the add-on itself; in other languages this form has other meanings. */
-const TEXTS = /(?:^|\/)[^/.]+$|\.(?:ya?ml|sh|json|conf|cfg|env|tmpl|tpl|txt|toml|ini|service)$/;
-
-export function mayContainPlaceholders(path: string): boolean {
-  return TEXTS.test(path);
-}
+export const PLACEHOLDER_TEXTS = /(?:^|\/)[^/.]+$|\.(?:ya?ml|sh|json|conf|cfg|env|tmpl|tpl|txt|toml|ini|service)$/;
 
 const MAX_FOUND = 100;
 const MAX_REPORTED = 20;

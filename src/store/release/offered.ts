@@ -24,15 +24,11 @@ export async function offeredCatalog(
 
 /** Adds the external add-ons of the store to a catalog. */
 export async function withStoredExternal(store: Store, catalog: Catalog, options: Cancellable): Promise<Catalog> {
-  const registry = await findRegistry(store, options);
-  return registry === undefined ? catalog : withExternal(catalog, registry, store.address);
-}
-
-async function findRegistry(store: Store, { signal }: Cancellable): Promise<AddonRegistry | undefined> {
-  return tryRegistry(async (key) => {
-    const stored = await store.read(key, { limit: REGISTRY_LIMIT, signal });
+  const registry = await tryRegistry(async (key) => {
+    const stored = await store.read(key, { limit: REGISTRY_LIMIT, ...options });
     return stored && parseRegistry(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
   });
+  return registry === undefined ? catalog : withExternal(catalog, registry, store.address);
 }
 
 /**

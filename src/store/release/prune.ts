@@ -167,14 +167,11 @@ async function removeRelease(
     : new Set((await keysBelow(store, `${now}/`, signal)).keys());
   const copies = filesOf(survey, release).filter((file) => orphans.has(file) && !needed.has(`${now}/${file}`));
   const rest = [...(await keysBelow(store, `${release}/`, signal)).values()].filter((object) => object.key !== mark);
-  await deleteAll(store, [...copies, ...rest.map((object: ListedObject) => object.key)], jobs, signal);
-  await store.delete(mark, { signal });
-  return undefined;
-}
-
-async function deleteAll(store: Store, keys: readonly string[], jobs: number, signal: AbortSignal): Promise<void> {
-  await eachLimited(keys, async (key, context) => store.delete(key, { signal: context.signal }), {
+  const all = [...copies, ...rest.map((object: ListedObject) => object.key)];
+  await eachLimited(all, async (one, context) => store.delete(one, { signal: context.signal }), {
     width: jobs,
     signal,
   });
+  await store.delete(mark, { signal });
+  return undefined;
 }
