@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
+import type { BuiltPackage } from '../build/build-addon.ts';
 import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, canceledOr, fileError } from '../core/errors.ts';
@@ -14,15 +15,9 @@ import { useCase } from '../core/request.ts';
 /** Add-ons at once. */
 const JOBS = 4;
 
-export interface Built {
+export interface Built extends Pick<BuiltPackage, 'path' | 'size' | 'outcome' | 'because' | 'fetched'> {
   readonly name: string;
   readonly version: string;
-  readonly path: string;
-  readonly size: number;
-  readonly outcome: 'unchanged' | 'built';
-  readonly because: string;
-  /** Bytes of images that were downloaded. */
-  readonly fetched: number;
   readonly digest: Digest;
 }
 

@@ -34,16 +34,13 @@ interface PlannedPackage extends Change {
   readonly size: number | undefined;
 }
 
-export interface PublishPlan {
-  readonly store: string;
-  readonly release: string;
-  readonly previous: string | undefined;
+export interface PublishPlan extends Pick<
+  PublishResult,
+  'store' | 'release' | 'previous' | 'channels' | 'bytesCopied'
+> {
   readonly plan: readonly PlannedPackage[];
-  /** Names of the channels that the release would have. */
-  readonly channels: readonly string[];
   /** Sum of the sizes that are known before the build. */
   readonly bytesUp: number;
-  readonly bytesCopied: number;
 }
 
 interface Checked {

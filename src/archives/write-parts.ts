@@ -1,7 +1,7 @@
 /** Writes parts to folders and media, and reports them. */
 import { basename, dirname, join, resolve } from 'node:path';
 import type { PlannedPart } from '../bundle/parts/split-plan.ts';
-import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
+import { writeParts, type SplitOptions, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
 import { counted } from '../core/counted.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
@@ -43,13 +43,7 @@ export function partsPlace(
   return { name: output ?? basename(fallback), folders, isMedia: true };
 }
 
-interface PartsOptions extends PartsPlace, Pick<Context, 'report' | 'signal'> {
-  /** Maximum bytes of a part. */
-  readonly limit: number | undefined;
-  readonly force: boolean;
-  readonly verify: boolean;
-  readonly extraFiles?: ReadonlyMap<string, Uint8Array>;
-}
+type PartsOptions = PartsPlace & Pick<SplitOptions, 'limit' | 'force' | 'verify' | 'extraFiles' | 'report' | 'signal'>;
 
 /** Writes the parts, and reports the content of each medium. */
 export async function writePartsTo(

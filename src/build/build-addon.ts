@@ -1,11 +1,10 @@
 /** Builds one add-on: reuses its unchanged package or builds it again, and compares it with the committed lock. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import { partialPath } from '../formats/archive/write.ts';
 import { CurlewError } from '../core/errors.ts';
 import { MANIFEST_LOCK, packageFileName } from '../core/layout.ts';
-import { refOf, type AddonJson } from '../core/package.ts';
+import { refOf } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
 import { lockChanges, mergeLocks } from '../manifest/lock-changes.ts';
@@ -21,17 +20,13 @@ import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
 import { differenceOf, type QueryPorts } from './unchanged.ts';
 
-export interface BuiltPackage {
-  readonly path: string;
-  readonly addon: AddonJson;
-  readonly index: ArchiveIndex;
+export interface BuiltPackage extends FinishedPackage {
   readonly size: number;
   readonly outcome: 'unchanged' | 'built';
   /** Why it was built. */
   readonly because: string;
   /** Bytes fetched over the network. */
   readonly fetched: number;
-  readonly lock: ManifestLock;
   readonly inputs: PackageInputs;
 }
 

@@ -1,5 +1,4 @@
 /** Builds one package: fetches the sources of its steps, lays it out, and writes everything. */
-import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import { placeArchive, type ArchivePlan } from '../formats/archive/place.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { createArchiveWriter, partialPath } from '../formats/archive/write.ts';
@@ -10,8 +9,7 @@ import { MANIFEST_LOCK, packagePath } from '../core/layout.ts';
 import { PACKAGE_FORMAT, type AddonJson } from '../core/package.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { formatLock, type ManifestLock } from '../manifest/lock.ts';
-import type { AddonSource } from '../manifest/read-addon.ts';
-import type { ImageStep, Step } from '../manifest/step.ts';
+import type { ImageStep } from '../manifest/step.ts';
 import type { SendBlob } from '../formats/oci/image.ts';
 import { ownFiles, unlessEmpty } from './about.ts';
 import { placeBlob } from './blobs.ts';
@@ -24,26 +22,17 @@ import { depsText } from './host-packages/deps.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
 import type { BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
-import { requireLocked, resolveSteps, stepsOf, type Resolved } from './resolve.ts';
+import { requireLocked, resolveSteps, stepsOf, type Resolved, type ResolveRequest } from './resolve.ts';
 
-export interface PackageRequest {
-  readonly source: AddonSource;
-  readonly steps: readonly Step[];
+export interface PackageRequest extends Pick<ResolveRequest, 'source' | 'steps' | 'scratch' | 'earlier'> {
   readonly plan: BuildPlan;
   /** Path of the package. */
   readonly target: string;
-  /** Temporary folder; the caller removes it. */
-  readonly scratch: string;
-  /** The package of an earlier build of the same add-on, whose parts can be reused. */
-  readonly earlier: FinishedPackage | undefined;
   /** The lock that the package must match. */
   readonly required: ManifestLock | undefined;
 }
 
-interface Made {
-  readonly addon: AddonJson;
-  readonly lock: ManifestLock;
-  readonly index: ArchiveIndex;
+interface Made extends Omit<FinishedPackage, 'path'> {
   readonly fetched: number;
 }
 

@@ -6,8 +6,8 @@ import { resolvePackage, resolveSpec, type ResolvedPackage } from '../bundle/res
 import { channelOf } from '../spec/version.ts';
 import { listReleases } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
-import type { Bundles, Executable } from './bundles.ts';
-import type { Catalogs, SeenCatalog } from './catalogs.ts';
+import type { Bundles, BundlesOptions } from './bundles.ts';
+import type { SeenCatalog } from './catalogs.ts';
 import { type Answer, dataContent, textAnswer } from './content.ts';
 import { asServerError, statusOf } from './failure.ts';
 import { type Choice, formatChoice, parseChoice, specNameOf, specOfChoice, withAddons } from './page/choice.ts';
@@ -18,9 +18,7 @@ import { settingFields, type Fields } from './page/fields.ts';
 import { PAGE_HEADERS, pageText } from './page/frame.ts';
 import { html, type Html } from './page/html.ts';
 import type { Description } from './plan-protocol.ts';
-import type { Planner } from './planner.ts';
 import { chosenPlace } from './route.ts';
-import type { WatchOptions } from './watch.ts';
 
 export interface PageRequest {
   readonly kind: 'overview' | 'contents' | 'changes';
@@ -31,15 +29,13 @@ export interface PageRequest {
   readonly signal: AbortSignal;
 }
 
-export interface PagesOptions extends Pick<WatchOptions, 'now' | 'signal'> {
-  readonly catalogs: Catalogs;
+export interface PagesOptions extends Pick<
+  BundlesOptions,
+  'planner' | 'catalogs' | 'executable' | 'tool' | 'now' | 'signal'
+> {
   readonly bundles: Bundles;
-  readonly planner: Planner;
-  readonly executable: Executable;
   /** Nodes must get signed releases. */
   readonly signed: boolean;
-  /** Version of curlew. */
-  readonly tool: string;
 }
 
 /** Answers a request for a page; mistakes in its address become a page that says them. */

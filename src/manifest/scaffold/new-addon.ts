@@ -5,7 +5,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { type Draft, draftAddon, mainNamespace, type Resources, SAMPLE_FILES, type SampleTexts } from './draft.ts';
 import { assertNothingAt, createFolder } from './create-folder.ts';
-import { readSource } from './source.ts';
+import { readSource, type ReadOptions } from './source.ts';
 import { surveyResources } from './survey.ts';
 import { upstreamOf } from './upstream.ts';
 import { type AddonNames, namesOf } from './names.ts';
@@ -41,12 +41,9 @@ export interface MadeAddon {
   readonly notes: readonly string[];
 }
 
-export interface NewOptions {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface NewOptions extends ReadOptions {
   /** Folder of the sample files. */
   readonly samples: string;
-  readonly signal: AbortSignal;
 }
 
 const FIRST_VERSION = '0.1.0';

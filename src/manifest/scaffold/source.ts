@@ -1,6 +1,7 @@
 /** Reads the source of a new add-on: a file of resources, or a chart, which helm renders. */
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { Context } from '../../core/context.ts';
 import { CurlewError, fileError, isMissing, noSuchFile } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
@@ -12,11 +13,7 @@ export interface Source {
   readonly chart: { readonly name: string; readonly version: string } | undefined;
 }
 
-export interface ReadOptions {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-}
+export type ReadOptions = Pick<Context, 'cwd' | 'env' | 'signal'>;
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const CHART_YAML = 'Chart.yaml';

@@ -21,9 +21,12 @@ export interface MountFacts {
 export type DiskUse = 'left-overs' | 'fetched package' | 'package' | 'images';
 
 /** A change of disk usage at one point of a run. */
-export interface DiskStep {
+export interface DiskStep extends DiskNeed {
   /** Absolute; determines the file system. */
   readonly path: string;
+}
+
+export interface DiskNeed {
   readonly use: DiskUse;
   /** Empty if it belongs to no add-on. */
   readonly addon: string;
@@ -34,19 +37,7 @@ export interface DiskStep {
   readonly because: string;
 }
 
-export interface DiskNeed {
-  readonly use: DiskUse;
-  readonly addon: string;
-  readonly bytes: number;
-  readonly files: number;
-  readonly because: string;
-}
-
-export interface MountPlan {
-  readonly mountPoint: string;
-  readonly paths: readonly string[];
-  readonly total: number;
-  readonly free: number;
+export interface MountPlan extends Pick<MountFacts, 'mountPoint' | 'paths' | 'total' | 'free'> {
   /** Bytes that the run uses at its peak. */
   readonly peak: number;
   /** Bytes that must stay free even then. */

@@ -21,15 +21,11 @@ export interface CollectorSpec {
   readonly place: Place;
 }
 
-export interface AnalyzerSpec {
-  readonly kind: string;
+export interface AnalyzerSpec extends Omit<CollectorSpec, 'name'> {
   readonly checkName: string | undefined;
   readonly collectorName: string | undefined;
-  readonly excluded: boolean;
   readonly strict: boolean;
   readonly outcomes: readonly Outcome[];
-  readonly settings: Settings;
-  readonly place: Place;
 }
 
 export interface HostPreflight {

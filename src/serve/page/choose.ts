@@ -6,6 +6,7 @@ import { formatBytes } from '../../core/units.ts';
 import type { ResolvedPackage } from '../../bundle/resolve.ts';
 import { folderName } from '../../spec/installer.ts';
 import { type Choice, formatChoice, specNameOf } from './choice.ts';
+import type { ContentsPage } from './contents.ts';
 import { type Fields, renderField } from './fields.ts';
 import { copyable, hiddenFields, pager, sliceOf } from './frame.ts';
 import { html, type Html } from './html.ts';
@@ -22,14 +23,9 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-export interface ChoosePage {
-  readonly catalog: Catalog;
-  readonly choice: Choice;
-  readonly query: URLSearchParams;
+export interface ChoosePage extends Omit<ContentsPage, 'resolved' | 'description'> {
   /** Address of this server as the client sees it. */
   readonly base: string;
-  /** Path of the server for clients, with a slash at its end. */
-  readonly root: string;
   /** Fields by key in the spec: of the chosen add-ons, and of `kurl`. */
   readonly fields: ReadonlyMap<string, Fields>;
   /** Undefined if nothing is chosen. */

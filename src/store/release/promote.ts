@@ -22,6 +22,7 @@ import { keysBelow } from './previous.ts';
 import type { Signer } from './sign-release.ts';
 import { readSigned, type ReleaseTrust, type SignedOptions } from './signed-release.ts';
 import { promotePackage, type PromoteOutcome } from './promote-package.ts';
+import type { PublishedPackage } from './publish.ts';
 
 /** A release with its catalog, read before anything is written. */
 export interface SourceRelease {
@@ -51,15 +52,8 @@ export interface PromoteOptions {
   readonly signal: AbortSignal;
 }
 
-interface PromotedPackage {
-  readonly name: string;
-  readonly version: string;
-  readonly arch: string;
-  readonly digest: string;
-  readonly size: number;
+interface PromotedPackage extends Omit<PublishedPackage, 'outcome' | 'sent'> {
   readonly outcome: PromoteOutcome;
-  /** Digest of this version in the target's current release, if that has different content. */
-  readonly replaces?: string;
 }
 
 export interface PromoteResult {

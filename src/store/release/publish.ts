@@ -65,7 +65,7 @@ export interface PublishedPackage {
   readonly digest: string;
   readonly size: number;
   readonly outcome: Outcome;
-  /** Digest of this version in the previous release, if that has different content. */
+  /** Digest of this version in the previous release of this store, if that has different content. */
   readonly replaces?: string;
   /** Bytes sent; less than the size if an interrupted upload was resumed. */
   readonly sent: number;
