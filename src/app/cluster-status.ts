@@ -6,14 +6,15 @@ import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
 import type { HostLock } from '../machine/facts.ts';
 import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
-import type { ClusterHealth, Unhealthy } from '../machine/run/health.ts';
+import type { ClusterHealth } from '../machine/run/health.ts';
 import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CLUSTER_STATUS } from '../requests/cluster.ts';
 import { openSsh, type Ssh } from '../ssh/ssh.ts';
 
-export interface ClusterStatus {
+export interface ClusterStatus
+  extends Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>, Pick<PlannedCluster, 'held' | 'refused'> {
   readonly cluster: string;
   /** Version of Kubernetes in the file. */
   readonly version: string;
@@ -28,15 +29,10 @@ export interface ClusterStatus {
     /** curlew is there, so that certificates and the disk of images are known. */
     readonly asked: boolean;
   })[];
-  readonly addons: readonly Unhealthy[];
-  readonly pods: readonly Unhealthy[];
-  readonly morePods: number;
   /** The certificate of all machines that expires first. */
   readonly certificate?: { readonly host: string; readonly name: string; readonly expires: string } | undefined;
   /** Number of steps that would bring the cluster to what its file says. */
   readonly steps: number;
-  readonly held: readonly Held[];
-  readonly refused: readonly Held[];
   readonly problems: readonly Held[];
   /** It is as its file says, and nothing above is wrong. */
   readonly healthy: boolean;

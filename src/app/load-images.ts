@@ -5,6 +5,7 @@ import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../core/layout.ts';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
+import type { AddonImages } from '../runtime/host/host-plan.ts';
 import { createFailures } from '../runtime/images/failed-images.ts';
 import { findImages, sourceImages, type FoundImages } from '../runtime/images/find-images.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
@@ -24,14 +25,9 @@ import { trustOf, type Trust } from '../open/trust.ts';
 import { LOAD_IMAGES, type LoadImagesRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
-interface LoadedPackage {
+interface LoadedPackage extends Omit<AddonImages, 'addon'> {
   /** `demo-1.0` */
   readonly package: string;
-  readonly images: number;
-  /** References of the images that were missing. */
-  readonly missing: readonly string[];
-  /** Bytes sent, or to send. */
-  readonly bytes: number;
 }
 
 export interface LoadResult {

@@ -114,10 +114,7 @@ function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
   );
 }
 
-interface Fetching {
-  readonly onBytes: (bytes: number) => void;
-  readonly onExpected: (bytes: number) => void;
-  readonly scratch: string;
+interface Fetching extends Omit<AssetOptions, 'root'> {
   readonly ports: AssetPorts;
   readonly signal: AbortSignal;
 }

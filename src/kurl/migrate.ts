@@ -254,12 +254,7 @@ function checkPackages({ addons }: Repository, add: AddFinding): void {
   }
 }
 
-export interface VersionOrder {
-  readonly tree: AddonTree;
-  readonly name: string;
-  /** Versions with a folder, in the order of the list. */
-  readonly versions: readonly string[];
-}
+export type VersionOrder = AddonVersions;
 
 export interface AddonVersions {
   readonly tree: AddonTree;

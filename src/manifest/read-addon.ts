@@ -18,7 +18,7 @@ import {
   prefixOf,
   RESERVED_NAMES,
 } from '../core/layout.ts';
-import type { FileMode, PackageFile } from '../core/package.ts';
+import type { PackageFile } from '../core/package.ts';
 import { ARCHES, compareText, formatRef, isVersion, type AddonRef } from '../core/ref.ts';
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
@@ -30,12 +30,7 @@ import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 
 /** A file of the folder, unread. */
-interface ListedFile {
-  /** Relative to the folder, with `/`. */
-  readonly path: string;
-  readonly mode: FileMode;
-  readonly size: number;
-}
+type ListedFile = Pick<PackageFile, 'path' | 'mode' | 'size'>;
 
 /** An add-on folder with a list of its files, which are not hashed. */
 export interface AddonListing {
@@ -56,15 +51,12 @@ export interface AddonListing {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export interface AddonSource extends Omit<AddonListing, 'files' | 'categories' | 'installScript' | 'manifestText'> {
+export interface AddonSource
+  extends Omit<AddonListing, 'files' | 'categories' | 'installScript' | 'manifestText'>, Categories {
   /** Sorted by path, in code units. */
   readonly files: readonly PackageFile[];
   /** Full names of the lifecycle functions that install.sh defines. */
   readonly hooks: readonly string[];
-  readonly requires: readonly string[];
-  readonly fulfills: readonly string[];
-  readonly recommends: readonly string[];
-  readonly kubernetesVersion: string;
 }
 
 interface Options {

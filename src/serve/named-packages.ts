@@ -4,19 +4,15 @@ import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { compareText, formatRef, type Arch } from '../core/ref.ts';
-import type { Installer } from '../spec/installer.ts';
+import type { BundleJob } from './plan-protocol.ts';
 
 /** Clients that need more packages request the bundle. */
 const MAX_NAMES = 100;
 /** Number of unknown names with suggestions: each is compared with every package of the release. */
 const MAX_SUGGESTIONS = 3;
 
-interface NamedOptions {
-  /** Defines the version for a name without one. */
-  readonly installer: Installer;
-  readonly catalog: Catalog;
-  readonly arch: Arch;
-}
+/** The installer defines the version for a name without one. */
+type NamedOptions = Pick<BundleJob, 'installer' | 'catalog' | 'arch'>;
 
 /**
  * Returns each package once, sorted by key, so that requests for the same packages get the same bytes. `SPEC_INVALID` lists all

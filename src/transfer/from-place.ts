@@ -3,10 +3,10 @@ import { basename, dirname } from 'node:path';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { type Report, reportStep } from '../core/events.ts';
+import { reportStep } from '../core/events.ts';
 import { requireSpace } from '../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
-import { checkExisting } from './existing.ts';
+import { checkExisting, type ExistingOptions } from './existing.ts';
 import { fill, type Filling, fillingOf, type FillOptions, verifyComplete } from './fill.ts';
 import { type ArchiveEnd, type OpenPlace, readArchiveEnd } from './open-place.ts';
 import { type Identity, inspectPartial, isSameFile, openPartial, pathsBeside } from './partial-file.ts';
@@ -16,22 +16,16 @@ import { headerMember, paddingMember } from '../formats/archive/place.ts';
 import { openFileSource, readIndex, readRange } from '../formats/archive/read.ts';
 import type { Section } from './sections.ts';
 
-export interface TransferOptions extends Pick<FillOptions, 'connections' | 'pace' | 'elsewhere' | 'signal'> {
+export interface TransferOptions
+  extends Pick<FillOptions, 'connections' | 'pace' | 'elsewhere' | 'signal'>, ExistingOptions {
   /** Beginning of messages, such as `pull web.tar.gz`. */
   readonly doing: string;
-  /** Digest of the whole file; with it, the file need not be an archive. */
-  readonly sha256: Digest | undefined;
   /** Bytes of the whole file, if they are known: a place that has another size is skipped. */
   readonly size?: number | undefined;
   /** Digest of the table of contents, if it is known: a place that has another one is skipped. */
   readonly contents?: Digest | undefined;
-  /** Verifies the signature of a table of contents with trusted keys; throws if it is invalid. */
-  readonly check?: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
-  /** Replace an existing file. */
-  readonly force: boolean;
   /** How many bytes the file has now, and of how many. */
   readonly onBytes: (bytes: number, total?: number) => void;
-  readonly report: Report;
 }
 
 export interface Pulled {

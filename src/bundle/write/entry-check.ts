@@ -27,7 +27,7 @@ export function createEntryCheck(
   const members = membersOf(index, name, signal);
   let member = members.next();
   let at = 0;
-  let running: Reader | undefined;
+  let running: EntryCheck | undefined;
   return {
     push: async (chunk) => {
       const end = at + chunk.byteLength;
@@ -55,7 +55,7 @@ export function createEntryCheck(
 interface Member {
   readonly offset: number;
   readonly length: number;
-  readonly start: () => Reader;
+  readonly start: () => EntryCheck;
 }
 
 function* membersOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal): Generator<Member, void, undefined> {
@@ -75,14 +75,8 @@ function* membersOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal
   }
 }
 
-interface Reader {
-  readonly push: (chunk: Uint8Array) => Promise<void>;
-  readonly finish: () => Promise<void>;
-  readonly abandon: () => void;
-}
-
 /** Compares bytes with known ones. */
-function startComparing(expected: Uint8Array, where: string): Reader {
+function startComparing(expected: Uint8Array, where: string): EntryCheck {
   let done = 0;
   return {
     push: async (chunk) => {
@@ -99,7 +93,7 @@ function startComparing(expected: Uint8Array, where: string): Reader {
 }
 
 /** Converts a reader that pulls to one that accepts pushed chunks, one at a time. */
-function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Reader {
+function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): EntryCheck {
   let deliver: ((chunk: Uint8Array | undefined) => void) | undefined;
   let signalReady: (() => void) | undefined;
   let ready = new Promise<void>((resolve) => (signalReady = resolve));

@@ -1,11 +1,11 @@
 /** What is to do on the machines of a cluster by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import type { Held, Phase, Step } from '../cluster.ts';
-import { planCluster } from '../plan.ts';
+import { planCluster, type ClusterPlan } from '../plan.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
-export interface PlannedCluster {
+export interface PlannedCluster extends ClusterPlan {
   readonly cluster: string;
   readonly hosts: readonly {
     readonly name: string;
@@ -16,9 +16,6 @@ export interface PlannedCluster {
     readonly joined: boolean;
     readonly kubelet?: string | undefined;
   }[];
-  readonly steps: readonly Step[];
-  readonly held: readonly Held[];
-  readonly refused: readonly Held[];
   /** Digest of everything that the plan depends on. */
   readonly digest: Digest;
 }

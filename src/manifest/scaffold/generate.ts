@@ -2,8 +2,9 @@
 import { constants } from 'node:fs';
 import { access, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Context } from '../../core/context.ts';
 import { CurlewError, ifExists } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { reportStep } from '../../core/events.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 import { nearest } from '../../core/nearest.ts';
 import { ADDON_TREES } from '../find-addons.ts';
@@ -11,14 +12,11 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
-export interface GenerateOptions {
+export interface GenerateOptions extends Pick<Context, 'env' | 'report' | 'signal'> {
   /** Version to create; default: the newest of upstream. */
   readonly version: string | undefined;
   /** Recreate an existing version. */
   readonly force: boolean;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 export interface Generated {

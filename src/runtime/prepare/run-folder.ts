@@ -7,20 +7,15 @@ import { nodePath } from '../../core/layout.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
 import { isRunId, type Records } from '../plan/records.ts';
+import type { HookShell } from '../hooks/hook-process.ts';
 import { settingsText } from '../hooks/settings.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import { readJournal, type JournalEntry } from '../journal/journal.ts';
 import { isRunPlan, type RunPlan } from '../plan/run-plan.ts';
 
-export interface RunFolder {
-  readonly run: string;
+export interface RunFolder extends Pick<HookShell, 'run' | 'settings' | 'carried' | 'scripts' | 'exchange'> {
   readonly path: string;
-  readonly settings: string;
-  readonly carried: string;
-  readonly scripts: string;
-  /** Folder for variables that hooks pass on; in a sandbox, hooks can write only there in run folders. */
-  readonly exchange: string;
 }
 
 export function runFolder(directory: string, run: string): RunFolder {
