@@ -205,6 +205,33 @@ if ((await execa(command, [...userWords, 'true'], { reject: false })).exitCode =
 
 // A machine's own disk may be fuller than images may make it.
 const ROOMY = ['--map-root-user', '--mount', 'sh', '-c', 'mount -t tmpfs -o size=64m none /var/lib && exec "$@"', 'sh'];
+const BOUND = 'a package that comes from another mount of the same disk is copied, and the plan has room for that';
+const BINDS = [
+  '--map-root-user',
+  '--mount',
+  'sh',
+  '-c',
+  'cd "$1" && mount --bind a a && mount --bind b b && shift && exec "$@"',
+  'sh',
+];
+if ((await execa('unshare', [...ROOMY, 'true'], { reject: false })).exitCode === 0) {
+  test(BOUND, async () => {
+    await using box = await boxWith([tracer('aaa')]);
+    for (const name of ['a/bundle', 'b']) await mkdir(box.at(name), { recursive: true });
+    await execa('tar', ['-xzf', box.at('b.tar.gz'), '-C', box.at('a/bundle')]);
+    const install = [process.execPath, MAIN, 'install', '--dir', box.at('a/bundle'), '--install-dir'];
+    const shown = async (folder: string): Promise<string> => {
+      const words = [...BINDS, box.path, ...install, box.at(folder), '--unconfined', '--dry-run'];
+      const { exitCode, stdout, stderr } = await execa('unshare', words, { cwd: box.path, reject: false });
+      assert.is(exitCode, 0, `${stdout}\n${stderr}`);
+      return stdout;
+    };
+    assert.match(await shown('a/node'), / 4\.1 kB: package of aaa/);
+    assert.match(await shown('b/node'), / 20\.5 kB: package of aaa/);
+  });
+} else {
+  test.skip(BOUND, 'no user namespace with a mount of its own here');
+}
 const TOLD = 'images that are to be loaded are told with their names and bytes, and what they take on disk';
 if ((await execa('unshare', [...ROOMY, 'true'], { reject: false })).exitCode === 0) {
   test(TOLD, async () => {

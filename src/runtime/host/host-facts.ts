@@ -48,6 +48,25 @@ export async function mountsOf(
 }
 
 /**
+ * Whether files of one absolute path can be linked or renamed to the other: between two mounts the kernel refuses that, also
+ * if both show the same file system, as bind mounts do.
+ */
+export async function isSameMount(
+  one: string,
+  other: string,
+  { proc = PROC }: Pick<FactOptions, 'proc'> = {},
+): Promise<boolean> {
+  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
+  const places = await Promise.all(
+    [one, other].map(async (path) => {
+      const folder = await existing(path);
+      return mountOf(folder, mounts)?.mountPoint ?? String((await stat(folder)).dev);
+    }),
+  );
+  return places[0] === places[1];
+}
+
+/**
  * Hooks run programs from the install folder: throws `FILE_UNUSABLE` if the absolute path is on a noexec mount. The folder need
  * not exist.
  */

@@ -1,5 +1,5 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
-import { memoryFacts, mountsOf } from '../../../src/runtime/host/host-facts.ts';
+import { isSameMount, memoryFacts, mountsOf } from '../../../src/runtime/host/host-facts.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -16,7 +16,9 @@ test('paths of one file system are told together, whether they exist or not', as
   assert.ok((mount?.free ?? -1) >= 0 && (mount?.total ?? 0) >= (mount?.free ?? 0));
 });
 
-test('two mounts of one file system share their room', async ({ signal }) => {
+test('two mounts of one file system share their room, and nothing is linked from one to the other', async ({
+  signal,
+}) => {
   await using box = await tree({});
   await mkdir(box.at('one'));
   await mkdir(box.at('two'));
@@ -28,6 +30,10 @@ test('two mounts of one file system share their room', async ({ signal }) => {
     mounts.map(({ mountPoint, paths }) => [mountPoint, paths]),
     [[box.at('one'), [box.at('one/x'), box.at('two/y')]]],
   );
+  const proc = box.at('proc');
+  assert.ok(await isSameMount(box.at('one/x'), box.at('one/y'), { proc }));
+  assert.not.ok(await isSameMount(box.at('one/x'), box.at('two/y'), { proc }));
+  assert.ok(await isSameMount(box.at('one/x'), box.at('two/y'), { proc: box.at('none') }));
 });
 
 test('without a table of mounts file systems are told apart by their number', async ({ signal }) => {
