@@ -68,7 +68,12 @@ export async function followPlan<Planned extends PlannedCluster>(
   await check?.(plan);
   const done: Done[] = [];
   const failed: AppliedCluster['failed'][number][] = [];
-  if (plan.steps.length === 0 && (begin === undefined || plan.refused.length > 0)) return { ...plan, done, failed };
+  if (plan.steps.length === 0 && (begin === undefined || plan.refused.length > 0)) {
+    // The operator who has made the cluster may be gone, with the only copy.
+    const remote = { ssh, signal: context.signal };
+    if (plan.refused.length === 0) await keepOwn({ cluster, look, remote, report: context.report });
+    return { ...plan, done, failed };
+  }
   const owner = operatorOf(context.env);
   await using lock = await lockHosts({ ssh, signal: context.signal }, controlPlanes(look), { owner, doing });
   const inside = { ...context, signal: lock.signal };
@@ -121,17 +126,26 @@ export async function followPlan<Planned extends PlannedCluster>(
     await lock.add(controlPlanes(look));
     plan = next(look, done);
   }
-  if (look.speaker !== undefined) {
-    try {
-      await keepKubeconfig(remote, cluster, look.speaker);
-    } catch (error) {
-      if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
-      // What was done, and has failed, is not lost for it.
-      const text = `the kubeconfig is not in ${cluster.kubeconfig}: ${error.message}`;
-      context.report({ type: 'note', level: 'warning', text });
-    }
-  }
+  await keepOwn({ cluster, look, remote, report: context.report });
   return { ...plan, done, failed };
+}
+
+/** The kubeconfig of the cluster, for this operator. */
+async function keepOwn({
+  cluster,
+  look,
+  remote,
+  report,
+}: Pick<Scene, 'cluster' | 'look' | 'remote' | 'report'>): Promise<void> {
+  if (look.speaker === undefined) return;
+  try {
+    await keepKubeconfig(remote, cluster, look.speaker);
+  } catch (error) {
+    if (!(error instanceof CurlewError) || remote.signal.aborted) throw error;
+    // What was done, and has failed, is not lost for it.
+    const text = `the kubeconfig is not in ${cluster.kubeconfig}: ${error.message}`;
+    report({ type: 'note', level: 'warning', text });
+  }
 }
 
 /** Hosts that every operator of this cluster has, as far as they answer. */

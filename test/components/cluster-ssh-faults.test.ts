@@ -1,0 +1,105 @@
+/** What happens to `curlew cluster apply` over SSH when a connection, a host, a run or an operator goes away, or a host refuses: real servers. */
+import { copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { applyCluster } from '../../src/app/cluster-apply.ts';
+import { REMOTE } from '../../src/machine/run/look.ts';
+import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import { appears } from '../support/appears.ts';
+import * as assert from '../support/assert.ts';
+import { missing, unless } from '../support/needs.ts';
+import { hostScene } from '../support/ssh-hosts.ts';
+import { SSHD } from '../support/sshd.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('components/cluster-ssh-faults', { timeoutMs: 120_000 });
+const isRoot = process.getuid?.() === 0;
+const tests = unless(isRoot ? missing(SSHD, 'ssh', 'ssh-keygen', 'unshare', 'flock') : 'needs root', test);
+
+const P1 = { p1: { role: 'control-plane' } };
+
+function done({ done: steps }: AppliedCluster): readonly string[] {
+  return steps.map(({ host, phase }) => `${host} ${phase}`);
+}
+
+tests('an operator whose connection is cut connects again, and sees the end of the run that went on', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await writeFile(`${at.api}/hold-p1`, '');
+  const applied = at.apply();
+  await appears(`${at.api}/began-p1`);
+  at.cut('p1');
+  await rm(`${at.api}/hold-p1`);
+  const result = await applied;
+  assert.equal([result.failed, done(result)], [[], ['p1 images', 'p1 init']]);
+  assert.is((await at.calls()).length, 1);
+});
+
+tests('a run that a restart of its host has ended is named as cut, and the same command does it again', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await writeFile(`${at.api}/hold-p1`, '');
+  const applied = at.apply();
+  await appears(`${at.api}/began-p1`);
+  await at.on('p1', `/bin/kill -9 -- "-$(cat ${REMOTE}/pid)"`);
+  at.cut('p1');
+  const reason = 'it failed with status 70: it was cut, as by a restart of the host: run the same command again';
+  assert.equal((await applied).failed, [{ host: 'p1', phase: 'init', reason }]);
+  // The settings of the run, which may have a token, are gone with it.
+  assert.is(await at.on('p1', `ls ${REMOTE} | grep -c '^input$' || true`), '0\n');
+  await rm(`${at.api}/hold-p1`);
+  assert.equal(done(await at.apply()), ['p1 init']);
+});
+
+tests('a colleague continues from an empty disk, with the file and the bundle alone', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  await writeFile(`${at.api}/hold-p2`, '');
+  const operator = new AbortController();
+  const first = at.apply({ signal: operator.signal });
+  await appears(`${at.api}/began-p2`);
+  operator.abort(new Error('gone'));
+  assert.match(String(await first.catch((error: unknown) => error)), 'gone');
+  const cwd = at.at('colleague');
+  await mkdir(cwd);
+  for (const name of ['paris.yaml', 'b.tar.gz']) await copyFile(at.at(name), `${cwd}/${name}`);
+  await rm(`${at.api}/hold-p2`);
+  const context = { ...at.context, cwd, env: { ...at.context.env, HOME: cwd } };
+  const request = { files: ['paris.yaml'], bundle: 'b.tar.gz' };
+  const result = await applyCluster(request, context);
+  assert.equal([result.failed, result.steps, result.refused], [[], [], []]);
+  // Each script ran once, whoever saw its end.
+  assert.equal(
+    (await at.calls()).map((line) => line.split(' ').slice(0, 2).join(' ')),
+    ['install.sh p1', 'join.sh p2'],
+  );
+  assert.is((await stat(`${cwd}/paris.conf`)).mode & 0o777, 0o600);
+  // Also where nothing is left to do.
+  await rm(`${cwd}/paris.conf`);
+  assert.equal(done(await applyCluster(request, context)), []);
+  assert.is((await stat(`${cwd}/paris.conf`)).mode & 0o777, 0o600);
+});
+
+tests('a host with too little memory is refused before anything is sent to it', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.on('p1', `echo 'MemTotal: 1024000 kB' >/run/meminfo && mount --bind /run/meminfo /proc/meminfo`);
+  const { refused, failed } = await at.apply();
+  const reason = 'it has 1000 MiB of memory, and a control-plane needs 1700';
+  assert.equal([refused, failed], [[{ host: 'p1', reason }], []]);
+  assert.is(await at.on('p1', `ls ${REMOTE}/*.partial ${REMOTE}/bundle 2>/dev/null | wc -l`), '0\n');
+});
+
+tests('a step that a preflight of its host stops has the reason, and what to do', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await writeFile(
+    `${at.api}/fail-p1`,
+    'warning: before\nerror PREFLIGHT_FAILED: this machine does not meet the requirements:\n  [FAIL] Swap: Swap is on\n  hint: --ignore TITLE ignores one check\n',
+  );
+  const { failed } = await at.apply();
+  assert.is(
+    failed[0]?.reason,
+    'it failed with status 3: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
+  );
+});
+
+test.run();
