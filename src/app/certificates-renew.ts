@@ -8,7 +8,13 @@ import { mayRestart } from '../machine/etcd.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
-import { certificatesIn } from '../machine/run/certificates.ts';
+import {
+  certificateOf,
+  certificatesIn,
+  KUBELET_CERTIFICATE,
+  whenExpired,
+  type NodeCertificate,
+} from '../machine/run/certificates.ts';
 import { ownAddresses } from '../machine/run/cluster-info.ts';
 
 export interface CertificateDays {
@@ -21,9 +27,10 @@ export interface CertificateDays {
 }
 
 const FOLDER = '/etc/kubernetes';
+const KUBELET_FOLDER = '/var/lib/kubelet';
 const DAY_MS = 24 * 60 * 60_000;
 
-/** `CLUSTER_FAILED` on a machine that is no control plane, and where etcd would lose its quorum. */
+/** `CLUSTER_FAILED` on a machine that is no control plane, where the kubelet cannot start anything, and where etcd would lose its quorum. */
 export const renewCertificates = useCase(
   CERTIFICATES_RENEW,
   async (
@@ -34,8 +41,13 @@ export const renewCertificates = useCase(
     const before = await daysOf(FOLDER, new Date());
     if (!dryRun && !before.has('pki/apiserver.crt')) {
       throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: ${FOLDER}/pki has none of an API server`, {
-        hint: 'run it as root on a control plane; the kubelet of a worker renews its own certificate',
+        hint: `run it as root on a control plane; the kubelet of a worker renews its own certificate, and if that has expired: ${whenExpired(KUBELET_CERTIFICATE)}`,
       });
+    }
+    if (!dryRun) {
+      // A kubelet.conf that was made again has its certificate in itself, until the kubelet has asked for another.
+      const own = await certificateOf(FOLDER, 'kubelet.conf');
+      requireKubelet(own ?? (await certificateOf(KUBELET_FOLDER, KUBELET_CERTIFICATE)), new Date());
     }
     if (!dryRun) {
       using etcd = await openEtcd({ signal: context.signal });
@@ -61,6 +73,15 @@ export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<str
       return [name, expires === undefined ? undefined : Math.floor((expires - now.getTime()) / DAY_MS)];
     }),
   );
+}
+
+/** `CLUSTER_FAILED` if the kubelet ends for its own certificate: it would start no component with a new one. */
+export function requireKubelet(own: NodeCertificate | undefined, now: Date): void {
+  if (own?.expires === undefined || own.expires > now.getTime()) return;
+  const when = new Date(own.expires).toISOString().slice(0, 10);
+  throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: that of the kubelet expired on ${when}`, {
+    hint: `make /etc/kubernetes/kubelet.conf again (kubernetes.io, Troubleshooting kubeadm, Kubelet client certificate rotation fails), then run the same command again; or, with other control planes, ${whenExpired(KUBELET_CERTIFICATE)}`,
+  });
 }
 
 /** `CLUSTER_FAILED` if the others would not keep the quorum of etcd while this one restarts, and one of them is not healthy. */

@@ -2,7 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { daysOf, renewCertificates, requireRestart } from '../../src/app/certificates-renew.ts';
+import { daysOf, renewCertificates, requireKubelet, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { Member } from '../../src/kube/etcd.ts';
@@ -57,6 +57,17 @@ test('certificates are shown with the days that are left, in files and in kubeco
 const member = (name: string, healthy = true): Member => {
   return { id: name, name, addresses: [`${name}.example.com`], healthy, learner: false };
 };
+
+test('nothing is renewed where the kubelet ends for its own certificate, and what to do is said', () => {
+  const name = 'pki/kubelet-client-current.pem';
+  const now = new Date('2027-01-02T00:00:00Z');
+  const check = (expires: number | undefined) => failureOf(() => requireKubelet({ name, expires }, now));
+  assert.equal(
+    [check(undefined), check(now.getTime() + 1), failureOf(() => requireKubelet(undefined, now))],
+    ['', '', ''],
+  );
+  assert.is(check(Date.parse('2027-01-01')), 'cannot renew certificates: that of the kubelet expired on 2027-01-01');
+});
 
 test('etcd is not restarted where another member is not healthy and the rest would be no quorum', () => {
   const check = (...members: readonly Member[]) => requireRestart(members, { name: 'one', addresses: new Set() });

@@ -140,6 +140,17 @@ test('the certificate that expires first is at the beginning, and authorities ar
   ]);
 });
 
+test('a certificate that has expired is a problem, with what replaces it', async () => {
+  await using one = await scene();
+  const old = await makeCertificate(['localhost'], { notAfterDate: new Date('2020-01-01T00:00:00Z') });
+  await writeFile(one.box.at('kubernetes/pki/apiserver.crt'), old.cert);
+  await writeFile(one.box.at('kubelet/pki/kubelet-client-current.pem'), old.cert);
+  assert.equal((await found(one)).problems.toSorted(), [
+    'the certificate pki/apiserver.crt expired on 2020-01-01: curlew certificates renew',
+    'the certificate pki/kubelet-client-current.pem expired on 2020-01-01: remove the node (curlew node remove), reset its machine, and let it join again',
+  ]);
+});
+
 test('components that a cut has left stopped are a problem, with what starts them', async () => {
   await using one = await scene();
   await mkdir(one.box.at('kubernetes/curlew/manifests'), { recursive: true });

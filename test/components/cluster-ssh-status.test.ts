@@ -66,15 +66,23 @@ tests('what a node says of add-ons, pods, certificates and disks makes the clust
   await says(at, 'p2', {
     // Only a control plane speaks for the cluster.
     addons: [{ name: 'eve', reason: 'is here' }],
-    certificates: [{ name: 'kubelet', expires }],
+    certificates: [
+      { name: 'pki/kubelet-client-current.pem', expires },
+      { name: 'pki/apiserver.crt', expires },
+    ],
     images: { folder: '/var/lib/containerd', used: 91, limit: 85 },
   });
   const found = await statusOf(at);
   assert.equal([found.addons, found.pods, found.morePods], [[addon], [pod], 3]);
-  assert.equal(found.certificate, { host: 'p2', name: 'kubelet', expires });
+  assert.equal(found.certificate, { host: 'p2', name: 'pki/kubelet-client-current.pem', expires });
   assert.equal(found.problems, [
     { host: 'p1', reason: 'pki/ca.crt is damaged' },
-    { host: 'p2', reason: 'the certificate kubelet expired on 2020-01-01: curlew certificates renew' },
+    {
+      host: 'p2',
+      reason:
+        'the certificate pki/kubelet-client-current.pem expired on 2020-01-01: remove the node (curlew node remove), reset its machine, and let it join again',
+    },
+    { host: 'p2', reason: 'the certificate pki/apiserver.crt expired on 2020-01-01: curlew certificates renew' },
     { host: 'p2', reason: 'the disk of /var/lib/containerd is 91 % full: the kubelet removes images' },
   ]);
   assert.is(found.healthy, false);

@@ -12,6 +12,25 @@ export interface NodeCertificate {
   readonly expires: number | undefined;
 }
 
+/** Below the folder of the kubelet. */
+export const KUBELET_CERTIFICATE = 'pki/kubelet-client-current.pem';
+
+/** What replaces a certificate that has expired. The kubelet asks for its own with the one before. */
+export function whenExpired(name: string): string {
+  return name === KUBELET_CERTIFICATE
+    ? 'remove the node (curlew node remove), reset its machine, and let it join again'
+    : 'curlew certificates renew';
+}
+
+export function isExpired({ expires }: { readonly expires: string }): boolean {
+  return Date.parse(expires) < Date.now();
+}
+
+/** `expires` in ISO 8601. */
+export function expiredText({ name, expires }: { readonly name: string; readonly expires: string }): string {
+  return `the certificate ${name} expired on ${expires.slice(0, 10)}: ${whenExpired(name)}`;
+}
+
 const FILE_LIMIT = 1 << 20;
 /** kubeadm renews the certificates in these; that of kubelet.conf is a file of its own. */
 const CONFIGS = ['admin.conf', 'super-admin.conf', 'controller-manager.conf', 'scheduler.conf'];

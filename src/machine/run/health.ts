@@ -14,7 +14,14 @@ import { listObjects, mapObjects } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { readFound } from '../../platform/files/state-file.ts';
-import { certificateOf, certificatesIn, type NodeCertificate } from './certificates.ts';
+import {
+  certificateOf,
+  certificatesIn,
+  expiredText,
+  isExpired,
+  KUBELET_CERTIFICATE,
+  type NodeCertificate,
+} from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';
 
 export interface NodeHealth {
@@ -92,6 +99,7 @@ export async function clusterHealth(
   });
   const damaged = all.filter(({ expires }) => expires === undefined);
   problems.push(...damaged.map(({ name }) => `${name} is damaged: it has no certificate that can be read`));
+  problems.push(...certificates.filter(isExpired).map(expiredText));
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
     problems.push(
@@ -150,7 +158,7 @@ function nodeHealth(node: Parameters<typeof seenNode>[0]): NodeHealth {
 }
 
 async function certificatesOf({ kubernetes, kubelet }: HealthFolders): Promise<readonly NodeCertificate[]> {
-  const own = await certificateOf(kubelet, 'pki/kubelet-client-current.pem');
+  const own = await certificateOf(kubelet, KUBELET_CERTIFICATE);
   const all = [...(await certificatesIn(kubernetes)), ...(own === undefined ? [] : [own])];
   return all.toSorted((a, b) => (a.expires ?? 0) - (b.expires ?? 0));
 }
