@@ -16,8 +16,11 @@ interface Fact {
   data: unknown;
 }
 
+/** By kind of collector: what differs from this machine. */
+type Hardware = Readonly<Record<string, object>>;
+
 /** Facts of this machine, saved once; those of programs are replaced by what each trial names. */
-async function factsWith(box: Tree, outputs: Readonly<Record<string, string>>): Promise<string> {
+async function factsWith(box: Tree, outputs: Readonly<Record<string, string>>, hardware: Hardware): Promise<string> {
   const saved = box.at('facts.json');
   const spec = await installer(box, '');
   await runCommand(['preflight', SPEC, '--installer', spec, '--exclude-builtin', '--save-facts', saved], box.path);
@@ -25,6 +28,7 @@ async function factsWith(box: Tree, outputs: Readonly<Record<string, string>>): 
   for (const fact of file.facts) {
     if (fact.kind === 'run')
       fact.data = { exitCode: 0, stdout: outputs[fact.name.replace('kubernetes-', '')] ?? '', stderr: '', files: {} };
+    else fact.data = { ...Object(fact.data), ...hardware[fact.kind] };
   }
   const path = box.at('changed.json');
   await writeFile(path, JSON.stringify(file));
@@ -38,12 +42,16 @@ async function installer(box: Tree, setting: string): Promise<string> {
   return path;
 }
 
-/** Results that did not pass, as lines. */
-async function results(outputs: Readonly<Record<string, string>>, setting = ''): Promise<string> {
+/** What is shown. */
+async function results(
+  outputs: Readonly<Record<string, string>>,
+  setting = '',
+  { hardware = {}, flags = [] }: { readonly hardware?: Hardware; readonly flags?: readonly string[] } = {},
+): Promise<string> {
   await using box = await tree();
-  const facts = await factsWith(box, outputs);
+  const facts = await factsWith(box, outputs, hardware);
   const spec = await installer(box, setting);
-  const words = ['preflight', SPEC, '--installer', spec, '--exclude-builtin', '--from', facts];
+  const words = ['preflight', SPEC, '--installer', spec, '--exclude-builtin', '--from', facts, ...flags];
   const { stdout } = await runCommand(words, box.path);
   return stdout;
 }
@@ -65,6 +73,20 @@ test('missing modules and control groups fail, and what may stop pods later is a
   assert.match(text, /\[WARN\] Forwarding/);
   assert.match(text, /\[FAIL\] Control groups/);
   assert.match(text, /\[WARN\] Version of control groups/);
+});
+
+test('another architecture, too little memory and too little space fail, each by its name', async () => {
+  const hardware = {
+    cpu: { machineArch: 'aarch64' },
+    memory: { total: 1600 * 2 ** 20 },
+    diskUsage: { totalBytes: 2 ** 33, usedBytes: 2 ** 33 - 2 ** 29 },
+  };
+  const text = (await results({}, '', { hardware })).replaceAll(/\n +/g, ' ');
+  assert.match(text, "[FAIL] Processor of Kubernetes' programs: The package has programs for x86-64 only");
+  assert.match(text, '[FAIL] Memory for Kubernetes: kubeadm requires 1700 MiB of memory');
+  assert.match(text, '[FAIL] Space for the kubelet: The file system of /var/lib/kubelet has less than 1 GiB left');
+  const passed = await results({}, '', { hardware, flags: ['--ignore', 'Memory for Kubernetes'] });
+  assert.match(passed, '[FAIL] Memory for Kubernetes: kubeadm requires 1700 MiB of memory (ignored)');
 });
 
 test('version 1 of control groups is no warning where the kubelet is told to accept it', async () => {
