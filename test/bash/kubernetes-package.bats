@@ -207,6 +207,35 @@ replace_program() {
   [ ! -e etc/kubernetes/curlew/attempt ]
 }
 
+@test "a machine with files of another cluster is refused, and nothing of it changes" {
+  own_machine
+  for file in kubelet.conf admin.conf; do
+    echo theirs >"etc/kubernetes/$file"
+    run kubernetes_begin
+    [[ "$status" -eq 1 && "$output" == *'has files of another cluster'*'curlew reset or kubeadm reset first'* ]]
+    rm "etc/kubernetes/$file"
+  done
+  [[ ! -e calls && ! -e etc/kubernetes/curlew/attempt ]]
+}
+
+@test "a run ends once the node is ready, and says what may be missing if it does not get ready" {
+  prepare
+  kubectl() {
+    if [[ "$*" == *describe* ]]; then
+      echo described
+    else
+      echo try >>tries
+      if (($(wc -l <tries) > $(cat after))); then echo True; else echo False; fi
+    fi
+  }
+  echo 3 >after
+  kubernetes_wait_until_ready conf
+  [ "$(wc -l <tries)" -eq 4 ]
+  echo 1000 >after
+  run kubernetes_wait_until_ready conf
+  [[ "$status" -eq 1 && "$output" == *described*'node1 is not ready after 5 minutes'*'./tasks.sh load-images'* ]]
+}
+
 @test "the node of a control plane whose join was cut is deleted, so that it can join again" {
   own_machine
   MASTER=1

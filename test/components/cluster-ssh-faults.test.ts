@@ -1,5 +1,5 @@
 /** What happens to `curlew cluster apply` over SSH when a connection, a host, a run or an operator goes away, or a host refuses: real servers. */
-import { copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import type { AppliedCluster } from '../../src/machine/run/settle.ts';
@@ -100,6 +100,20 @@ tests('a step that a preflight of its host stops has the reason, and what to do'
     failed[0]?.reason,
     'it failed with status 3: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
   );
+});
+
+tests('neither the token nor the kubeconfig is an argument of a program, here or on a host', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  const ssh = at.at('ssh');
+  const note = `printf '%s\\n' "$@" >>'${at.at('arguments')}'`;
+  await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${note}\n`));
+  // The scripts of the hosts note theirs.
+  assert.equal((await at.apply()).failed, []);
+  const all = `${await readFile(at.at('arguments'), 'utf8')}\n${(await at.calls()).join('\n')}`;
+  assert.match(all, 'join-token');
+  assert.not.match(all, /abcdef\.\d|secret-conf/);
+  assert.match(await readFile(`${at.api}/input-p2`, 'utf8'), /abcdef\.\d/);
 });
 
 test.run();

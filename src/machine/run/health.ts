@@ -5,12 +5,13 @@ import { healthOf } from '../../channel/health.ts';
 import { readRecords } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { asError, errnoOf } from '../../core/errors.ts';
+import { fieldsOf } from '../../core/json.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { diagnose } from '../../deliver/diagnose.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls } from '../../kube/call.ts';
 import { configMapClient } from '../../kube/config-map.ts';
-import { listObjects, mapObjects } from '../../kube/objects.ts';
+import { listObjects, mapObjects, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { readFound } from '../../platform/files/state-file.ts';
@@ -132,7 +133,8 @@ async function askCluster(
   for (const { pod, reason } of waiting.slice(0, MAX_PODS)) {
     const [line = ''] = await diagnose({ call }, PODS, pod);
     const { namespace = '', name } = pod.metadata;
-    pods.push({ name: `${namespace}/${name}`, reason: line === '' ? reason : `${reason}; ${line}` });
+    const text = line === '' ? reason : `${reason}; ${line}`;
+    pods.push({ name: `${namespace}/${name}`, reason: `${text}${imageHint(pod, text)}` });
   }
   return {
     nodes,
@@ -143,6 +145,13 @@ async function askCluster(
     pods,
     morePods: waiting.length - pods.length,
   };
+}
+
+/** Nothing can be pulled in a cluster from a bundle, and each node has images of its own. */
+function imageHint({ spec }: LiveObject, text: string): string {
+  const { nodeName } = fieldsOf(spec);
+  if (typeof nodeName !== 'string' || !/\b(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull)\b/.test(text)) return '';
+  return `; if the image is in the bundle: ./tasks.sh load-images on ${nodeName}`;
 }
 
 function nodeHealth(node: Parameters<typeof seenNode>[0]): NodeHealth {

@@ -133,6 +133,24 @@ test('the address of this machine is that of its default route, unless the spec 
   }
 });
 
+test('a boolean that is true by default in a hook is switched off by false, and is true without a value', async () => {
+  for (const [banner, expected] of [
+    [undefined, 'on'],
+    [true, 'on'],
+    [false, 'off'],
+  ] as const) {
+    await using box = await tree();
+    const spec = { aaa: { version: '1.0.0', banner } };
+    const document = { apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', spec };
+    const { installer, diagnostics } = parseInstaller('spec', JSON.stringify(document));
+    if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
+    const variables = shellVariables(installer, new Map());
+    const install = 'aaa() { if [[ -n "${AAA_BANNER-1}" ]]; then printf on >banner; else printf off >banner; fi; }';
+    await run(box, await packagesOf(bundleOf([tracer('aaa', install)])), { variables });
+    assert.is(await readFile(box.at('node/banner'), 'utf8'), expected);
+  }
+});
+
 test('every setting of kURL holds hostile text as text, for a real bash', async () => {
   await using box = await tree();
   const pwned = box.at('pwned');
