@@ -55,8 +55,9 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
 }
 
 export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2');
-/** It is an argument of ssh, which would take one that begins with "-" as an option. */
-const host = like(/^[A-Za-z0-9[][^\s]*$/, 'a name or an address of a host');
+/** An argument of ssh, which would take one that begins with "-" as an option. */
+const WORD = /^[A-Za-z0-9[][^\s]*$/;
+const host = like(WORD, 'a name or an address of a host');
 
 export const MACHINE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
@@ -65,7 +66,7 @@ export const REACH = {
   address: v.exactOptional(host),
   ssh: v.exactOptional(
     fields({
-      user: v.exactOptional(host),
+      user: v.exactOptional(like(WORD, 'the name of a user')),
       port: v.exactOptional(
         v.pipe(
           v.number('a number'),
@@ -75,7 +76,7 @@ export const REACH = {
         ),
       ),
       hostKey: aText,
-      via: v.exactOptional(host),
+      via: v.exactOptional(like(WORD, 'a host to connect through, as [USER@]HOST[:PORT]')),
     }),
   ),
 };

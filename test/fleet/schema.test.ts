@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from '../../scripts/docs/fleet-schemas.ts';
 import { KINDS } from '../../src/fleet/schema.ts';
 import { fits } from '../../src/core/schema.ts';
+import { readFleet } from '../../src/fleet/read.ts';
 import * as assert from '../support/assert.ts';
-import { addon, cluster } from '../support/fleet-files.ts';
+import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('fleet/schema');
@@ -36,6 +37,14 @@ for (const [title, document, isGood] of [
     cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '-F' }] }),
     false,
   ],
+  ...[{ name: '-x' }, { ssh: { user: '-l', hostKey: 'x' } }, { ssh: { via: '-oX', hostKey: 'x' } }].map(
+    (part) =>
+      [
+        `a machine with ${JSON.stringify(part)}`,
+        cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '10.0.0.1', ...part }] }),
+        false,
+      ] as const,
+  ),
   ['a machine without role', cluster('paris', {}, { machines: [{ name: 'n1' }] }), false],
   ['an add-on', addon('web'), true],
   ['an add-on with sizes', addon('web', { rollout: { maxConcurrency: 2, maxFailures: '10%' } }), true],
@@ -49,5 +58,20 @@ for (const [title, document, isGood] of [
     assert.equal([validate(plain), fits(KINDS[plain.kind], plain)], [isGood, isGood], JSON.stringify(validate.errors));
   });
 }
+
+test('what is wrong about the connection to a machine is named as what it must be', () => {
+  const ssh = { user: '-l', via: '-oX', hostKey: 'x' };
+  const machines = [{ name: 'n1', role: 'worker', address: '-F', ssh }];
+  const text = documents(cluster('paris', {}, { machines }));
+  const { diagnostics } = readFleet([{ path: 'paris.yaml', folder: '.', text }]);
+  assert.equal(
+    diagnostics.map(({ message }) => message),
+    [
+      'spec.machines[0].address must be a name or an address of a host',
+      'spec.machines[0].ssh.user must be the name of a user',
+      'spec.machines[0].ssh.via must be a host to connect through, as [USER@]HOST[:PORT]',
+    ],
+  );
+});
 
 test.run();
