@@ -2,6 +2,7 @@
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
+import type { Report } from '../../src/core/events.ts';
 import type { AppliedCluster } from '../../src/machine/run/settle.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
@@ -100,6 +101,21 @@ tests('a step that a preflight of its host stops has the reason, and what to do'
     failed[0]?.reason,
     'it failed with status 3: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
   );
+});
+
+tests('what curlew warns of on a host is shown to the operator, with the host', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await writeFile(
+    `${at.api}/warn-p1`,
+    'step\nwarning: v1beta3 flowschemas is in use, and Kubernetes 1.34 no longer has it\n',
+  );
+  const warnings: string[] = [];
+  const report: Report = (event) => {
+    if (event.type === 'note' && event.level === 'warning') warnings.push(event.text);
+  };
+  assert.equal(done(await at.apply({ report })), ['p1 images', 'p1 init']);
+  assert.equal(warnings, ['p1: v1beta3 flowschemas is in use, and Kubernetes 1.34 no longer has it']);
 });
 
 tests('neither the token nor the kubeconfig is an argument of a program, here or on a host', async () => {

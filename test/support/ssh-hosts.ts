@@ -45,6 +45,7 @@ echo "$(basename "$0") $name $*" >>${api}/calls
 touch ${api}/began-$name
 echo 'it has begun'
 while [ -e ${api}/hold-$name ]; do sleep 0.05; done
+if [ -e ${api}/warn-$name ]; then cat ${api}/warn-$name; fi
 if [ -s ${api}/fail-$name ]; then cat ${api}/fail-$name >&2; exit 3; fi
 if [ -e ${api}/fail-$name ]; then echo 'no such luck' >&2; exit 3; fi
 mkdir -p /etc/kubernetes/pki /etc/kubernetes/manifests

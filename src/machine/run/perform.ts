@@ -57,7 +57,12 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
     more: { readonly cluster?: string; readonly input?: string } = {},
   ) => {
     const about = { name: runName(cluster, step, leaves), command, ...more };
-    const line = (text: string): void => report({ type: 'step-log', id, text });
+    const line = (text: string): void => {
+      report({ type: 'step-log', id, text });
+      // Such as APIs in use that the next version does not have.
+      const [, warning] = /^warning: (.+)$/.exec(text) ?? [];
+      if (warning !== undefined) report({ type: 'note', level: 'warning', text: `${at.name}: ${warning}` });
+    };
     // A host has one run at a time, and a control plane may have several nodes to remove.
     return scene.turns.run([at.name], async () => runCommand(remote, at.ssh, { ...about, line }), remote);
   };
