@@ -1,7 +1,7 @@
 /** What is applied to a cluster to make it a hub. */
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { CLUSTER_NAME, SECRET_NAME } from '../fleet/upstream/kinds.ts';
+import { CLUSTER_NAME, DNS_NAME } from '../fleet/upstream/kinds.ts';
 import { hubManifests, type Manifest } from '../hub/manifests.ts';
 import { HUB_MANIFESTS } from '../requests/hub.ts';
 
@@ -20,7 +20,7 @@ export const printHubManifests = useCase(
       const hint = 'write the name of a Cluster: at most 57 lower-case letters, digits and "-"';
       throw new CurlewError('USAGE', `cannot write the rights on ${shown}: it is no name of a cluster`, { hint });
     }
-    const other = valuesSecret.find((name) => !SECRET_NAME.test(name));
+    const other = valuesSecret.find((name) => !DNS_NAME.test(name));
     if (other !== undefined) {
       const shown = JSON.stringify(other.slice(0, 80));
       const hint = 'write the name of a Secret: lower-case letters, digits, "-" and "."';

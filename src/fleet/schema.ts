@@ -7,6 +7,7 @@ import {
   about,
   addonName,
   clusterName,
+  DNS_NAME,
   aMap,
   aText,
   fields,
@@ -18,9 +19,8 @@ import {
   selector,
   size,
   wholeNumber,
+  text,
 } from './upstream/kinds.ts';
-
-const text = v.exactOptional(aText);
 
 function oneOf<const Words extends readonly string[]>(words: Words, what: string) {
   return v.exactOptional(about(what, v.picklist(words, `one of ${words.join(', ')}`)));
@@ -59,7 +59,7 @@ export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2')
 const WORD = /^[A-Za-z0-9[][^\s]*$/;
 const host = like(WORD, 'a name or an address of a host');
 
-export const MACHINE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+export const MACHINE_NAME = DNS_NAME;
 
 /** How a machine is reached. */
 export const REACH = {

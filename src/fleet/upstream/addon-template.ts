@@ -3,12 +3,9 @@ import * as v from 'valibot';
 import type { Findings } from '../../channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
-import { aMap, aText, fields, foreign, labels, like, list } from './kinds.ts';
+import { aMap, aText, fields, foreign, labels, like, list, text, anything, dnsName } from './kinds.ts';
 
-const text = v.exactOptional(aText);
-const optional = v.exactOptional(v.unknown());
 const maps = v.exactOptional(list(aMap));
-const anyName = like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'lower-case letters, digits, "." and "-"');
 const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));
 
 const rule = fields({ group: text, resource: aText, name: aText, namespace: text });
@@ -17,19 +14,19 @@ export const deleteOption = fields({
     v.picklist(['Foreground', 'Orphan', 'SelectivelyOrphan'], 'Foreground, Orphan or SelectivelyOrphan'),
   ),
   selectivelyOrphans: v.exactOptional(fields({ orphaningRules: v.exactOptional(list(rule)) })),
-  ttlSecondsAfterFinished: optional,
+  ttlSecondsAfterFinished: anything,
 });
 const agentSpec = fields({
   workload: v.exactOptional(fields({ manifests: maps })),
   deleteOption: v.exactOptional(deleteOption),
-  manifestConfigs: optional,
-  executor: optional,
+  manifestConfigs: anything,
+  executor: anything,
 });
-export const ADDON_TEMPLATE = foreign(anyName, { addonName: aText, agentSpec, registration: maps });
+export const ADDON_TEMPLATE = foreign(dnsName, { addonName: aText, agentSpec, registration: maps });
 
 export const VARIABLE = '[A-Za-z_][A-Za-z0-9_]*';
 const CONTAINER = /^(?:deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):[^:]+:[^:]+$/;
-export const ADDON_DEPLOYMENT_CONFIG = foreign(anyName, {
+export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
   customizedVariables: v.exactOptional(
     list(fields({ name: like(new RegExp(`^${VARIABLE}$`), 'a name of letters, digits and "_"'), value: aText })),
   ),

@@ -10,13 +10,12 @@ import {
   type Configurations,
   type Located,
 } from './config-references.ts';
-import { addonName, aMap, aText, byName, fields, foreign, list } from './kinds.ts';
+import { addonName, aMap, aText, byName, fields, foreign, list, text } from './kinds.ts';
 import { installDiff, withoutLater } from './placed.ts';
 import type { Placed } from './placement.ts';
 import { fromRolloutStrategy, ROLLOUT_STRATEGY } from './rollout-strategy.ts';
 import type { TemplateValues } from './template-objects.ts';
 
-const text = v.exactOptional(aText);
 const references = v.exactOptional(list(REFERENCE));
 const placement = fields({
   namespace: text,

@@ -3,11 +3,10 @@ import * as v from 'valibot';
 import type { Findings } from '../../channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { aText, fields } from './kinds.ts';
+import { aText, fields, text } from './kinds.ts';
 import { mergeConfigs } from './placed.ts';
 import type { TemplateValues } from './template-objects.ts';
 
-const text = v.exactOptional(aText);
 const type = { group: text, resource: aText };
 export const TYPE_WITH_DEFAULT = fields({
   ...type,

@@ -5,10 +5,9 @@ import type { Findings } from '../../channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { addonName, aMap, aText, fields, selector, size } from './kinds.ts';
+import { addonName, aMap, aText, fields, selector, size, text } from './kinds.ts';
 import { isChartUrl } from './releases.ts';
 
-const text = v.exactOptional(aText);
 const map = v.exactOptional(aMap);
 const secret = fields({ name: aText, namespace: text });
 /** Secrets by which charts are downloaded: a login, and authorities. */

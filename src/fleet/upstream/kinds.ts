@@ -7,12 +7,14 @@ import type { Selector } from '../../rollout/groups.ts';
 export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
 /** Also that of a Helm release. */
 const ADDON_NAME = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
-export const SECRET_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+export const DNS_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 export const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
 export const aText = v.string('a text');
+export const text = v.exactOptional(aText);
+export const anything = v.exactOptional(v.unknown());
 
 export function like(pattern: RegExp, what: string) {
   return v.pipe(aText, v.regex(pattern, what));
@@ -26,7 +28,8 @@ export function about<Schema extends v.GenericSchema>(description: string, schem
 export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
 export const addonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
 
-export const secretName = like(SECRET_NAME, 'the name of a Secret');
+export const dnsName = like(DNS_NAME, 'lower-case letters, digits, "." and "-"');
+export const secretName = like(DNS_NAME, 'the name of a Secret');
 
 export function fields<Entries extends v.ObjectEntries>(entries: Entries) {
   return closed(entries, 'field', aMap);
@@ -71,8 +74,6 @@ export function byName(names: readonly string[]): Selector {
   const none = (['Exists', 'DoesNotExist'] as const).map((operator) => ({ key: NAME_LABEL, operator }));
   return { matchExpressions: none };
 }
-
-const text = v.exactOptional(aText);
 
 /** A document of another program, whose metadata may have anything else. */
 export function foreign<Name extends v.GenericSchema<unknown, string>, Spec extends v.ObjectEntries>(

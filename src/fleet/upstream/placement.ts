@@ -4,7 +4,7 @@ import type { Findings } from '../../channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { selects, type GroupRule, type Labels, type Selector } from '../../rollout/groups.ts';
-import { aMap, aText, byName, clusterName, fields, foreign, like, list, selector, size } from './kinds.ts';
+import { aMap, anything, aText, byName, clusterName, dnsName, fields, foreign, list, selector, size } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */
@@ -13,11 +13,9 @@ const GROUP_NAME = 'cluster.open-cluster-management.io/decision-group-name';
 const GROUP_INDEX = 'cluster.open-cluster-management.io/decision-group-index';
 
 const map = v.exactOptional(aMap);
-const optional = v.exactOptional(v.unknown());
-const dnsName = like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'lower-case letters, digits, "." and "-"');
 
 export const MANAGED_CLUSTER = foreign(clusterName, {
-  ...v.entriesFromList(['hubAcceptsClient', 'managedClusterClientConfigs', 'leaseDurationSeconds'], optional),
+  ...v.entriesFromList(['hubAcceptsClient', 'managedClusterClientConfigs', 'leaseDurationSeconds'], anything),
   taints: v.exactOptional(list(aMap)),
 });
 
@@ -46,7 +44,7 @@ export const PLACEMENT = foreign(dnsName, {
   ),
   ...v.entriesFromList(
     ['numberOfClusters', 'prioritizerPolicy', 'spreadPolicy', 'tolerations', 'sortBy', 'scoreRateLimit'],
-    optional,
+    anything,
   ),
 });
 
