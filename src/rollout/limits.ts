@@ -21,6 +21,17 @@ export function sizeOf(value: number | string | undefined, total: number, def: n
   return Math.min(Math.max(size, 0), total);
 }
 
+/** Why something that people wrote cannot be read, as the code that reads it says. */
+export function problemIn(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CurlewError) return error.message;
+    throw error;
+  }
+}
+
 const UNITS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 };
 
 /** Seconds of `90s`, `10m` or `2h`; infinite for `None` and for an empty text. `SPEC_INVALID` for any other text. */

@@ -1,7 +1,6 @@
 /** What is wrong with how an add-on is to be rolled out. Pure. */
-import { CurlewError } from '../core/errors.ts';
 import type { FleetAddon } from './fleet.ts';
-import { parseTimeout, sizeOf } from './limits.ts';
+import { parseTimeout, problemIn, sizeOf } from './limits.ts';
 import { timesOf, type Strategy } from './strategy.ts';
 
 /** Why a strategy cannot be followed. */
@@ -25,14 +24,4 @@ export function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): st
 export function removalLimitsOf({ windows, maxRemovals }: Strategy = {}): Strategy {
   const isRead = maxRemovals !== undefined && problemIn(() => sizeOf(maxRemovals, 1, 1, 'native')) === undefined;
   return { ...(windows && { windows }), ...(isRead && { maxRemovals }) };
-}
-
-function problemIn(read: () => void): string | undefined {
-  try {
-    read();
-    return undefined;
-  } catch (error) {
-    if (error instanceof CurlewError) return error.message;
-    throw error;
-  }
 }

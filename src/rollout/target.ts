@@ -44,7 +44,7 @@ export class Fleet {
   readonly now: number;
   readonly heardSince: number;
   readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Run }[]>;
-  readonly #windows = new Map<string, string | undefined>();
+  readonly #closed = new Map<string, string | undefined>();
   readonly #unreadable = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
@@ -97,24 +97,23 @@ export class Fleet {
 
   /** Why windows can never open. */
   unreadable(windows: readonly Window[] = []): string | undefined {
-    if (windows.length === 0) return undefined;
-    const key = JSON.stringify(windows);
-    if (!this.#unreadable.has(key)) {
-      this.#unreadable.set(
-        key,
-        windows.map(windowProblem).find((problem) => problem !== undefined),
-      );
-    }
-    return this.#unreadable.get(key);
+    return saidOf(windows, this.#unreadable, () => windows.map(windowProblem).find((problem) => problem !== undefined));
   }
 
-  /** Why nothing may begin now, because of windows: many clusters have the same. */
+  /** Why nothing may begin now, because of windows. */
   closed(windows: readonly Window[] = []): string | undefined {
-    if (windows.length === 0) return undefined;
-    const key = JSON.stringify(windows);
-    if (!this.#windows.has(key)) this.#windows.set(key, closedWindows(windows, this.now));
-    return this.#windows.get(key);
+    return saidOf(windows, this.#closed, () => closedWindows(windows, this.now));
   }
+}
+
+type Said = string | undefined;
+
+/** Many clusters have the same windows. */
+function saidOf(windows: readonly Window[], known: Map<string, Said>, say: () => Said): Said {
+  if (windows.length === 0) return undefined;
+  const key = JSON.stringify(windows);
+  if (!known.has(key)) known.set(key, say());
+  return known.get(key);
 }
 
 function byName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {

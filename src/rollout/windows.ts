@@ -1,6 +1,6 @@
 /** Maintenance windows: when changes may begin. Pure. */
 import { CurlewError } from '../core/errors.ts';
-import { parseTimeout } from './limits.ts';
+import { parseTimeout, problemIn } from './limits.ts';
 
 export interface Window {
   /** When it opens: minute, hour, day of the month, month, day of the week (0 is Sunday), as in crontab(5), in numbers. */
@@ -23,24 +23,14 @@ const FIELDS = [
 
 /** Why the times of a window cannot be read. */
 export function windowProblem(window: Window): string | undefined {
-  try {
-    isOpen({ ...window, duration: '0s' }, 0);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CurlewError) return error.message;
-    throw error;
-  }
+  return problemIn(() => isOpen({ ...window, duration: '0s' }, 0));
 }
 
 /** Why nothing may begin at `now`, in seconds since 1970: no window is open, or one cannot be read. */
 export function closedWindows(windows: readonly Window[] = [], now: number): string | undefined {
-  try {
-    if (windows.length === 0 || windows.some((window) => isOpen(window, now))) return undefined;
-  } catch (error) {
-    if (error instanceof CurlewError) return error.message;
-    throw error;
-  }
-  return 'no maintenance window is open';
+  let isClosed = windows.length > 0;
+  const problem = problemIn(() => (isClosed &&= !windows.some((window) => isOpen(window, now))));
+  return problem ?? (isClosed ? 'no maintenance window is open' : undefined);
 }
 
 function isOpen({ cron, duration, timeZone = 'UTC' }: Window, now: number): boolean {
