@@ -2,7 +2,7 @@
 import type { Target } from '../rollout/target.ts';
 import { recordKey } from '../channel/record.ts';
 import { channelEntries, type Look, type WrittenFleet } from './fleet.ts';
-import { ownerOf } from './observe.ts';
+import { ownRecord, recordsOf } from './observe.ts';
 
 /** What is to be restored of an add-on on a cluster, for people; undefined if nothing is. */
 export type DriftOf = (cluster: string, addon: string) => string | undefined;
@@ -17,7 +17,7 @@ export function driftIn(
   for (const [cluster, look] of looks) {
     if ('problem' in look || look.live === undefined) continue;
     for (const addon of addons) {
-      const record = [...look.facts.records.values()].find(({ owner }) => owner === ownerOf(addon.name));
+      const record = ownRecord(recordsOf(look), addon.name);
       const live = record && look.live.get(recordKey(record.namespace, record.addon));
       if (live === undefined) continue;
       const { missing, changed } = live;

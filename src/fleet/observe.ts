@@ -96,7 +96,12 @@ export function recordsOf(look: Look | undefined): readonly AddonRecord[] {
 
 /** What a record says about the state of an add-on of the fleet, or why it failed without one. */
 export function recordedReason(look: Look | undefined, addon: string, failure = ''): string {
-  return recordsOf(look).find(({ owner }) => owner === ownerOf(addon))?.reason || failure;
+  return ownRecord(recordsOf(look), addon)?.reason || failure;
+}
+
+/** That of an add-on of the fleet. */
+export function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
+  return records.find(({ owner }) => owner === ownerOf(addon));
 }
 
 interface About {

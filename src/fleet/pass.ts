@@ -63,15 +63,9 @@ export function decide(observed: Observed, now: number, driftOf: DriftOf = () =>
       const { state, record, cluster } = target;
       const drift = driftAt(target, driftOf);
       if (drift !== undefined && drift.reason === undefined) {
+        const at = { cluster: cluster.name, addon: addon.name };
         const hash = record?.spec.specHash ?? '';
-        restored.push({
-          cluster: cluster.name,
-          addon: addon.name,
-          act: 'restore',
-          hash,
-          takesOver: false,
-          isNew: true,
-        });
+        restored.push({ ...at, act: 'restore', hash, takesOver: false, isNew: true });
       }
       const isBlocked = state === 'TimedOut' && record?.spec.action === 'Remove';
       if (isBlocked && record.spec.startedAt >= (orders?.retry ?? 0)) late.add(keyOf(record));

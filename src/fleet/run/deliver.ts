@@ -6,7 +6,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
 import { driftIn } from '../drift.ts';
 import type { WrittenCluster } from '../fleet.ts';
-import { recordsOf } from '../observe.ts';
+import { ownRecord, recordsOf } from '../observe.ts';
 import {
   beginPass,
   closedFor,
@@ -24,7 +24,7 @@ import { openChannels } from '../../open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
 import { observeAgain, type ObservedFleet } from './observed.ts';
-import { ownRecord, Runner } from './runner.ts';
+import { Runner } from './runner.ts';
 import type { StateFolder } from './state.ts';
 
 interface PassParts {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Entry, Source } from '../../channel/channel.ts';
 import { chartValues } from '../../channel/chart-values.ts';
 import { kindChange, type LiveState } from '../../channel/pass.ts';
-import { recordKey, type AddonRecord } from '../../channel/record.ts';
+import { recordKey } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -14,7 +14,7 @@ import { deliver } from '../../deliver/deliver.ts';
 import { Delivery } from '../../deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../deliver/records.ts';
 import { remove } from '../../deliver/remove.ts';
-import { ownerOf } from '../observe.ts';
+import { ownerOf, ownRecord } from '../observe.ts';
 import { titleOf } from '../../kube/objects.ts';
 import type { Deliverable, Done, Job } from '../pass.ts';
 import { mergeValues } from '../../rollout/content.ts';
@@ -187,8 +187,4 @@ export class Runner {
 function manifestOf({ objects, hooks }: Rendered, { act }: Job): Uint8Array {
   const items = act === 'remove' ? [...objects, ...hooks] : objects;
   return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-}
-
-export function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
-  return records.find(({ owner }) => owner === ownerOf(addon));
 }

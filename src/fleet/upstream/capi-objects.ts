@@ -19,11 +19,11 @@ export class CapiObjects {
   }
 
   /** A Secret without a kubeconfig is not needed. */
-  addSecret({ metadata, data, stringData }: Values, findings: Findings): void {
+  addSecret(secret: Values, findings: Findings): void {
+    const { metadata } = secret;
     const name = isObject(metadata) ? String(metadata['name']) : '';
     if (!name.endsWith(SUFFIX)) return;
-    const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one['value'] : undefined));
-    const text = typeof plain === 'string' ? plain : typeof encoded === 'string' ? decoded(encoded) : undefined;
+    const text = textIn(secret, 'value');
     if (text === undefined)
       findings.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
     else this.#kubeconfigs.set(name.slice(0, -SUFFIX.length), text);
@@ -53,6 +53,13 @@ export class CapiObjects {
 function keyOf(kind: unknown, metadata: unknown): string {
   const { namespace = 'default', name } = isObject(metadata) ? metadata : {};
   return `${String(kind)} ${String(namespace)}/${String(name)}`;
+}
+
+/** A text of a Secret as people write it. */
+export function textIn({ data, stringData }: Values, key: string): string | undefined {
+  const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one[key] : undefined));
+  if (typeof plain === 'string') return plain;
+  return typeof encoded === 'string' ? decoded(encoded) : undefined;
 }
 
 /** A field of a Secret; undefined for what is not Base64. */
