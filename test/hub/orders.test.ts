@@ -6,7 +6,7 @@ import { timeOf } from '../../src/core/time.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
 import { hubAddon, hubChannel, hubChart, hubClusterAddon } from '../support/hub-objects.ts';
-import { answering, change, contents, NOW, pass } from '../support/hub-passes.ts';
+import { answering, change, contents, NOW, pass, report } from '../support/hub-passes.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hub/orders');
@@ -34,11 +34,7 @@ test('an order to retry counts although an approval that was given before is old
   await change(memory, hubChannel('stable', [{ ...entry, version: '2.0.0' }]));
   await pass(memory, 10);
   assert.is(contents(memory), 'oslo:2.0.0@2');
-  for (const { record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
-    const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
-    const status = { applied, state: 'Failed', since: timeOf(NOW + 20) };
-    await change(memory, { kind: 'ClusterAddon', metadata: { name: 'web', namespace: 'fleet-oslo' }, status });
-  }
+  await report(memory, 'Failed', 20, 'oslo');
   await pass(memory, 30);
   await annotate({ ...approve, 'fleet.curlew.dev/retry': orderAt(NOW + 40) });
   await pass(memory, 50);
@@ -48,14 +44,7 @@ test('an order to retry counts although an approval that was given before is old
 test('an order of a clock that is ahead is said in the conditions, and is followed when it counts', async () => {
   await using memory = await openMemoryHub([hubAddon('web'), answering('oslo', 'v1.34.1')]);
   await pass(memory, 0);
-  const at = { name: 'web', namespace: 'fleet-oslo' };
-  const [record] = memory.hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
-  const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
-  await change(memory, {
-    kind: 'ClusterAddon',
-    metadata: at,
-    status: { applied, state: 'Failed', since: timeOf(NOW + 1) },
-  });
+  await report(memory, 'Failed', 1, 'oslo');
   const annotations = { 'fleet.curlew.dev/retry': orderAt(NOW + 3600) };
   await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', annotations } });
   await pass(memory, 2, 3);
@@ -71,10 +60,7 @@ test('an order of a clock that is ahead is said in the conditions, and is follow
 test('orders of a clock that is behind, or for another generation, are said to have no effect', async () => {
   await using memory = await openMemoryHub([hubAddon('web'), answering('oslo', 'v1.34.1')]);
   await pass(memory, 0);
-  const [record] = memory.hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
-  const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
-  const status = { applied, state: 'Failed', since: timeOf(NOW + 1) };
-  await change(memory, { kind: 'ClusterAddon', metadata: { name: 'web', namespace: 'fleet-oslo' }, status });
+  await report(memory, 'Failed', 1, 'oslo');
   await pass(memory, 2);
   const messageOf = async (at: number, more: object): Promise<string | undefined> => {
     const annotations = { 'fleet.curlew.dev/retry': orderAt(NOW - 60, more) };

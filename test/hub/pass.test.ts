@@ -5,7 +5,7 @@ import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub } from '../support/hub-memory.ts';
 import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
-import { answering, change, contents, NOW, pass } from '../support/hub-passes.ts';
+import { answering, change, contents, NOW, pass, report } from '../support/hub-passes.ts';
 import {
   addOnTemplate,
   configOf,
@@ -166,12 +166,8 @@ test('the status of an add-on has at most 12 KiB with long names and many failur
   const rollout = { type: 'Progressive', maxConcurrency: 100, maxFailures: '100%' };
   await using memory = await openMemoryHub([hubAddon('web', { rollout }), ...sites]);
   await pass(memory, 0);
-  const begun = memory.hub.clusterAddons.values().flatMap((one) => (one?.record === undefined ? [] : one));
-  for (const { at, record } of begun.slice(0, 60)) {
-    const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
-    const status = { applied, state: 'Failed', since: '2027-01-15T08:00:00Z' };
-    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
-  }
+  const begun = memory.hub.clusterAddons.values().flatMap((one) => one?.record?.cluster ?? []);
+  await report(memory, 'Failed', 0, ...begun.slice(0, 60));
   await pass(memory, 1);
   const status = memory.hub.addons.get({ name: 'web' })?.status as {
     readonly failed: { readonly clusters: object };
@@ -232,11 +228,7 @@ test('failures of which the names have no room in a status are counted in it, an
   const sites = names.map((name) => answering(name, 'v1.34.1'));
   await using memory = await openMemoryHub([hubAddon('web', { rollout }), ...sites]);
   await pass(memory, 0);
-  for (const { at, record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
-    const applied = { revision: record?.spec.revision, hash: record?.spec.specHash };
-    const status = { applied, state: 'Failed', since: '2027-01-15T08:00:00Z' };
-    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
-  }
+  await report(memory, 'Failed', 0, ...names);
   await pass(memory, 1);
   const status = memory.hub.addons.get({ name: 'web' })?.status as {
     readonly failed: { readonly clusters: object; readonly more: number };

@@ -1,8 +1,10 @@
 /** Passes of a controller over a hub in memory, and what people and agents write between them. */
 import { isObject } from '../../src/core/json.ts';
+import { timeOf } from '../../src/core/time.ts';
 import { passHub, resourceOf } from '../../src/hub/run/pass.ts';
 import type { HubKind } from '../../src/hub/schema.ts';
 import { patchObject } from '../../src/kube/objects.ts';
+import type { State } from '../../src/rollout/strategy.ts';
 import * as assert from './assert.ts';
 import type { MemoryHub } from './hub-memory.ts';
 import { hubCluster } from './hub-objects.ts';
@@ -60,10 +62,20 @@ export async function change({ hub }: MemoryHub, changed: object): Promise<void>
 
 /** The agents of these clusters have what they are to have. */
 export async function succeed(memory: MemoryHub, ...names: readonly string[]): Promise<void> {
+  await report(memory, 'Succeeded', 0, ...names);
+}
+
+/** The agents of these clusters report this state so many seconds after the first pass. */
+export async function report(
+  memory: MemoryHub,
+  state: State,
+  seconds: number,
+  ...names: readonly string[]
+): Promise<void> {
   for (const { at, record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
     if (record === undefined || !names.includes(record.cluster)) continue;
     const applied = { revision: record.spec.revision, hash: record.spec.specHash };
-    const status = { applied, state: 'Succeeded', since: '2027-01-15T08:00:00Z' };
+    const status = { applied, state, since: timeOf(NOW + seconds) };
     await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
   }
 }
