@@ -22,11 +22,7 @@ export const COMPAT = 'curlew.dev/compat';
 
 /** An object from an API server. */
 export interface Live {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string | undefined;
-    readonly uid: string;
-    readonly resourceVersion: string;
+  readonly metadata: Version & {
     readonly generation?: number | undefined;
     readonly deletionTimestamp?: string | null | undefined;
     readonly labels: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 import { groupBy } from '../core/group-by.ts';
 import { readOcm, type OcmDocument } from '../fleet/read-ocm.ts';
 import { NO_DEFAULT } from '../fleet/upstream/config-references.ts';
-import { mergeConfigs } from '../fleet/upstream/placed.ts';
+import { mergeConfigs, type ConfigReference } from '../fleet/upstream/placed.ts';
 import { PLACEMENT_LABEL } from '../fleet/upstream/placement.ts';
 import { isObject } from '../core/json.ts';
 import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
@@ -121,15 +121,8 @@ export function reachOf(record: ClusterAddon | undefined, content: Content | str
   return status.state === 'Succeeded' ? 'applied' : isFailure(status.state) ? 'failed' : 'under way';
 }
 
-interface Reference {
-  readonly group: string;
-  readonly resource: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** References in a field of an object; what cannot be read is said elsewhere. */
-function referencesIn(list: unknown): readonly Reference[] {
+function referencesIn(list: unknown): readonly ConfigReference[] {
   return (Array.isArray(list) ? list.filter(isObject) : []).flatMap(({ defaultConfig, ...type }) => {
     const {
       group = '',
@@ -159,7 +152,7 @@ function hashOf(one: OcmObject): string {
 }
 
 /** Configurations of these layers, the last one of each type, with the hashes of their specs. */
-function configsOf(layers: readonly (readonly Reference[])[], configs: Configs): readonly Config[] {
+function configsOf(layers: readonly (readonly ConfigReference[])[], configs: Configs): readonly Config[] {
   return Object.entries(mergeConfigs(layers)).flatMap(([title, keys]) => {
     const [group = '', resource = ''] = title.split('/');
     return keys.map((key): Config => {
