@@ -4,7 +4,7 @@ import { at } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
-import { BAD, canaryAddon, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import { BAD, canaryAddon, doneIn, installedScene, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('app/fleet-apply');
@@ -144,10 +144,7 @@ test('two clusters that cannot be read hold no other, and catch up when they are
 });
 
 test('a label that changes on all clusters by mistake removes the add-on from none', async () => {
-  await using scene = await openFleetScene(THREE);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(THREE);
   await scene.fleet([addon('web')], Object.fromEntries(THREE.map((name) => [name, { env: 'test' }])));
   const held = await scene.apply();
   assert.equal(doneIn(held), []);
@@ -287,10 +284,7 @@ test('of two operators with one state, the second is refused; with two states, t
 });
 
 test('a state file that is not whole, or of a newer version, is named and refused, and others may not read it', async () => {
-  await using scene = await openFleetScene(['lyon']);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(['lyon']);
   const path = scene.box.at('.curlew/fleet/state.json');
   assert.is((await stat(path)).mode & 0o777, 0o600);
   for (const [text, what] of [
@@ -305,10 +299,7 @@ test('a state file that is not whole, or of a newer version, is named and refuse
 });
 
 test('an operator with an older curlew changes nothing where a newer one has written a record that it cannot read', async () => {
-  await using scene = await openFleetScene(['lyon', 'nice']);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(['lyon', 'nice']);
   const records = '/api/v1/namespaces/kube-system/configmaps/curlew-addons';
   const read = async (): Promise<Readonly<Record<string, string>>> =>
     at((await scene.api('lyon').get(records)).body, 'data') as Readonly<Record<string, string>>;
@@ -331,10 +322,7 @@ test('an operator with an older curlew changes nothing where a newer one has wri
 });
 
 test('a cluster that gets another name keeps its add-ons, and loses none under the former name', async () => {
-  await using scene = await openFleetScene(['lyon']);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(['lyon']);
   const renamed = cluster('lugdunum', { env: 'prod' }, { access: { kubeconfig: 'lyon.conf' } });
   await writeFile(scene.box.at('fleet.yaml'), documents(renamed, addon('web')));
   const pass = await scene.apply();

@@ -12,7 +12,15 @@ import { planFleets } from '../../src/app/fleet-plan.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/fleet-files.ts';
-import { BAD, canaryAddon, doneIn, openFleetScene, statesIn, type FleetScene } from '../support/fleet-scene.ts';
+import {
+  BAD,
+  canaryAddon,
+  doneIn,
+  installedScene,
+  openFleetScene,
+  statesIn,
+  type FleetScene,
+} from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('app/fleet-order');
@@ -80,10 +88,7 @@ test('a pause while a cluster gets one add-on holds the next one there', async (
 });
 
 test('a removal that was held after its beginning was written removes the objects, not only their record', async () => {
-  await using scene = await openFleetScene(['lyon']);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(['lyon']);
   await scene.fleet([addon('web')], { lyon: { env: 'test' } });
   let paused: Promise<FleetOrder> | undefined;
   // The request is answered once the pause is there.
@@ -151,10 +156,7 @@ test('a group that needs no approval cannot get one, nor can an add-on go back t
 });
 
 test('exactly the approved number of removals passes the brake', async () => {
-  await using scene = await openFleetScene(THREE);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(THREE);
   await scene.fleet([addon('web')], { lyon: { env: 'test' }, nice: { env: 'test' } });
   assert.equal(doneIn(await scene.apply()), []);
   await order(scene, approveAddon, { removals: 1 });
@@ -167,10 +169,7 @@ test('exactly the approved number of removals passes the brake', async () => {
 test('without the state in which they were followed, orders but a pause are void, and that is said', async () => {
   await using scene = await openFleetScene(THREE);
   const all = [...THREE, 'nancy', 'nantes'];
-  await using many = await openFleetScene(all);
-  await many.fleet([addon('web')]);
-  await many.manifest('1');
-  await many.apply();
+  await using many = await installedScene(all);
   const moved = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { env: 'test' }]));
   await many.fleet([addon('web')], moved('lyon', 'nice'));
   await order(many, approveAddon, { removals: 2 });
@@ -234,12 +233,7 @@ test('what has failed is tried again on order, once', async () => {
 });
 
 test('a rollback brings every cluster back to its last good content, and stays until the add-on changes', async () => {
-  await using scene = await openFleetScene(THREE);
-  await scene.fleet([addon('web')]);
-  for (const version of ['1', '2']) {
-    await scene.manifest(version);
-    await scene.apply();
-  }
+  await using scene = await installedScene(THREE, '1', '2');
   assert.is(await scene.versions(), '2 2 2');
   await order(scene, rollBackAddon);
   assert.equal(
@@ -262,12 +256,7 @@ test('a rollback brings every cluster back to its last good content, and stays u
 });
 
 test('a rollback that fails says where, why and what to do until it succeeds, and no more after the next edit', async () => {
-  await using scene = await openFleetScene(['lyon', 'nice']);
-  await scene.fleet([addon('web')]);
-  for (const version of ['1', '2']) {
-    await scene.manifest(version);
-    await scene.apply();
-  }
+  await using scene = await installedScene(['lyon', 'nice'], '1', '2');
   let isBroken = true;
   scene.before((name, request) => {
     if (isBroken && name === 'lyon' && /PATCH .*configmaps\/page/.test(request))
@@ -301,12 +290,7 @@ test('a rollback that fails says where, why and what to do until it succeeds, an
 });
 
 test('a rollback that fails while its objects are written is tried again on order', async () => {
-  await using scene = await openFleetScene(['lyon']);
-  await scene.fleet([addon('web')]);
-  for (const version of ['1', '2']) {
-    await scene.manifest(version);
-    await scene.apply();
-  }
+  await using scene = await installedScene(['lyon'], '1', '2');
   let isBroken = true;
   scene.before((_name, request) => {
     if (isBroken && /PATCH .*configmaps\/page/.test(request) && !request.includes('dryRun'))

@@ -2,8 +2,7 @@
 import { planFleetRemoval, removeFromFleet } from '../../src/app/fleet-remove.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
-import { addon } from '../support/fleet-files.ts';
-import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import { doneIn, installedScene, statesIn } from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('app/fleet-remove');
@@ -11,10 +10,7 @@ const THREE = ['lyon', 'nice', 'paris'];
 const REQUEST = { addon: 'web', files: ['fleet.yaml'] };
 
 test('an add-on that no file has stays until it is removed by name, after a preview, from all clusters', async () => {
-  await using scene = await openFleetScene(THREE);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(THREE);
   await assert.rejectsWith(
     removeFromFleet(REQUEST, scene.context),
     'USAGE',
@@ -39,10 +35,7 @@ test('an add-on that no file has stays until it is removed by name, after a prev
 });
 
 test('a cluster that cannot be read keeps it, and loses it when the command is repeated', async () => {
-  await using scene = await openFleetScene(['lyon', 'nice']);
-  await scene.fleet([addon('web')]);
-  await scene.manifest('1');
-  await scene.apply();
+  await using scene = await installedScene(['lyon', 'nice']);
   await scene.fleet([]);
   scene.before((name) => {
     if (name === 'nice') throw new StatusError(401, 'Unauthorized', 'Unauthorized');

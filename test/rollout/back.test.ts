@@ -1,23 +1,15 @@
 /** Rollbacks that fail, and what is said about them. */
 import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
-import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { addon, ring, TestFleet, CANARY, CLUSTERS, canaryFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout/back');
 
-const ROLLBACK: Strategy = {
-  type: 'Progressive',
-  groups: [ringGroup('canary')],
-  mandatoryDecisionGroups: [{ groupName: 'canary' }],
-  maxConcurrency: 2,
-  onFailure: 'Rollback',
-};
-const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
-const fleet = (rollout: Strategy) => new TestFleet(CLUSTERS, addon('net', { rollout }));
+const ROLLBACK: Strategy = { ...CANARY, onFailure: 'Rollback' };
 
 test('what fails when it goes back is said with its cluster until it is healthy, and is tried again on order', () => {
-  const world = fleet(ROLLBACK);
+  const world = canaryFleet(ROLLBACK);
   world.settle();
   world.release('net', '2.0.0');
   world.step();
@@ -42,7 +34,7 @@ test('what fails when it goes back is said with its cluster until it is healthy,
 });
 
 test('a cluster that had failed before the rollout has not failed by going back', () => {
-  const world = fleet(ROLLBACK);
+  const world = canaryFleet(ROLLBACK);
   world.settle();
   world.report('Failed', 's1');
   world.now += 10;
@@ -79,7 +71,7 @@ test('a first content that failed has not gone back, and waits like all others w
 });
 
 test('what an earlier revision failed with is not why a later one goes back', () => {
-  const world = fleet({ ...ROLLBACK, progressDeadline: '1m' });
+  const world = canaryFleet({ ...ROLLBACK, progressDeadline: '1m' });
   world.settle();
   world.report('Failed', 'w1');
   world.now += 10;

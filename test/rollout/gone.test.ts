@@ -1,23 +1,14 @@
 /** Clusters that go in the middle of a rollout. */
 import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
-import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { addon, ring, ringGroup, TestFleet, CANARY, CLUSTERS, canaryFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout/gone');
 
-const CANARY: Strategy = {
-  type: 'Progressive',
-  groups: [ringGroup('canary')],
-  mandatoryDecisionGroups: [{ groupName: 'canary' }],
-  maxConcurrency: 2,
-};
-const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
-const fleet = (rollout: Strategy = CANARY, more = {}) => new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
-
 test('a stop stays although the cluster that failed is deleted, until a retry or a change of the add-on', () => {
   for (const how of ['gone', 'deleted', 'deselected']) {
-    const world = fleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
+    const world = canaryFleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
     world.changeCluster('w2', { labels: { ring: 'shop' } });
     world.step();
     world.report('Failed', 'w1');
@@ -93,7 +84,7 @@ test('a failure counts although its cluster goes and is created again under its 
 });
 
 test('a cluster that failed and is selected again during its removal waits like the others', () => {
-  const world = fleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
+  const world = canaryFleet(CANARY, { clusterSelector: { matchExpressions: [{ key: 'ring', operator: 'Exists' }] } });
   world.settle();
   world.release('net', '2.0.0');
   assert.equal(world.begin(), ['w1', 'w2']);
@@ -165,7 +156,7 @@ test('a group whose clusters go leaves the stages after it as they are', () => {
 });
 
 test('a part of a mandatory group that is cut by size is not passed over because clusters of the part before it go', () => {
-  const world = fleet({ ...CANARY, groups: [{ ...ringGroup('canary'), size: 1 }] });
+  const world = canaryFleet({ ...CANARY, groups: [{ ...ringGroup('canary'), size: 1 }] });
   world.step();
   world.report('Succeeded', 'w1');
   assert.equal(world.begin(), ['w2']);

@@ -1,19 +1,9 @@
 import { Memo } from '../../src/rollout/content.ts';
-import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
-import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { addon, cluster, ring, ringGroup, TestFleet, CANARY, canaryFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout/step');
-
-const CANARY: Strategy = {
-  type: 'Progressive',
-  groups: [ringGroup('canary')],
-  mandatoryDecisionGroups: [{ groupName: 'canary' }],
-  maxConcurrency: 2,
-};
-const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
-const fleet = (rollout: Strategy = CANARY, more = {}) => new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
 
 test('canaries come first, then a quarter at a time, each after its soak (OS1)', () => {
   const rest = Array.from({ length: 8 }, (_, at) => `s${at + 1}`);
@@ -48,7 +38,7 @@ test('canaries come first, then a quarter at a time, each after its soak (OS1)',
 });
 
 test('a failed canary stops the rollout, and each cluster says why it waits and since when', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   const began = world.now;
   world.now += 60;
@@ -77,7 +67,7 @@ test('a failure within the budget frees its place', () => {
 });
 
 test('an attempt without an answer fails after 30 minutes', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   assert.is(world.preview().recheckAfter, 1800);
   world.now += 1800;
@@ -86,7 +76,7 @@ test('an attempt without an answer fails after 30 minutes', () => {
 });
 
 test('a cluster that reports that it skips has no place, uses up no budget, and does not time out', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   world.report('Skipped', 'w1');
   world.report('Succeeded', 'w2');
@@ -99,7 +89,7 @@ test('a cluster that reports that it skips has no place, uses up no budget, and 
 });
 
 test('a restart renders nothing again while only facts have changed', () => {
-  const world = fleet({}, { valuesTemplate: 'nodes: {{ .Cluster.facts.nodes }}' });
+  const world = canaryFleet({}, { valuesTemplate: 'nodes: {{ .Cluster.facts.nodes }}' });
   for (const { name } of world.clusters) world.changeCluster(name, { facts: { nodes: 3 } });
   world.settle();
   for (const { name } of world.clusters) world.changeCluster(name, { facts: { nodes: 4 } });
@@ -111,7 +101,7 @@ test('a restart renders nothing again while only facts have changed', () => {
 });
 
 test('a state of another revision does not count', () => {
-  const world = fleet({ type: 'Progressive', maxConcurrency: 1 });
+  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 1 });
   assert.equal(world.begin(), ['s1']);
   world.report('Succeeded', 's1');
   world.records = world.records.map((record) => ({ ...record, spec: { ...record.spec, revision: 2 } }));
@@ -120,7 +110,7 @@ test('a state of another revision does not count', () => {
 });
 
 test('a removal needs no proof by canaries', () => {
-  const world = fleet({ ...CANARY, maxRemovals: '100%' });
+  const world = canaryFleet({ ...CANARY, maxRemovals: '100%' });
   world.settle();
   for (const name of ['w1', 'w2']) world.changeCluster(name, { available: false, since: world.now });
   world.change('net', { deleting: true });
@@ -128,7 +118,7 @@ test('a removal needs no proof by canaries', () => {
 });
 
 test('a new version goes through the groups again, and a cluster under way changes its aim without another place', () => {
-  const world = fleet({ ...CANARY, maxConcurrency: 1 });
+  const world = canaryFleet({ ...CANARY, maxConcurrency: 1 });
   assert.equal(world.begin(), ['w1']);
   world.release('net', '1.1.0');
   assert.equal(world.begin(), ['w1']);
@@ -137,7 +127,7 @@ test('a new version goes through the groups again, and a cluster under way chang
 });
 
 test('a cluster that joins a group that is done comes last', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   world.report('Succeeded', 'w1', 'w2');
   world.step();
@@ -149,7 +139,7 @@ test('a cluster that joins a group that is done comes last', () => {
 });
 
 test('a group that needs approval waits for it, and approval is void after a change', () => {
-  const world = fleet({
+  const world = canaryFleet({
     ...CANARY,
     groups: [ringGroup('canary'), ringGroup('shop')],
     approval: ['shop'],
@@ -184,7 +174,7 @@ test('a type that goes group by group has a budget for each group', () => {
 });
 
 test('what fails goes back to what was known as good, and nothing begins until the add-on changes', () => {
-  const world = fleet({ ...CANARY, onFailure: 'Rollback', minSuccessTime: '1m' });
+  const world = canaryFleet({ ...CANARY, onFailure: 'Rollback', minSuccessTime: '1m' });
   world.settle();
   world.release('net', '2.0.0');
   assert.equal(world.begin(), ['w1', 'w2']);
@@ -207,7 +197,7 @@ test('what fails goes back to what was known as good, and nothing begins until t
 });
 
 test('what has lasted stays when a later cluster fails, and a person can still take all back', () => {
-  const world = fleet({ ...CANARY, onFailure: 'Rollback' });
+  const world = canaryFleet({ ...CANARY, onFailure: 'Rollback' });
   world.settle();
   world.release('net', '2.0.0');
   world.step();
@@ -224,7 +214,7 @@ test('what has lasted stays when a later cluster fails, and a person can still t
 });
 
 test('a failure is tried again only when a person asks', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   world.report('Failed', 'w1', 'w2');
   assert.equal(world.begin(), []);
@@ -236,7 +226,7 @@ test('a failure is tried again only when a person asks', () => {
 });
 
 test('an order to try again is not for what fails long after it', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.settle();
   world.now += 10;
   world.order('net', { retry: world.now });
@@ -248,7 +238,7 @@ test('an order to try again is not for what fails long after it', () => {
 });
 
 test('what has changed on the hub for one group is staged like a version (OS8)', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.settle();
   const config = { groups: [{ selector: { matchLabels: { ring: 'shop' } }, values: { mtu: 1400 } }] };
   world.change('net', { config });
@@ -257,7 +247,7 @@ test('what has changed on the hub for one group is staged like a version (OS8)',
 });
 
 test('changed options reach what is installed (HS11), and names of other add-ons do not matter', () => {
-  const world = fleet({});
+  const world = canaryFleet({});
   world.settle();
   world.change('net', {
     source: { content: { package: 'net-1.0.0.tar.gz', options: { wait: true } }, version: '1.0.0' },
@@ -266,7 +256,7 @@ test('changed options reach what is installed (HS11), and names of other add-ons
 });
 
 test('a paused add-on or cluster is left alone', () => {
-  const world = fleet({ type: 'Progressive' });
+  const world = canaryFleet({ type: 'Progressive' });
   world.changeCluster('w1', { paused: true });
   assert.equal(world.begin(), ['s1', 's2', 's3', 's4', 'w2']);
   assert.equal(world.status('net')?.counts, { Progressing: 5, Skipped: 1 });
@@ -277,7 +267,7 @@ test('a paused add-on or cluster is left alone', () => {
 });
 
 test('an unknown group or an unreadable size holds everything, and is named', () => {
-  const world = fleet({ ...CANARY, mandatoryDecisionGroups: [{ groupName: 'canaries' }] });
+  const world = canaryFleet({ ...CANARY, mandatoryDecisionGroups: [{ groupName: 'canaries' }] });
   assert.equal(world.begin(), []);
   assert.is(world.why('w1'), 'Invalid: there is no group canaries');
   world.change('net', { rollout: { maxConcurrency: 'many' } });
@@ -299,7 +289,7 @@ test('the names of a large batch, and its reasons to wait, are capped in the sta
 });
 
 test('a rollout that is made careful with a new version is careful at once, although all have what was before for a short time', () => {
-  const world = fleet({ type: 'All' });
+  const world = canaryFleet({ type: 'All' });
   const names = ['s1', 's2', 's3', 's4', 'w1', 'w2'];
   assert.equal(world.begin(), names);
   world.report('Succeeded', ...names);

@@ -1,22 +1,12 @@
 /** Clusters that do not answer: from the beginning, or since something began there. */
-import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
-import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { ringGroup, CANARY, canaryFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout/unreachable');
 
-const CANARY: Strategy = {
-  type: 'Progressive',
-  groups: [ringGroup('canary')],
-  mandatoryDecisionGroups: [{ groupName: 'canary' }],
-  maxConcurrency: 2,
-};
-const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
-const fleet = (rollout: Strategy = CANARY, more = {}) => new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
-
 test('an offline cluster waits alone, uses up no budget, and catches up in one step', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.changeCluster('w1', { available: false, since: world.now - 100 });
   assert.equal(world.begin(), ['w2']);
   assert.is(world.why('w1'), 'Unreachable: the cluster does not answer');
@@ -33,7 +23,7 @@ test('an offline cluster waits alone, uses up no budget, and catches up in one s
 });
 
 test('a group of canaries that do not answer holds the later ones until one succeeds or a person approves', () => {
-  const world = fleet();
+  const world = canaryFleet();
   for (const name of ['w1', 'w2']) world.changeCluster(name, { available: false, since: world.now });
   const silent = 'the cluster does not answer';
   const held = (first: string): string =>
@@ -71,7 +61,7 @@ test('a group of canaries that do not answer holds the later ones until one succ
 });
 
 test('a canary that goes offline has succeeded only if its success had lasted long enough', () => {
-  const world = fleet({ ...CANARY, minSuccessTime: '5m' });
+  const world = canaryFleet({ ...CANARY, minSuccessTime: '5m' });
   world.changeCluster('w1', { available: false, since: world.now });
   assert.equal(world.begin(), ['w2']);
   world.report('Succeeded', 'w2');
@@ -87,7 +77,7 @@ test('a canary that goes offline has succeeded only if its success had lasted lo
 });
 
 test('canaries that are cut into several groups prove a version together', () => {
-  const world = fleet({ ...CANARY, groupSize: 1, groups: [ringGroup('canary')] });
+  const world = canaryFleet({ ...CANARY, groupSize: 1, groups: [ringGroup('canary')] });
   world.changeCluster('w1', { available: false });
   assert.equal(world.begin(), ['w2']);
   world.report('Succeeded', 'w2');
@@ -95,7 +85,7 @@ test('canaries that are cut into several groups prove a version together', () =>
 });
 
 test('what ceases to answer in the middle of its attempt keeps its place until the deadline, and then has failed', () => {
-  const world = fleet();
+  const world = canaryFleet();
   world.step();
   world.changeCluster('w1', { available: false, since: world.now });
   world.report('Succeeded', 'w2');
@@ -114,7 +104,7 @@ test('what ceases to answer in the middle of its attempt keeps its place until t
 
 test('an update that makes each cluster unreachable reaches only as many as are updated at once', () => {
   const rollout = { type: 'Progressive', maxConcurrency: 1, minSuccessTime: '10m', progressDeadline: '20m' } as const;
-  const world = fleet(rollout);
+  const world = canaryFleet(rollout);
   world.settle();
   world.release('net', '1.1.0');
   assert.equal(world.begin(), ['s1']);
@@ -130,7 +120,7 @@ test('an update that makes each cluster unreachable reaches only as many as are 
 });
 
 test('what could not be reported is not late, and what was reported before counts', () => {
-  const world = fleet({ type: 'Progressive', maxConcurrency: 2, progressDeadline: '30m', onFailure: 'Rollback' });
+  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 2, progressDeadline: '30m', onFailure: 'Rollback' });
   assert.equal(world.begin(), ['s1', 's2']);
   world.report('Succeeded', 's1');
   world.now += 2400;
@@ -146,7 +136,7 @@ test('what could not be reported is not late, and what was reported before count
 });
 
 test('a failure counts although its cluster ceases to answer later', () => {
-  const world = fleet({ type: 'Progressive', maxConcurrency: 1 });
+  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 1 });
   assert.equal(world.begin(), ['s1']);
   world.report('Failed', 's1');
   world.now += 60;
@@ -157,20 +147,20 @@ test('a failure counts although its cluster ceases to answer later', () => {
 
 test('a time far ahead of now, by the clock of a site, says nothing: soak, deadline and removal end', () => {
   const ahead = 1e9;
-  const soaking = fleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
+  const soaking = canaryFleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
   soaking.changeCluster('s1', { since: soaking.now + ahead });
   assert.equal(soaking.begin(), ['s1']);
   soaking.report('Succeeded', 's1');
   soaking.now += 300;
   assert.equal(soaking.begin(), ['s2']);
-  const late = fleet({ type: 'Progressive', maxConcurrency: 1, progressDeadline: '30m' });
+  const late = canaryFleet({ type: 'Progressive', maxConcurrency: 1, progressDeadline: '30m' });
   assert.equal(late.begin(), ['s1']);
   late.changeCluster('s1', { available: false, since: late.now + ahead });
   assert.equal(late.begin(), []);
   late.now += 1800;
   assert.equal(late.begin(), []);
   assert.is(late.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
-  const removed = fleet({ type: 'All' }, { remove: { timeout: '10m' } });
+  const removed = canaryFleet({ type: 'All' }, { remove: { timeout: '10m' } });
   removed.settle();
   removed.changeCluster('s1', { deleting: removed.now, available: false, since: removed.now + ahead });
   assert.equal(removed.step().drop, []);
@@ -179,7 +169,7 @@ test('a time far ahead of now, by the clock of a site, says nothing: soak, deadl
 });
 
 test('a time a little ahead counts as now: a soak lasts longer, and is not cut short', () => {
-  const world = fleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
+  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
   world.changeCluster('s1', { since: world.now + 660 });
   assert.equal(world.begin(), ['s1']);
   world.report('Succeeded', 's1');

@@ -82,6 +82,17 @@ export async function openFleetScene(names: readonly string[]): Promise<FleetSce
   };
 }
 
+/** A scene in which each of these versions of the add-on `web` was applied, by default one. */
+export async function installedScene(names: readonly string[], ...versions: readonly string[]): Promise<FleetScene> {
+  const scene = await openFleetScene(names);
+  await scene.fleet([addon('web')]);
+  for (const version of versions.length > 0 ? versions : ['1']) {
+    await scene.manifest(version);
+    await scene.apply();
+  }
+  return scene;
+}
+
 /** `paris web install done` */
 export function doneIn({ done }: FleetPass): readonly string[] {
   return done.map(({ cluster: where, addon: name, act, result }) => `${where} ${name} ${act} ${result}`);

@@ -2,7 +2,7 @@
 import { Memo } from '../../src/rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed, Orders, Waiting, Writes } from '../../src/rollout/fleet.ts';
 import { step, waitingIn } from '../../src/rollout/step.ts';
-import type { State } from '../../src/rollout/strategy.ts';
+import type { State, Strategy } from '../../src/rollout/strategy.ts';
 
 export const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => {
   return { name, labels: {}, available: true, kubernetes: 'v1.31.2', ...more };
@@ -131,4 +131,17 @@ export class TestFleet {
     const found = this.waiting(name).find((one) => one.cluster === on);
     return found && `${found.reason}: ${found.message}`;
   }
+}
+
+/** First the canaries w1 and w2, then the shops s1 to s4, two at once. */
+export const CANARY: Strategy = {
+  type: 'Progressive',
+  groups: [ringGroup('canary')],
+  mandatoryDecisionGroups: [{ groupName: 'canary' }],
+  maxConcurrency: 2,
+};
+export const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
+
+export function canaryFleet(rollout: Strategy = CANARY, more: Partial<FleetAddon> = {}): TestFleet {
+  return new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
 }
