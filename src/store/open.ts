@@ -40,6 +40,11 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     const { createS3Store } = await import('./s3.ts');
     return createS3Store(address, { ...options.s3, report: options.report ?? (() => undefined) });
   }
+  if (isWebAddress(address)) {
+    throw new CurlewError('UNSUPPORTED', `cannot open ${address}: this command does not read stores of web servers`, {
+      hint: `use a folder or s3://bucket/prefix${create ? '' : '; curlew serve makes bundles of a store at its address: curlew help serving'}`,
+    });
+  }
   if (scheme !== undefined) {
     throw new CurlewError(
       'UNSUPPORTED',

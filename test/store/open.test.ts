@@ -26,6 +26,14 @@ for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
   });
 }
 
+test('a store of a web server is refused where it is not read, with what makes bundles of it', async ({ signal }) => {
+  const opened = openStore('https://host/dist', { cwd: '/', create: false, signal });
+  const { hint } = await assert.rejectsWith(opened, 'UNSUPPORTED', /this command does not read stores of web servers$/);
+  assert.match(hint ?? '', /curlew help serving$/);
+  const published = openStore('https://host/dist', { cwd: '/', create: true, signal });
+  assert.is((await assert.rejectsWith(published, 'UNSUPPORTED')).hint, 'use a folder or s3://bucket/prefix');
+});
+
 test('an address with a slash missing is refused, and no folder of that name is made', async ({ signal }) => {
   await using box = await tree();
   for (const [address, hint] of [
