@@ -3,6 +3,7 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
+import { helmOf } from '../deliver/helm.ts';
 import { remove, type Removal } from '../deliver/remove.ts';
 import { useCase } from '../core/request.ts';
 import { REMOVAL, type ChannelRemoveRequest } from '../requests/channel.ts';
@@ -49,6 +50,10 @@ async function removeAddon(request: ChannelRemoveRequest, context: Context, isRe
       hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
     });
   }
-  const removal = await remove({ cluster, request, context }, { namespace, name: addon }, { isReal });
+  const removal = await remove(
+    { cluster, request, helm: helmOf(request, cluster, context) },
+    { namespace, name: addon },
+    { isReal },
+  );
   return { addon, namespace, server: cluster.server, ...removal };
 }

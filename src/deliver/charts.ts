@@ -93,7 +93,7 @@ export const charts: Deliverer<DesiredChart> = {
     try {
       // Otherwise only its health was missing.
       if (isPartial(task) || !isDeployed || known?.hash !== whole) {
-        await recoverRelease(task, prepared.helm, { cluster, request, report });
+        await recoverRelease(task, revisions, { helm: prepared.helm, request, report });
         await upgradeRelease(task, prepared, { cluster, request, report });
       }
       return await settled(task, desired, cluster);
@@ -113,7 +113,7 @@ export const charts: Deliverer<DesiredChart> = {
   },
 
   remove: async (tools, { release }, found) => {
-    if (release !== undefined) await uninstallRelease(tools.cluster, release, tools);
+    if (release !== undefined) await uninstallRelease(tools.cluster, release, tools.helm);
     return deleteOrphans(tools.cluster, found, { timeoutMs: timeoutOf(tools.request), byHelm: true });
   },
 

@@ -59,6 +59,9 @@ export interface ChannelCluster {
   readonly guard: CallOptions['guard'];
 }
 
+/** How a cluster is reached; nothing has been asked. */
+type OpenedApi = Pick<ChannelCluster, 'api' | 'kubeconfig' | 'kubeContext'>;
+
 /** Reads what the cluster says about its add-ons: five requests. Errors are those of {@link openClusterApi}. */
 export async function openChannelCluster(
   request: ClusterRequest,
@@ -66,19 +69,15 @@ export async function openChannelCluster(
   instead?: string,
 ): Promise<ChannelCluster> {
   const { signal, report } = context;
-  const { api, kubeconfig } = await openClusterApi(request, context, instead);
-  return readCluster(api, { kubeconfig, kubeContext: request.context, signal, guard: undefined, report });
+  const { api, ...opened } = await openClusterApi(request, context, instead);
+  return readCluster(api, { ...opened, signal, guard: undefined, report });
 }
 
 /**
  * The API server of a cluster, and the paths of its kubeconfig as in KUBECONFIG. `CLUSTER_FAILED` if no kubeconfig leads to one; the
  * hint also names the option `instead` of which a cluster was looked for.
  */
-export async function openClusterApi(
-  request: ClusterRequest,
-  context: Context,
-  instead?: string,
-): Promise<Pick<ChannelCluster, 'api' | 'kubeconfig'>> {
+export async function openClusterApi(request: ClusterRequest, context: Context, instead?: string): Promise<OpenedApi> {
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
   const api = await openApi({
     env,
@@ -87,7 +86,7 @@ export async function openClusterApi(
     way: request.kubeconfig === undefined ? undefined : (request.way ?? '--kubeconfig'),
     deadlineMs: REQUEST_MS,
   });
-  if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter) };
+  if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter), kubeContext: request.context };
   const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
   const option = `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`;
   const hint = request.way === 'spec.access' ? choosing(request.way, 'a kubeconfig that exists') : option;
@@ -163,16 +162,16 @@ async function readInstalled(
 }
 
 export interface HeldCluster extends AsyncDisposable {
-  /** Read again: another process may have changed it before. */
+  /** Read while it is held: another process may have changed it before. */
   readonly cluster: ChannelCluster;
 }
 
 /** Makes this process the only one that changes add-ons of the cluster. `BUSY` with the name of another one that does. */
 export async function holdCluster(
-  cluster: ChannelCluster,
+  { api, kubeconfig, kubeContext }: OpenedApi,
   { doing, context }: { readonly doing: string; readonly context: Context },
 ): Promise<HeldCluster> {
-  const lease = await holdLease(cluster.call, {
+  const lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal }), {
     ...CHANNEL_RECORDS,
     holder: `${hostname()}/${process.pid}`,
     doing,
@@ -182,7 +181,6 @@ export async function holdCluster(
   });
   const close = lease[Symbol.asyncDispose].bind(lease);
   try {
-    const { api, kubeconfig, kubeContext } = cluster;
     const { signal, guard } = lease;
     const held = { kubeconfig, kubeContext, signal, guard, report: context.report };
     return { cluster: await readCluster(api, held), [Symbol.asyncDispose]: close };

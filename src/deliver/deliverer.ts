@@ -44,7 +44,7 @@ export interface Delivered {
   readonly isCut?: boolean;
 }
 
-export type RemovalTools = Pick<ReleaseTools, 'cluster' | 'request' | 'context'>;
+export type RemovalTools = Pick<ReleaseTools, 'cluster' | 'request' | 'helm'>;
 
 export interface Deliverer<D extends Desired = Desired> {
   /** Finds out, and changes nothing. The caller disposes the result. */

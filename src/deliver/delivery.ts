@@ -1,10 +1,12 @@
 /** One pass of deliveries to a cluster: what its add-ons have in common. */
 import { entryTitle } from '../channel/channel.ts';
+import type { Context } from '../core/context.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Resource } from '../kube/resources.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { Addon, Task } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
+import { helmOf } from './helm.ts';
 import { addonObjects, definedKinds, type AddonObject } from './objects.ts';
 import { Owners, type ChosenObjects } from './owners.ts';
 import { recordedObjects } from './records.ts';
@@ -15,7 +17,8 @@ interface Manifest {
   readonly hash: string;
 }
 
-interface DeliveryParts extends Omit<ReleaseTools, 'archives'> {
+interface DeliveryParts extends Omit<ReleaseTools, 'archives' | 'helm'> {
+  readonly context: Pick<Context, 'env' | 'cwd'>;
   /** All that producers want on the cluster, in the order of application; also what this pass leaves out. */
   readonly tasks: readonly Task[];
 }
@@ -23,11 +26,11 @@ interface DeliveryParts extends Omit<ReleaseTools, 'archives'> {
 /** Bytes of charts that a pass keeps; one is kept in any case. */
 const MAX_ARCHIVES = 8 << 20;
 
-/** What its add-ons share; {@link Owners} and manifests are read once, and a chart is downloaded once. */
+/** What its add-ons share; {@link Owners} and manifests are read once, a chart is downloaded once, and helm is asked once for its version. */
 export class Delivery implements ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: ReleaseTools['request'];
-  readonly context: ReleaseTools['context'];
+  readonly helm: ReleaseTools['helm'];
   readonly trust: ReleaseTools['trust'];
   readonly archives: ReleaseTools['archives'] = createSingleFlightCache({
     most: MAX_ARCHIVES,
@@ -45,7 +48,7 @@ export class Delivery implements ReleaseTools {
   constructor({ cluster, request, context, trust, tasks }: DeliveryParts) {
     this.cluster = cluster;
     this.request = request;
-    this.context = context;
+    this.helm = helmOf(request, cluster, context);
     this.trust = trust;
     this.#tasks = tasks;
     this.namespaces = new Set(cluster.namespaces);

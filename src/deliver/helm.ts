@@ -1,6 +1,6 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Chart, ChartAccess } from '../channel/channel.ts';
 import { isRemote } from '../channel/location.ts';
 import { CurlewError, redact } from '../core/errors.ts';
@@ -8,7 +8,7 @@ import type { Secret } from '../core/secret.ts';
 import { withoutSecretValues } from '../kube/secret-values.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { makeTemporary } from '../platform/files/temporary.ts';
-import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
+import { createSingleFlightCache, type SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../platform/process/run-program.ts';
 import type { Context } from '../core/context.ts';
@@ -26,6 +26,9 @@ export interface HelmCall {
   readonly line?: ProgramOptions['line'];
   readonly limitMs?: number;
 }
+
+/** Opens helm for one release. Nothing that it prints shows the secrets. */
+export type OpenHelm = (secrets?: readonly Secret[]) => Promise<Helm>;
 
 export interface Helm extends AsyncDisposable {
   readonly major: 3 | 4;
@@ -51,17 +54,32 @@ const QUICK_MS = 300_000;
 /** The first minor version of helm 3 with --take-ownership. */
 const MIN_MINOR = 17;
 
+type HelmCluster = Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>;
+
 /**
- * Finds the program and asks for its version. `UNSUPPORTED` if there is none, or another one than helm 3 or 4. The operator's own
- * configuration of helm is not used, except for logins to registries, and not changed. Nothing that it prints shows the secrets.
+ * Helm for the releases of one pass: the first one asks the program for its version. `UNSUPPORTED` if there is none, or another one
+ * than helm 3 or 4. The operator's own configuration of helm is not used, except for logins to registries, and not changed.
  */
-export async function openHelm(
+export function helmOf(
   { helm: path }: HelmRequest,
-  { kubeconfig, kubeContext, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>,
-  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
-  secrets: readonly Secret[] = [],
-): Promise<Helm> {
-  const program = path === undefined ? 'helm' : resolve(cwd, path);
+  cluster: HelmCluster,
+  context: Pick<Context, 'env' | 'cwd'>,
+): OpenHelm {
+  const program = path === undefined ? 'helm' : resolve(context.cwd, path);
+  const majors = createSingleFlightCache<3 | 4>({ failures: 'own' });
+  return async (secrets = []) => openHelm(program, { cluster, context, secrets, majors });
+}
+
+interface HelmParts {
+  readonly cluster: HelmCluster;
+  readonly context: Pick<Context, 'env' | 'cwd'>;
+  readonly secrets: readonly Secret[];
+  readonly majors: SingleFlightCache<3 | 4>;
+}
+
+async function openHelm(program: string, { cluster, context: own, secrets, majors }: HelmParts): Promise<Helm> {
+  const { kubeconfig, kubeContext, signal, guard } = cluster;
+  const { env, cwd } = own;
   const folder = makeTemporary('helm');
   const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
   const context = kubeContext === undefined ? {} : { HELM_KUBECONTEXT: kubeContext };
@@ -118,7 +136,7 @@ export async function openHelm(
     });
   };
   try {
-    const major = await majors.get(await programKey(program, { env, cwd }), async () => askMajor(run, program));
+    const major = await majors.get(program, async () => askMajor(run, program));
     return { major, run, file, pull, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
@@ -168,22 +186,6 @@ function privateEnv(env: Context['env'], folder: string): ProgramOptions['env'] 
     HELM_DATA_HOME: join(folder, 'data'),
     HELM_REGISTRY_CONFIG: logins ?? join(config, 'registry/config.json'),
   };
-}
-
-/** Asked once for each program: another file in its place is another program. */
-const majors = createSingleFlightCache<3 | 4>({ most: 16, failures: 'own' });
-
-/** The path at which the shell finds a program, with what changes when the file is written or replaced. */
-async function programKey(program: string, { env, cwd }: Pick<Context, 'env' | 'cwd'>): Promise<string> {
-  const folders = program.includes('/') ? [''] : (env['PATH'] ?? '').split(delimiter);
-  for (const folder of folders) {
-    const path = resolve(cwd, folder, program);
-    const stats = await stat(path).catch(() => undefined);
-    if (stats?.isFile() !== true || (stats.mode & 0o111) === 0) continue;
-    const { dev, ino, size, ctimeMs } = stats;
-    return [dev, ino, size, ctimeMs, path].join(' ');
-  }
-  return program;
 }
 
 async function askMajor(run: Helm['run'], program: string): Promise<3 | 4> {

@@ -10,18 +10,24 @@ import { checked } from '../core/schema.ts';
 import { secretsIn, type Secret } from '../core/secret.ts';
 import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { isSecretName } from '../spec/secret-settings.ts';
-import type { Context } from '../core/context.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
-import { chartPlace, openHelm, type Helm, type WebTrust } from './helm.ts';
+import { chartPlace, type Helm, type OpenHelm, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './objects.ts';
 import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
-import { isUnderWay, kindsNow, readRevisions, titleOfRelease, type ReleaseName } from './revisions.ts';
+import {
+  isUnderWay,
+  kindsNow,
+  readRevisions,
+  titleOfRelease,
+  type ReleaseName,
+  type ReleaseRevision,
+} from './revisions.ts';
 
 export interface ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: DeliveryRequest;
-  readonly context: Pick<Context, 'env' | 'cwd'>;
+  readonly helm: OpenHelm;
   readonly trust: () => Promise<WebTrust>;
   /** Charts that were downloaded. */
   readonly archives: SingleFlightCache<Uint8Array>;
@@ -62,12 +68,12 @@ export function valuesOf(
 
 /** Gets the chart and writes its values. `DIGEST_MISMATCH` if the add-on has another hash. The caller disposes the result. */
 export async function prepareRelease(addon: Addon, tools: ReleaseTools): Promise<PreparedRelease> {
-  const { cluster, request, context } = tools;
+  const { cluster, request } = tools;
   const chart = chartOf(addon);
   const values = valuesOf(addon, cluster);
   const { values: hidden } = addon.access ?? {};
   const secrets = [...namedSecrets(values), ...hiddenIn(addon)];
-  const helm = await openHelm(request, cluster, context, secrets);
+  const helm = await tools.helm(secrets);
   try {
     const archive = chart.package === undefined ? await downloaded(addon, helm, tools) : await addon.read();
     const file = await helm.file('chart.tgz', archive);
@@ -139,11 +145,10 @@ export async function upgradeRelease(
 /** An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. */
 export async function recoverRelease(
   { addon, record }: Task,
-  helm: Helm,
-  { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
+  revisions: readonly ReleaseRevision[],
+  { helm, request, report }: { readonly helm: Helm } & Pick<ReleaseTools, 'request'> & Reporting,
 ): Promise<void> {
   const release = releaseOf(addon);
-  const revisions = await readRevisions(cluster, release);
   const last = revisions.at(-1);
   if (last === undefined || !isUnderWay(last)) return;
   const title = titleOfRelease(release);
@@ -205,13 +210,9 @@ function namedSecrets(value: unknown): readonly Secret[] {
 }
 
 /** Uninstalls a release; one that does not exist is no error. */
-export async function uninstallRelease(
-  cluster: ChannelCluster,
-  release: ReleaseName,
-  { request, context }: Pick<ReleaseTools, 'request' | 'context'>,
-): Promise<void> {
+export async function uninstallRelease(cluster: ChannelCluster, release: ReleaseName, open: OpenHelm): Promise<void> {
   if ((await readRevisions(cluster, release)).length === 0) return;
-  await using helm = await openHelm(request, cluster, context);
+  await using helm = await open();
   const args = ['uninstall', release.name, '--namespace', release.namespace];
   await helm.run(args, { doing: `remove the ${titleOfRelease(release)}` });
 }

@@ -1,7 +1,7 @@
 /** How helm is run, and what is left of it after a kill: with programs in its place. */
-import { chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openHelm } from '../../src/deliver/helm.ts';
+import { helmOf } from '../../src/deliver/helm.ts';
 import { processInfo } from '../../src/platform/process/process-tree.ts';
 import { runProgram } from '../../src/platform/process/run-program.ts';
 import * as assert from '../support/assert.ts';
@@ -11,27 +11,27 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('deliver/helm', { timeoutMs: 60_000 });
 
-test('helm is asked for its version once, and again when another program is in its place', async () => {
-  await using box = await tree({ 'bin/other': '' });
-  const install = async (version: string): Promise<void> => {
-    await writeFile(box.at('bin/new'), `#!/bin/sh\necho "$1" >>'${box.at('runs')}'\necho ${version}\n`);
-    await chmod(box.at('bin/new'), 0o755);
-    await rename(box.at('bin/new'), box.at('bin/helm'));
-  };
+test('a pass asks helm for its version once, and the next pass again: a shim may select another one', async () => {
+  await using box = await tree({ version: '', runs: '', helm: '' });
+  await writeFile(box.at('helm'), `#!/bin/sh\necho "$1" >>'${box.at('runs')}'\ncat '${box.at('version')}'\n`);
+  await chmod(box.at('helm'), 0o755);
   const cluster = { kubeconfig: '', signal: never, guard: undefined, kubeContext: undefined };
-  const env = { PATH: `${box.at('none')}:${box.at('bin')}:${process.env['PATH']}`, HOME: box.path };
-  const major = async (): Promise<number> => {
-    await using helm = await openHelm({}, cluster, { env, cwd: box.path });
-    return helm.major;
+  const env = { PATH: `${box.path}:${process.env['PATH']}`, HOME: box.path };
+  const majorsOf = async (version: string): Promise<readonly number[]> => {
+    await writeFile(box.at('version'), version);
+    await writeFile(box.at('runs'), '');
+    const open = helmOf({}, cluster, { env, cwd: box.path });
+    const major = async (): Promise<number> => {
+      await using helm = await open();
+      return helm.major;
+    };
+    return [...(await Promise.all([major(), major()])), await major()];
   };
-  await install('v4.0.0');
-  assert.equal([await major(), await major()], [4, 4]);
+  assert.equal(await majorsOf('v3.18.0'), [3, 3, 3]);
   assert.is(await readFile(box.at('runs'), 'utf8'), 'version\n');
-  await install('v3.18.0');
-  assert.equal([await major(), await major()], [3, 3]);
-  assert.is(await readFile(box.at('runs'), 'utf8'), 'version\nversion\n');
-  await install('v2.17.0');
-  for (const _ of [1, 2]) await assert.rejectsWith(major(), 'UNSUPPORTED', /helm is v2\.17\.0$/);
+  assert.equal(await majorsOf('v4.0.0'), [4, 4, 4]);
+  assert.is(await readFile(box.at('runs'), 'utf8'), 'version\n');
+  await assert.rejectsWith(majorsOf('v2.17.0'), 'UNSUPPORTED', /helm is v2\.17\.0$/);
 });
 
 test('kill -9 ends helm, too, and the next run removes the values that it was given', async ({ signal }) => {
@@ -43,10 +43,11 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
   const env = { PATH: process.env['PATH'], HOME: box.path, TMPDIR: box.at('tmp') };
   const module = new URL('../../src/deliver/helm.ts', import.meta.url).href;
   const script = `
-    import { openHelm } from ${JSON.stringify(module)};
+    import { helmOf } from ${JSON.stringify(module)};
     const signal = new AbortController().signal;
     const context = { env: process.env, cwd: process.cwd() };
-    const helm = await openHelm({ helm: './helm' }, { kubeconfig: '', signal, guard: undefined, kubeContext: undefined }, context);
+    const cluster = { kubeconfig: '', signal, guard: undefined, kubeContext: undefined };
+    const helm = await helmOf({ helm: './helm' }, cluster, context)();
     await helm.file('values.json', '{}');
     await helm.run(['upgrade'], { doing: 'wait', line: () => process.kill(process.pid, 'SIGKILL') });
   `;
@@ -62,11 +63,8 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
   assert.ok(left, 'the values of the killed run');
   process.env['TMPDIR'] = box.at('tmp');
   const context = { env, cwd: box.path, signal: never, report: noReport };
-  await using _next = await openHelm(
-    { helm: './helm' },
-    { kubeconfig: '', signal, guard: undefined, kubeContext: undefined },
-    context,
-  );
+  const cluster = { kubeconfig: '', signal, guard: undefined, kubeContext: undefined };
+  await using _next = await helmOf({ helm: './helm' }, cluster, context)();
   const now = await folders();
   assert.is(now.length, 1);
   assert.not.equal(now, [left]);

@@ -26,7 +26,10 @@ test('helm is run once for a release, also for one that changes: what it has sto
     { object: 'ConfigMap default/page', change: 'change', fields: [{ field: '.data.a', before: '"1"', after: '"2"' }] },
     { object: 'ConfigMap default/style', change: 'delete', fields: [] },
   ]);
-  assert.equal(await runs(), ['version', 'upgrade', 'upgrade']);
+  // Each pass asks again: the program may be another one.
+  assert.equal(await runs(), ['version', 'upgrade', 'version', 'upgrade']);
+  // Which revisions there are: before and after each run.
+  assert.is(scene.requests.filter((one) => one.includes('owner%3Dhelm%2Cname%3Dweb')).length, 4);
   const [status] = await scene.status();
   assert.equal(status?.release, {
     name: 'web',
