@@ -31,7 +31,8 @@ import { decideRequests, type Say } from '../hub/run/renewals.ts';
 import { serveReadiness } from '../open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
-const PER_SECOND = 50;
+/** A change of many objects at once is no flood. */
+const PACE = { perSecond: 50, burst: 100 };
 const PATIENCE_MS = 30_000;
 /** Changes that come together are one pass. */
 const GATHER_MS = 100;
@@ -97,7 +98,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const signal = AbortSignal.any([lease.signal, over.signal]);
   // Each watch listens.
   setMaxListeners(0, signal);
-  const api = pacedApi(direct, PER_SECOND);
+  const api = pacedApi(direct, PACE);
   const changes = new Wake();
   const watching = { onChange: () => changes.set() };
   const heartbeats = new Heartbeats(() => changes.set());
