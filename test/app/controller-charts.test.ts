@@ -28,6 +28,7 @@ interface ChartScene extends AsyncDisposable {
   /** Runs of helm by their first argument. */
   readonly runs: () => Promise<readonly string[]>;
   readonly hubRequests: readonly string[];
+  readonly clusterRequests: readonly string[];
   readonly start: () => RunningController;
   /** Creates a Secret of the hub, or replaces it with another one. */
   readonly secret: (place: string, data: Readonly<Record<string, string>>) => Promise<void>;
@@ -63,6 +64,7 @@ async function openScene(objects: readonly object[] = [PAGE]): Promise<ChartScen
     helm,
     runs,
     hubRequests: own.requests,
+    clusterRequests: server.requests,
     secret,
     start: () => hub.start({ helm: program }),
     state: async () => {
@@ -126,6 +128,24 @@ test('releases of one chart on a cluster take one download, one run of helm each
   scene.start();
   for (const name of names) await scene.hub.condition(name, 'Available', 'True AllSucceeded');
   assert.equal((await scene.runs()).toSorted(), ['pull', ...names.map(() => 'upgrade'), 'version']);
+});
+
+test('a release that is ordered while another one is applied neither waits for its end nor opens the cluster again', async () => {
+  await using scene = await openScene();
+  const begun: string[] = [];
+  scene.helm.before(async (command) => {
+    begun.push(command);
+    if (command === 'upgrade web') await eventually(() => begun.includes('upgrade site'));
+  });
+  await scene.hub.addon('web', { source: { chart: CHART } });
+  scene.start();
+  await eventually(() => begun.includes('upgrade web'));
+  const opened = scene.clusterRequests.filter((one) => one === 'GET /version').length;
+  await scene.hub.addon('site', { source: { chart: CHART } });
+  await eventually(() => begun.includes('upgrade site'));
+  assert.is(scene.clusterRequests.filter((one) => one === 'GET /version').length, opened);
+  for (const name of ['web', 'site']) await scene.hub.condition(name, 'Available', 'True AllSucceeded');
+  assert.equal(await scene.runs(), ['version', 'pull', 'upgrade', 'upgrade']);
 });
 
 /** All that the hub says of add-ons, and what the cluster has recorded. */

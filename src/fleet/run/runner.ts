@@ -61,6 +61,9 @@ export class Runner {
   readonly #cluster: ChannelCluster;
   readonly #parts: RunnerParts;
   readonly #delivery: Delivery;
+  readonly #ready: Task[] = [];
+  /** Names of add-ons that may have another owner. */
+  readonly #takeOver: string[] = [];
   /** What is delivered, or why it cannot be. */
   readonly #tasks = new Map<Job, { readonly task: Task; readonly revision: string } | string>();
 
@@ -68,20 +71,28 @@ export class Runner {
     this.#cluster = cluster;
     this.#parts = parts;
     const { request, context } = parts;
-    for (const job of jobs)
-      if (job.hash !== '' && (job.act !== 'remove' || this.#hasHooks(job))) this.#tasks.set(job, this.#taskOf(job));
-    const ready = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
     this.#delivery = new Delivery({
       cluster,
       request: {
         helm: request.helm,
         timeout: request.wait,
-        takeOver: ready.flatMap(({ job, task }) => (job.takesOver ? [task.addon.name] : [])),
+        takeOver: this.#takeOver,
       },
       context,
       trust: async () => webTrust(request, context),
-      tasks: ready.map(({ task }) => task),
+      tasks: this.#ready,
     });
+    for (const job of jobs) this.add(job);
+  }
+
+  /** A job that was not known at first: a chart, which shares no objects with what the others deliver. */
+  add(job: Job): void {
+    if (job.hash === '' || (job.act === 'remove' && !this.#hasHooks(job))) return;
+    const one = this.#taskOf(job);
+    this.#tasks.set(job, one);
+    if (typeof one === 'string') return;
+    this.#ready.push(one.task);
+    if (job.takesOver) this.#takeOver.push(one.task.addon.name);
   }
 
   async run(job: Job): Promise<Done> {

@@ -1,10 +1,10 @@
 /** Deliveries to the clusters whose kubeconfig a hub has: each in its own time, up to 20 at once. */
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
-import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
+import { holdCluster, openClusterApi } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
 import type { Deliverable, Job } from '../../fleet/pass.ts';
-import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
+import { namespaceOf, type HubCluster, type HubClusterAddon } from '../observe.ts';
 import {
   accessIn,
   addonStatus,
@@ -19,9 +19,9 @@ import {
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
-import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
+import { Wake } from '../../platform/limit/wake.ts';
+import type { Values } from '../../rollout/fleet.ts';
 import { retryAt } from '../../rollout/orders.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
 import { failureOf, Runner } from '../../fleet/run/runner.ts';
@@ -29,6 +29,7 @@ import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
 import { getSecret } from './secrets.ts';
+import { eachOrdered, type Ordered, type Own } from './turn.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 /** A cluster without news is asked again after this time, ± 25 %; one that fails at the latest then. */
@@ -46,6 +47,13 @@ interface Parts {
 /** Tries to deliver one revision: after the last one that was ended by an error, it has failed. */
 const MAX_TRIES = 3;
 
+/** A turn that is under way. */
+interface Turn {
+  /** There may be more to do. */
+  readonly more: Wake;
+  readonly ended: Promise<void>;
+}
+
 /** When a cluster has its next turn. */
 interface Next {
   /** By `performance.now()`. */
@@ -54,24 +62,14 @@ interface Next {
   readonly about: string | undefined;
 }
 
-/** A ClusterAddon on a cluster that is delivered to, with its add-on. */
-interface Own {
-  readonly object: HubClusterAddon;
-  readonly record: ClusterAddon;
-  readonly addon: HubAddon | undefined;
-}
-
 /** What a job delivers; a text says why it cannot be delivered, an error why not now. */
 type Content = Deliverable | CurlewError | string;
-
-/** Releases that helm applies to one cluster at the same time: each takes its memory. */
-const RELEASES_AT_ONCE = 2;
 
 /** A cluster that does not answer, or takes its time, holds no other. */
 export class Pushes {
   readonly #hub: Hub;
   readonly #parts: Parts;
-  readonly #turns = new Map<string, Promise<void>>();
+  readonly #turns = new Map<string, Turn>();
   readonly #next = new Map<string, Next>();
   /** When each answered last, in seconds since 1970. */
   readonly #seen = new Map<string, number>();
@@ -96,18 +94,22 @@ export class Pushes {
     let least = Infinity;
     for (const one of pushed) {
       const { name } = one.cluster;
+      this.#turns.get(name)?.more.set();
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
       const present = aboutOf(one, this.#ownOf(name), this.#parts.now());
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
-      else this.#turns.set(name, this.#run(name, present));
+      else {
+        const more = new Wake();
+        this.#turns.set(name, { more, ended: this.#run(name, { about: present, more }) });
+      }
     }
     return least;
   }
 
   /** Waits until no turn is under way; the signal of the hub ends them. */
   async ended(): Promise<void> {
-    await Promise.all(this.#turns.values());
+    await Promise.all([...this.#turns.values()].map(async ({ ended }) => ended));
   }
 
   #ownOf(cluster: string): readonly Own[] {
@@ -119,11 +121,11 @@ export class Pushes {
   }
 
   /** Never rejects. */
-  async #run(name: string, about: string): Promise<void> {
+  async #run(name: string, { about, more }: { readonly about: string; readonly more: Wake }): Promise<void> {
     const { signal } = this.#hub;
     let next: Next;
     try {
-      const waits = await this.#turn(name);
+      const waits = await this.#turn(name, more);
       // What waits on a cluster that answers holds no other order there.
       if (waits !== undefined) next = { at: this.#again(name, waits), about };
       else {
@@ -146,20 +148,30 @@ export class Pushes {
   }
 
   /** Asks a cluster, and brings onto it what it is to have. Returns why some of it is tried again soon. */
-  async #turn(name: string): Promise<CurlewError | undefined> {
+  async #turn(name: string, more: Wake): Promise<CurlewError | undefined> {
     const { signal } = this.#hub;
     const looked = await this.#looks.run(async () => this.#look(name), { signal });
     if (looked === undefined) return undefined;
     const { access, look } = looked;
-    const jobs = new Map<Job, Own>();
+    const { jobs, reports } = this.#needed(name, look);
+    for (const [own, report] of reports) await this.#report(own, report);
+    if (jobs.length === 0) return undefined;
+    return this.#slots.run(async () => this.#deliver(jobs, access, { look, more }), { signal });
+  }
+
+  /** What the add-ons of a cluster that has answered need, or how they are there, except those with these names or identities. */
+  #needed(name: string, look: Answer, except: ReadonlySet<string> = new Set()) {
+    const jobs: Ordered[] = [];
+    const reports: (readonly [Own, Report])[] = [];
     for (const own of this.#ownOf(name)) {
+      const { addon, spec } = own.record;
+      if (except.has(addon) || except.has(spec.identity)) continue;
       const need = needOf(own.record, look, own.addon, this.#parts.now());
       if (need === undefined) continue;
-      if ('act' in need) jobs.set(need, own);
-      else await this.#report(own, need);
+      if ('act' in need) jobs.push([need, own]);
+      else reports.push([own, need]);
     }
-    if (jobs.size === 0) return undefined;
-    return this.#slots.run(async () => this.#deliver(jobs, access, look), { signal });
+    return { jobs, reports };
   }
 
   /** Asks a cluster; undefined if nothing is to be brought onto it. */
@@ -227,17 +239,14 @@ export class Pushes {
   }
 
   async #deliver(
-    jobs: ReadonlyMap<Job, Own>,
+    jobs: readonly Ordered[],
     access: Parameters<typeof accessTo>[0] & { readonly name: string },
-    look: Answer,
+    { look, more }: { readonly look: Answer; readonly more: Wake },
   ): Promise<CurlewError | undefined> {
     const { request } = this.#parts;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
     using file = accessTo(access);
-    const opened = await openChannelCluster(
-      { kubeconfig: file.kubeconfig, isForeign: true, way: 'spec.access' },
-      context,
-    );
+    const opened = await openClusterApi({ kubeconfig: file.kubeconfig, isForeign: true, way: 'spec.access' }, context);
     await using lease = await holdCluster(opened, { doing: `apply the fleet of a hub to ${access.name}`, context });
     await using files = await openChannels({ ...request, channels: [] }, context);
     const contents = new Map<Job, Content>();
@@ -247,26 +256,28 @@ export class Pushes {
       return typeof content === 'object' && !(content instanceof CurlewError) ? content : undefined;
     };
     const from = { kind: 'Channel', name: undefined, compat: 'native', entries: [] } as const;
-    const runner = new Runner([...jobs.keys()], lease.cluster, {
-      request,
-      context,
-      contentFor,
-      live: look.live,
-      read: async (entry) => files.readManifest({ ...from, location: entry.place.file }, entry, context),
-    });
-    // What goes makes place for what comes.
-    const inOrder = [...jobs].toSorted(([a], [b]) => Number(b.act === 'remove') - Number(a.act === 'remove'));
-    const isRelease = (job: Job): boolean => job.act !== 'remove' && contentFor(job)?.entry.source?.type === 'chart';
-    const { signal } = lease.cluster;
+    const runner = new Runner(
+      jobs.map(([job]) => job),
+      lease.cluster,
+      {
+        request,
+        context,
+        contentFor,
+        live: look.live,
+        read: async (entry) => files.readManifest({ ...from, location: entry.place.file }, entry, context),
+      },
+    );
     let later: CurlewError | undefined;
-    for (const group of groupsOf(inOrder, ([job]) => isRelease(job))) {
-      const errors = await mapLimited(
-        group,
-        async ([job, own]) => this.#deliverOne(job, own, { runner, look, content: contents.get(job) }),
-        { width: RELEASES_AT_ONCE, signal },
-      );
-      later ??= errors.find((error) => error !== undefined);
-    }
+    const work = async (job: Job, own: Own): Promise<void> => {
+      if (!contents.has(job)) {
+        contents.set(job, await this.#deliverable(own));
+        runner.add(job);
+      }
+      const waits = await this.#deliverOne(job, own, { runner, look, content: contents.get(job) });
+      later ??= waits;
+    };
+    const find = (taken: ReadonlySet<string>) => this.#needed(access.name, look, taken).jobs;
+    await eachOrdered(jobs, work, { more, find, signal: lease.cluster.signal });
     return later;
   }
 
@@ -350,19 +361,6 @@ export class Pushes {
     const changed = await patchStatus(this.#hub, resource, { at, status, before });
     if (changed !== undefined) (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
   }
-}
-
-/** Items in their order: those that go together, if they follow each other, are one group. */
-function groupsOf<Item>(items: readonly Item[], goTogether: (item: Item) => boolean): readonly (readonly Item[])[] {
-  const groups: Item[][] = [];
-  let isOpen = false;
-  for (const item of items) {
-    const joins = goTogether(item);
-    if (joins && isOpen) groups.at(-1)?.push(item);
-    else groups.push([item]);
-    isOpen = joins;
-  }
-  return groups;
 }
 
 /** What is ordered on a cluster. */

@@ -11,16 +11,16 @@ export interface Limits {
  * stop, and is thrown.
  */
 export async function eachLimited<Item>(
-  items: Iterable<Item>,
+  items: Iterable<Item> | AsyncIterable<Item>,
   work: (item: Item, context: { readonly signal: AbortSignal }) => Promise<void>,
   { width, signal }: Limits,
 ): Promise<void> {
   const failed = new AbortController();
   let first: { readonly error: unknown } | undefined;
   const both = AbortSignal.any([signal, failed.signal]);
-  const queue = items[Symbol.iterator]();
+  const queue = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
   const takeItems = async (): Promise<void> => {
-    for (let next = queue.next(); !next.done; next = queue.next()) {
+    for (let next = await queue.next(); next.done !== true; next = await queue.next()) {
       both.throwIfAborted();
       await work(next.value, { signal: both });
     }
