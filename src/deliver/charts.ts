@@ -93,7 +93,7 @@ export const charts: Deliverer<DesiredChart> = {
     try {
       // Otherwise only its health was missing.
       if (isPartial(task) || !isDeployed || known?.hash !== whole) {
-        await recoverRelease(task, revisions, { helm: prepared.helm, request, report });
+        await recoverRelease(task, last, { helm: prepared.helm, cluster, request, report });
         await upgradeRelease(task, prepared, { cluster, request, report });
       }
       return await settled(task, desired, cluster);

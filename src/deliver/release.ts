@@ -142,13 +142,19 @@ export async function upgradeRelease(
   await helm.run([...args, ...more], { doing: `apply ${entryTitle(addon)}`, line: report, limitMs });
 }
 
-/** An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. */
+/**
+ * An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. `known` is the last
+ * revision that was seen; only one that is still under way is recovered.
+ */
 export async function recoverRelease(
   { addon, record }: Task,
-  revisions: readonly ReleaseRevision[],
-  { helm, request, report }: { readonly helm: Helm } & Pick<ReleaseTools, 'request'> & Reporting,
+  known: ReleaseRevision | undefined,
+  { helm, cluster, request, report }: { readonly helm: Helm } & Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
 ): Promise<void> {
+  if (known === undefined || !isUnderWay(known)) return;
   const release = releaseOf(addon);
+  // Another helm may have finished while the chart was downloaded.
+  const revisions = await readRevisions(cluster, release);
   const last = revisions.at(-1);
   if (last === undefined || !isUnderWay(last)) return;
   const title = titleOfRelease(release);

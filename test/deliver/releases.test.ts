@@ -57,6 +57,30 @@ test('a pass downloads a chart once for all its releases; the next pass asks the
   assert.is(textAt((await scene.api.get(`${MAPS}/page`)).body, 'data.a'), '2');
 });
 
+test('a release that another helm finishes while a pass prepares is not recovered; one that was left under way is', async () => {
+  await using scene = await openScene();
+  const becomes = async (revision: number, status: string): Promise<void> => {
+    const secret = `/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v${revision}`;
+    assert.is((await scene.api.merge(secret, { metadata: { labels: { status } } })).status, 200);
+  };
+  await publish(scene, '1.0.0', [configMap('page', { a: '1' })]);
+  await scene.apply();
+  await becomes(1, 'pending-install');
+  await publish(scene, '2.0.0', [configMap('page', { a: '2' })]);
+  // The pass has seen the revision when it records what it begins.
+  scene.before(async (request) => {
+    if (!/^(?:PATCH|PUT) .*configmaps.curlew-addons/.test(request)) return;
+    scene.before(undefined);
+    await becomes(1, 'deployed');
+  });
+  assert.equal(outcomes(await scene.apply()), ['web update applied']);
+  assert.equal(scene.helm.commands, ['upgrade web', 'upgrade web']);
+  await becomes(2, 'pending-upgrade');
+  await publish(scene, '3.0.0', [configMap('page', { a: '3' })]);
+  assert.equal(outcomes(await scene.apply()), ['web update applied']);
+  assert.equal(scene.helm.commands.slice(2), ['rollback web', 'upgrade web']);
+});
+
 test('a chart whose archive is too large is named', async () => {
   await using scene = await openScene();
   const { program, chart } = await helmWithRepository(scene.helm, scene.box, []);

@@ -17,8 +17,8 @@ export interface Scene extends AsyncDisposable {
   readonly api: ApiClient;
   readonly helm: HelmStandIn;
   readonly requests: readonly string[];
-  /** Before each request that is no dry run: what it throws is the answer. It stands until the next one is set. */
-  readonly before: (hook: ((request: string) => void) | undefined) => void;
+  /** Before each request that is no dry run: what it throws is the answer, and a promise is waited for. It stands until the next one is set. */
+  readonly before: (hook: ((request: string) => void | Promise<void>) | undefined) => void;
   /** Writes a channel with these entries. */
   readonly channel: (...entries: readonly object[]) => Promise<void>;
   readonly write: (path: string, ...objects: readonly object[]) => Promise<void>;
@@ -37,7 +37,7 @@ const HEADER = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metad
 
 export async function openScene(): Promise<Scene> {
   const box = await tree();
-  let before: ((request: string) => void) | undefined;
+  let before: ((request: string) => void | Promise<void>) | undefined;
   const server = await startMemoryApiServer({
     certificate,
     before: (request) => (request.includes('dryRun=All') ? undefined : before?.(request)),
