@@ -130,7 +130,7 @@ test('releases of one chart on a cluster take one download, one run of helm each
   assert.equal((await scene.runs()).toSorted(), ['pull', ...names.map(() => 'upgrade'), 'version']);
 });
 
-test('a release that is ordered while another one is applied neither waits for its end nor opens the cluster again', async () => {
+test('a release that is ordered while another one is applied neither waits for its end nor has the cluster looked at again', async () => {
   await using scene = await openScene();
   const begun: string[] = [];
   scene.helm.before(async (command) => {
@@ -140,12 +140,18 @@ test('a release that is ordered while another one is applied neither waits for i
   await scene.hub.addon('web', { source: { chart: CHART } });
   scene.start();
   await eventually(() => begun.includes('upgrade web'));
-  const opened = scene.clusterRequests.filter((one) => one === 'GET /version').length;
+  const openings = (): number => scene.clusterRequests.filter((one) => one === 'GET /version').length;
+  const opened = openings();
   await scene.hub.addon('site', { source: { chart: CHART } });
   await eventually(() => begun.includes('upgrade site'));
-  assert.is(scene.clusterRequests.filter((one) => one === 'GET /version').length, opened);
+  assert.is(openings(), opened);
   for (const name of ['web', 'site']) await scene.hub.condition(name, 'Available', 'True AllSucceeded');
   assert.equal(await scene.runs(), ['version', 'pull', 'upgrade', 'upgrade']);
+  assert.is(openings(), opened);
+  // The next order opens it again, to look at it and to deliver.
+  await scene.hub.addon('shop', { source: { chart: CHART } });
+  await scene.hub.condition('shop', 'Available', 'True AllSucceeded');
+  assert.is(openings(), opened + 2);
 });
 
 /** All that the hub says of add-ons, and what the cluster has recorded. */

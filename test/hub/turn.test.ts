@@ -21,21 +21,21 @@ function ordered(name: string, act: Job['act'] = 'install', spec: object = {}): 
   const object = readClusterAddon(readObject({ ...value, metadata }, 'test'));
   if (object?.record === undefined) throw new Error(`${name} cannot be read`);
   const job = { cluster: 'oslo', addon: name, act, hash: 'hash', takesOver: false, isNew: true };
-  return [job, { object, record: object.record, addon: undefined }];
+  return [job, { object, record: object.record, addon: undefined, order: JSON.stringify([job, object.record.spec]) }];
 }
 
-/** A turn whose jobs end when they are told to, and what has begun so far. */
-function turnOf(first: readonly Ordered[], arriving: Ordered[] = []) {
+/** A turn whose jobs end when they are told to, and what has begun so far. All that was ordered stays in what is found. */
+function turnOf(first: readonly Ordered[], until = Infinity) {
   const more = new Wake();
+  const all = [...first];
+  const followed = new Set(first.map(([, { order }]) => order));
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const work = async ({ addon }: Job): Promise<void> => {
     begun.push(addon);
     await new Promise<void>((resolve) => ends.set(addon, resolve));
   };
-  const find = (taken: ReadonlySet<string>): readonly Ordered[] =>
-    arriving.filter(([, { record }]) => !taken.has(record.addon) && !taken.has(record.spec.identity));
-  const ended = eachOrdered(first, work, { more, find, signal: never });
+  const ended = eachOrdered(first, work, { more, find: () => all, followed, until, signal: never });
   const settled = async (): Promise<string> => {
     await new Promise((resolve) => setImmediate(resolve));
     return begun.join(' ');
@@ -48,7 +48,7 @@ function turnOf(first: readonly Ordered[], arriving: Ordered[] = []) {
       return settled();
     },
     arrive: async (...jobs: readonly Ordered[]) => {
-      arriving.push(...jobs);
+      all.push(...jobs);
       more.set();
       return settled();
     },
@@ -57,7 +57,8 @@ function turnOf(first: readonly Ordered[], arriving: Ordered[] = []) {
 
 test('what goes is first, releases go two at a time, and all else alone', async () => {
   const manifest = ordered('page', 'install', { source: MANIFEST, identity: 'default:page' });
-  const turn = turnOf([ordered('a'), ordered('b'), ordered('c'), manifest, ordered('d'), ordered('old', 'remove')]);
+  const heir = ordered('d', 'install', { identity: 'release:web/old' });
+  const turn = turnOf([ordered('a'), ordered('b'), ordered('c'), manifest, heir, ordered('old', 'remove')]);
   assert.is(await turn.begun(), 'old');
   assert.is(await turn.end('old'), 'old a b');
   assert.is(await turn.end('b'), 'old a b c');
@@ -71,16 +72,50 @@ test('what goes is first, releases go two at a time, and all else alone', async 
 test('releases that are ordered during a turn of releases join it, each once', async () => {
   const turn = turnOf([ordered('a')]);
   assert.is(await turn.begun(), 'a');
-  // Neither another content of the same add-on, nor what takes over its release, nor what is no release.
-  const another = ordered('another', 'install', { identity: 'release:web/a' });
-  const manifest = ordered('page', 'install', { source: MANIFEST, identity: 'default:page' });
-  assert.is(await turn.arrive(ordered('a', 'update'), another, manifest, ordered('gone', 'remove')), 'a');
   assert.is(await turn.arrive(ordered('b'), ordered('c')), 'a b');
   assert.is(await turn.end('a'), 'a b c');
   assert.is(await turn.arrive(ordered('d')), 'a b c');
   await turn.end('b');
   await turn.end('c');
   assert.is(await turn.end('d'), 'a b c d');
+  await turn.ended;
+});
+
+test('an order that cannot join a turn is not held up by those that could', async () => {
+  const manifest = { source: MANIFEST, identity: 'default:page' };
+  const others: readonly Ordered[] = [
+    ordered('a', 'update', { revision: 7 }),
+    ordered('another', 'install', { identity: 'release:web/a' }),
+    ordered('page', 'install', manifest),
+    ordered('gone', 'remove'),
+  ];
+  for (const other of others) {
+    const turn = turnOf([ordered('a')]);
+    assert.is(await turn.arrive(ordered('b')), 'a b');
+    assert.is(await turn.arrive(ordered('c'), other), 'a b');
+    assert.is(await turn.end('a'), 'a b');
+    assert.is(await turn.arrive(ordered('d')), 'a b');
+    assert.is(await turn.end('b'), 'a b');
+    await turn.ended;
+  }
+});
+
+test('nothing joins a turn after its time', async () => {
+  const turn = turnOf([ordered('a'), ordered('b')], performance.now());
+  assert.is(await turn.arrive(ordered('c')), 'a b');
+  await turn.end('a');
+  assert.is(await turn.end('b'), 'a b');
+  await turn.ended;
+});
+
+test('of two add-ons of one release, a turn takes one', async () => {
+  const twin = { identity: 'release:web/a' };
+  const turn = turnOf([ordered('a'), ordered('b', 'install', twin)]);
+  assert.is(await turn.begun(), 'a');
+  const late = { identity: 'release:web/late' };
+  assert.is(await turn.arrive(ordered('c', 'install', late), ordered('d', 'install', late)), 'a c');
+  await turn.end('a');
+  assert.is(await turn.end('c'), 'a c');
   await turn.ended;
 });
 
@@ -99,7 +134,8 @@ test('a job that fails ends the turn when the others have ended', async () => {
     begun.push(addon);
     if (addon === 'a') throw new Error('lost');
   };
-  const turn = eachOrdered([ordered('a'), ordered('b'), ordered('c')], work, { more, find: () => [], signal: never });
+  const parts = { more, find: () => [], followed: new Set<string>(), until: Infinity, signal: never };
+  const turn = eachOrdered([ordered('a'), ordered('b'), ordered('c')], work, parts);
   const error = await turn.then(() => undefined, String);
   assert.is(error, 'Error: lost');
   assert.not.ok(begun.includes('c'));

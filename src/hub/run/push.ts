@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
 import type { Deliverable, Job } from '../../fleet/pass.ts';
-import { namespaceOf, type HubCluster, type HubClusterAddon } from '../observe.ts';
+import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
 import {
   accessIn,
   addonStatus,
@@ -21,7 +21,7 @@ import type { Resource } from '../../kube/resources.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { Wake } from '../../platform/limit/wake.ts';
-import type { Values } from '../../rollout/fleet.ts';
+import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { retryAt } from '../../rollout/orders.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
 import { failureOf, Runner } from '../../fleet/run/runner.ts';
@@ -51,7 +51,10 @@ const MAX_TRIES = 3;
 interface Turn {
   /** There may be more to do. */
   readonly more: Wake;
-  readonly ended: Promise<void>;
+  /** What it has looked at, by {@link Own.order}. */
+  readonly followed: Set<string>;
+  /** When no more orders join, by `performance.now()`: the kubeconfig may have another token soon. */
+  readonly until: number;
 }
 
 /** When a cluster has its next turn. */
@@ -69,7 +72,7 @@ type Content = Deliverable | CurlewError | string;
 export class Pushes {
   readonly #hub: Hub;
   readonly #parts: Parts;
-  readonly #turns = new Map<string, Turn>();
+  readonly #turns = new Map<string, Turn & { readonly ended: Promise<void> }>();
   readonly #next = new Map<string, Next>();
   /** When each answered last, in seconds since 1970. */
   readonly #seen = new Map<string, number>();
@@ -97,11 +100,11 @@ export class Pushes {
       this.#turns.get(name)?.more.set();
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
-      const present = aboutOf(one, this.#ownOf(name), this.#parts.now());
+      const present = aboutOf(one, this.#ownOf(name));
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
       else {
-        const more = new Wake();
-        this.#turns.set(name, { more, ended: this.#run(name, { about: present, more }) });
+        const turn = { more: new Wake(), followed: new Set<string>(), until: now + EVERY_MS };
+        this.#turns.set(name, { ...turn, ended: this.#run(one, present, turn) });
       }
     }
     return least;
@@ -116,16 +119,22 @@ export class Pushes {
     const { addons, clusterAddons } = this.#hub;
     return clusterAddons.values(namespaceOf(cluster)).flatMap((object) => {
       const { record } = object ?? {};
-      return object && record ? [{ object, record, addon: addons.get({ name: record.addon }) }] : [];
+      if (!object || !record) return [];
+      const addon = addons.get({ name: record.addon });
+      return [{ object, record, addon, order: orderOf(record, addon, this.#parts.now()) }];
     });
   }
 
   /** Never rejects. */
-  async #run(name: string, { about, more }: { readonly about: string; readonly more: Wake }): Promise<void> {
+  async #run(one: HubCluster, before: string, turn: Turn): Promise<void> {
     const { signal } = this.#hub;
+    const { name } = one.cluster;
     let next: Next;
     try {
-      const waits = await this.#turn(name, more);
+      const waits = await this.#turn(name, turn);
+      const own = this.#ownOf(name);
+      // Another order is followed at once.
+      const about = own.every(({ order }) => turn.followed.has(order)) ? aboutOf(one, own) : before;
       // What waits on a cluster that answers holds no other order there.
       if (waits !== undefined) next = { at: this.#again(name, waits), about };
       else {
@@ -148,24 +157,24 @@ export class Pushes {
   }
 
   /** Asks a cluster, and brings onto it what it is to have. Returns why some of it is tried again soon. */
-  async #turn(name: string, more: Wake): Promise<CurlewError | undefined> {
+  async #turn(name: string, turn: Turn): Promise<CurlewError | undefined> {
     const { signal } = this.#hub;
     const looked = await this.#looks.run(async () => this.#look(name), { signal });
     if (looked === undefined) return undefined;
     const { access, look } = looked;
-    const { jobs, reports } = this.#needed(name, look);
+    const own = this.#ownOf(name);
+    for (const { order } of own) turn.followed.add(order);
+    const { jobs, reports } = this.#needed(own, look);
     for (const [own, report] of reports) await this.#report(own, report);
     if (jobs.length === 0) return undefined;
-    return this.#slots.run(async () => this.#deliver(jobs, access, { look, more }), { signal });
+    return this.#slots.run(async () => this.#deliver(jobs, access, { look, turn }), { signal });
   }
 
-  /** What the add-ons of a cluster that has answered need, or how they are there, except those with these names or identities. */
-  #needed(name: string, look: Answer, except: ReadonlySet<string> = new Set()) {
+  /** What the add-ons of a cluster that has answered need, or how they are there. */
+  #needed(all: readonly Own[], look: Answer) {
     const jobs: Ordered[] = [];
     const reports: (readonly [Own, Report])[] = [];
-    for (const own of this.#ownOf(name)) {
-      const { addon, spec } = own.record;
-      if (except.has(addon) || except.has(spec.identity)) continue;
+    for (const own of all) {
       const need = needOf(own.record, look, own.addon, this.#parts.now());
       if (need === undefined) continue;
       if ('act' in need) jobs.push([need, own]);
@@ -241,7 +250,7 @@ export class Pushes {
   async #deliver(
     jobs: readonly Ordered[],
     access: Parameters<typeof accessTo>[0] & { readonly name: string },
-    { look, more }: { readonly look: Answer; readonly more: Wake },
+    { look, turn }: { readonly look: Answer; readonly turn: Turn },
   ): Promise<CurlewError | undefined> {
     const { request } = this.#parts;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
@@ -276,8 +285,8 @@ export class Pushes {
       const waits = await this.#deliverOne(job, own, { runner, look, content: contents.get(job) });
       later ??= waits;
     };
-    const find = (taken: ReadonlySet<string>) => this.#needed(access.name, look, taken).jobs;
-    await eachOrdered(jobs, work, { more, find, signal: lease.cluster.signal });
+    const find = () => this.#needed(this.#ownOf(access.name), look).jobs;
+    await eachOrdered(jobs, work, { ...turn, find, signal: lease.cluster.signal });
     return later;
   }
 
@@ -364,10 +373,11 @@ export class Pushes {
 }
 
 /** What is ordered on a cluster. */
-function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[], now: number): string {
-  const orders = own.map(({ record: { addon: name, spec }, addon }) => {
-    const { adopt, orders: addonOrders } = addon?.addon ?? {};
-    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, retryAt(addonOrders, now)];
-  });
-  return JSON.stringify([secret, cluster.paused, orders]);
+function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[]): string {
+  return JSON.stringify([secret, cluster.paused, own.map(({ order }) => order)]);
+}
+
+function orderOf({ addon: name, spec }: ClusterAddon, addon: HubAddon | undefined, now: number): string {
+  const { adopt, orders } = addon?.addon ?? {};
+  return JSON.stringify([name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, retryAt(orders, now)]);
 }

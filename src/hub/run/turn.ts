@@ -11,6 +11,8 @@ export interface Own {
   readonly object: HubClusterAddon;
   readonly record: ClusterAddon;
   readonly addon: HubAddon | undefined;
+  /** What is ordered of it: any change of that is another text. */
+  readonly order: string;
 }
 
 /** What is to be done to an add-on. */
@@ -19,8 +21,12 @@ export type Ordered = readonly [job: Job, own: Own];
 interface TurnParts {
   /** Set when there may be more to do. */
   readonly more: Wake;
-  /** What is to be done now, except to the add-ons with these names or identities. */
-  readonly find: (taken: ReadonlySet<string>) => readonly Ordered[];
+  /** What is to be done now, by what was seen of the cluster. */
+  readonly find: () => readonly Ordered[];
+  /** Orders that this turn has looked at; gets those that join it. */
+  readonly followed: Set<string>;
+  /** When no more orders join, by `performance.now()`. */
+  readonly until: number;
   readonly signal: AbortSignal;
 }
 
@@ -30,25 +36,37 @@ const LOOK_MS = 60_000;
 
 /**
  * Does what goes first, since it makes place for what comes; releases of charts at the same time, and all else alone. A turn that has only
- * releases also takes those that are ordered while it lasts, each add-on once: what was seen of the cluster before still holds for them.
+ * releases also takes those that are ordered while it lasts: what was seen of the cluster before still holds for them. It holds nothing
+ * else up: when another order comes that cannot join, such as one about a release that it has taken, no more do.
  */
 export async function eachOrdered(
   first: readonly Ordered[],
   work: (job: Job, own: Own) => Promise<void>,
-  { more, find, signal }: TurnParts,
+  { more, find, followed, until, signal }: TurnParts,
 ): Promise<void> {
   const queue = first.toSorted(([a], [b]) => Number(b.act === 'remove') - Number(a.act === 'remove'));
-  const isOpen = queue.every(isRelease);
-  const taken = new Set(queue.flatMap(namesOf));
+  let isOpen = queue.every(isRelease);
+  const taken = new Set<string>();
+  const isTaken = (one: Ordered): boolean => isRelease(one) && namesOf(one).some((name) => taken.has(name));
+  const joining = (): readonly Ordered[] => {
+    isOpen = isOpen && performance.now() < until;
+    const found = isOpen ? find().filter(([, { order }]) => !followed.has(order)) : [];
+    isOpen = isOpen && found.every((one) => isRelease(one) && !isTaken(one));
+    return isOpen ? found.slice(0, 1) : [];
+  };
   let running = 0;
   let isShared = false;
   const next = (): Ordered | undefined => {
-    if (isOpen && queue.length === 0) queue.push(...find(taken).filter(isRelease));
+    // What was seen of the cluster holds for one add-on of a release only.
+    while (queue[0] !== undefined && isTaken(queue[0])) queue.shift();
+    if (queue.length === 0) queue.push(...joining());
     const [one] = queue;
     if (one === undefined || (running > 0 && !(isShared && isRelease(one)))) return undefined;
     queue.shift();
-    for (const name of namesOf(one)) taken.add(name);
+    followed.add(one[1].order);
     isShared = isRelease(one);
+    // A removal makes place for what has the same identity.
+    if (isShared) for (const name of namesOf(one)) taken.add(name);
     return one;
   };
   const begun = async function* (): AsyncGenerator<Ordered> {
