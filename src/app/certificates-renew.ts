@@ -41,7 +41,7 @@ export const renewCertificates = useCase(
     const before = await daysOf(FOLDER, new Date());
     if (!dryRun && !before.has('pki/apiserver.crt')) {
       throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: ${FOLDER}/pki has none of an API server`, {
-        hint: `run it as root on a control plane; the kubelet of a worker renews its own certificate, and if that has expired: ${whenExpired(KUBELET_CERTIFICATE)}`,
+        hint: `run it as root on a control plane; the kubelet of a worker renews its own certificate, and if that has expired: ${whenExpired(KUBELET_CERTIFICATE, { isControlPlane: false })}`,
       });
     }
     if (!dryRun) {
@@ -78,9 +78,10 @@ export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<str
 /** `CLUSTER_FAILED` if the kubelet ends for its own certificate: it would start no component with a new one. */
 export function requireKubelet(own: NodeCertificate | undefined, now: Date): void {
   if (own?.expires === undefined || own.expires > now.getTime()) return;
+  const cure = (isControlPlane: boolean): string => whenExpired(KUBELET_CERTIFICATE, { isControlPlane });
   const when = new Date(own.expires).toISOString().slice(0, 10);
   throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: that of the kubelet expired on ${when}`, {
-    hint: `make /etc/kubernetes/kubelet.conf again (kubernetes.io, Troubleshooting kubeadm, Kubelet client certificate rotation fails), then run the same command again; or, with other control planes, ${whenExpired(KUBELET_CERTIFICATE)}`,
+    hint: `${cure(true)}, then run the same command again; or, with other control planes, ${cure(false)}`,
   });
 }
 

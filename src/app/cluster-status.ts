@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
 import type { HostLock } from '../machine/facts.ts';
-import { expiredText, isExpired } from '../machine/run/certificates.ts';
+import { expiredProblems } from '../machine/run/certificates.ts';
 import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
 import type { ClusterHealth } from '../machine/run/health.ts';
 import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
@@ -144,11 +144,10 @@ function healthIn(status: unknown): Health | undefined {
 }
 
 function problemsOf({ problems, images, certificates }: Health): readonly string[] {
-  const expired = certificates.filter(isExpired).map(expiredText);
   return [
     ...problems,
     // An earlier version has them not among its problems.
-    ...expired.filter((text) => !problems.includes(text)),
+    ...expiredProblems(certificates).filter((text) => !problems.includes(text)),
     ...(images === undefined || images.used < images.limit
       ? []
       : [`the disk of ${images.folder} is ${images.used} % full: the kubelet removes images`]),

@@ -143,15 +143,23 @@ test('the certificate that expires first is at the beginning, and authorities ar
   ]);
 });
 
-test('a certificate that has expired is a problem, with what replaces it', async () => {
+test('a certificate that has expired is a problem, and a control plane is not to be removed for it', async () => {
   await using one = await scene();
   const old = await makeCertificate(['localhost'], { notAfterDate: new Date('2020-01-01T00:00:00Z') });
-  await writeFile(one.box.at('kubernetes/pki/apiserver.crt'), old.cert);
   await writeFile(one.box.at('kubelet/pki/kubelet-client-current.pem'), old.cert);
+  const kubelet = 'the certificate pki/kubelet-client-current.pem expired on 2020-01-01:';
+  assert.equal((await found(one)).problems, [
+    `${kubelet} remove the node (curlew node remove), reset its machine, and let it join again`,
+  ]);
+  await writeFile(one.box.at('kubernetes/pki/apiserver.crt'), old.cert);
   assert.equal((await found(one)).problems.toSorted(), [
     'the certificate pki/apiserver.crt expired on 2020-01-01: curlew certificates renew',
-    'the certificate pki/kubelet-client-current.pem expired on 2020-01-01: remove the node (curlew node remove), reset its machine, and let it join again',
+    `${kubelet} make /etc/kubernetes/kubelet.conf again (kubernetes.io, Troubleshooting kubeadm, Kubelet client certificate rotation fails)`,
   ]);
+  // Its certificate of the API server may be damaged, too.
+  await writeFile(one.box.at('kubernetes/pki/apiserver.crt'), '');
+  await writeFile(one.box.at('kubernetes/pki/front-proxy-client.crt'), certificate.cert);
+  assert.match((await found(one)).problems.at(-1) ?? '', `${kubelet} make /etc/kubernetes/kubelet.conf again`);
 });
 
 test('components that a cut has left stopped are a problem, with what starts them', async () => {

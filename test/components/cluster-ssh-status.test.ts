@@ -80,7 +80,7 @@ tests('what a node says of add-ons, pods, certificates and disks makes the clust
     {
       host: 'p2',
       reason:
-        'the certificate pki/kubelet-client-current.pem expired on 2020-01-01: remove the node (curlew node remove), reset its machine, and let it join again',
+        'the certificate pki/kubelet-client-current.pem expired on 2020-01-01: make /etc/kubernetes/kubelet.conf again (kubernetes.io, Troubleshooting kubeadm, Kubelet client certificate rotation fails)',
     },
     { host: 'p2', reason: 'the certificate pki/apiserver.crt expired on 2020-01-01: curlew certificates renew' },
     { host: 'p2', reason: 'the disk of /var/lib/containerd is 91 % full: the kubelet removes images' },

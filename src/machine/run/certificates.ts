@@ -15,20 +15,27 @@ export interface NodeCertificate {
 /** Below the folder of the kubelet. */
 export const KUBELET_CERTIFICATE = 'pki/kubelet-client-current.pem';
 
-/** What replaces a certificate that has expired. The kubelet asks for its own with the one before. */
-export function whenExpired(name: string): string {
-  return name === KUBELET_CERTIFICATE
-    ? 'remove the node (curlew node remove), reset its machine, and let it join again'
-    : 'curlew certificates renew';
+/**
+ * What replaces a certificate that has expired. The kubelet asks for its own with the one before; a control plane is not to be
+ * removed for it, since the only one has the data of the cluster.
+ */
+export function whenExpired(name: string, { isControlPlane }: { readonly isControlPlane: boolean }): string {
+  if (name !== KUBELET_CERTIFICATE) return 'curlew certificates renew';
+  return isControlPlane
+    ? 'make /etc/kubernetes/kubelet.conf again (kubernetes.io, Troubleshooting kubeadm, Kubelet client certificate rotation fails)'
+    : 'remove the node (curlew node remove), reset its machine, and let it join again';
 }
 
-export function isExpired({ expires }: { readonly expires: string }): boolean {
-  return Date.parse(expires) < Date.now();
-}
-
-/** `expires` in ISO 8601. */
-export function expiredText({ name, expires }: { readonly name: string; readonly expires: string }): string {
-  return `the certificate ${name} expired on ${expires.slice(0, 10)}: ${whenExpired(name)}`;
+/** What has expired of all certificates of a node that can be read. `expires` is in ISO 8601. */
+export function expiredProblems(
+  certificates: readonly { readonly name: string; readonly expires: string }[],
+): readonly string[] {
+  // A worker has none of kubeadm's, and the file of the API server may be damaged.
+  const isControlPlane = certificates.some(({ name }) => name.startsWith('pki/') && name !== KUBELET_CERTIFICATE);
+  const expired = certificates.filter(({ expires }) => Date.parse(expires) < Date.now());
+  return expired.map(({ name, expires }) => {
+    return `the certificate ${name} expired on ${expires.slice(0, 10)}: ${whenExpired(name, { isControlPlane })}`;
+  });
 }
 
 const FILE_LIMIT = 1 << 20;

@@ -18,8 +18,7 @@ import { readFound } from '../../platform/files/state-file.ts';
 import {
   certificateOf,
   certificatesIn,
-  expiredText,
-  isExpired,
+  expiredProblems,
   KUBELET_CERTIFICATE,
   type NodeCertificate,
 } from './certificates.ts';
@@ -100,7 +99,7 @@ export async function clusterHealth(
   });
   const damaged = all.filter(({ expires }) => expires === undefined);
   problems.push(...damaged.map(({ name }) => `${name} is damaged: it has no certificate that can be read`));
-  problems.push(...certificates.filter(isExpired).map(expiredText));
+  problems.push(...expiredProblems(certificates));
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
     problems.push(
