@@ -502,17 +502,24 @@ kubernetes_undo_attempt() {
   rm -f "$admin"
 }
 
-# usage: kubernetes_delete_own_node KUBECONFIG; the join may have failed because another machine has the name of this one
+# usage: kubernetes_delete_own_node KUBECONFIG; the join may have failed because another machine has the name of this one. Its address
+# does not tell them apart: DHCP may give this machine another one, or one that the other had.
 kubernetes_delete_own_node() {
-  local node addresses query=(kubectl --kubeconfig="$1" --request-timeout=20s)
+  local node found name='' machine='' system='' own query=(kubectl --kubeconfig="$1" --request-timeout=20s)
   node="$(get_local_node_name)"
-  addresses="$("${query[@]}" get node "$node" --ignore-not-found \
-    -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}')" || return 1
-  if [[ -z "$addresses" || " $addresses " == *" $PRIVATE_ADDRESS "* ]]; then
+  found="$("${query[@]}" get node "$node" --ignore-not-found \
+    -o jsonpath='{.metadata.name},{.status.nodeInfo.machineID},{.status.nodeInfo.systemUUID}')" || return 1
+  IFS=, read -r name machine system <<<"$found"
+  # Clones of a machine may share the ID of its system, but not that of the hardware, which not every machine has.
+  own="$(maybe cat /sys/class/dmi/id/product_uuid)"
+  own="${own:-"$system"}"
+  if [[ -z "$name" ]]; then
+    return 0
+  elif [[ -n "$machine" && "$machine" == "$(maybe cat /etc/machine-id)" && "${system,,}" == "${own,,}" ]]; then
     "${query[@]}" delete node "$node" --ignore-not-found
   else
-    logWarn "The node $node stays: it is another machine, with the address $addresses. If that one is in use, give this machine another \
-name first: hostnamectl set-hostname"
+    logWarn "The node $node stays: it may be another machine, with the machine ID ${machine:-unknown}. If that one is in use, give this \
+machine another name first: hostnamectl set-hostname. If not, delete it on a control plane: kubectl delete node $node"
   fi
 }
 
