@@ -26,8 +26,7 @@ export interface CertificateDays {
   readonly after?: number | undefined;
 }
 
-const FOLDER = '/etc/kubernetes';
-const KUBELET_FOLDER = '/var/lib/kubelet';
+const FOLDERS = { kubernetes: '/etc/kubernetes', kubelet: '/var/lib/kubelet' };
 const DAY_MS = 24 * 60 * 60_000;
 
 /** `CLUSTER_FAILED` on a machine that is no control plane, where the kubelet cannot start anything, and where etcd would lose its quorum. */
@@ -37,17 +36,22 @@ export const renewCertificates = useCase(
     request,
     context: Context,
     { dryRun = false }: { readonly dryRun?: boolean } = {},
+    { kubernetes, kubelet }: typeof FOLDERS = FOLDERS,
   ): Promise<{ readonly certificates: readonly CertificateDays[] }> => {
-    const before = await daysOf(FOLDER, new Date());
+    const before = await daysOf(kubernetes, new Date());
     if (!dryRun && !before.has('pki/apiserver.crt')) {
-      throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: ${FOLDER}/pki has none of an API server`, {
-        hint: `run it as root on a control plane; the kubelet of a worker renews its own certificate, and if that has expired: ${whenExpired(KUBELET_CERTIFICATE, { isControlPlane: false })}`,
-      });
+      throw new CurlewError(
+        'CLUSTER_FAILED',
+        `cannot renew certificates: ${kubernetes}/pki has none of an API server`,
+        {
+          hint: `run it as root on a control plane; the kubelet of a worker renews its own certificate, and if that has expired: ${whenExpired(KUBELET_CERTIFICATE, { isControlPlane: false })}`,
+        },
+      );
     }
-    if (!dryRun) {
+    if (before.has('pki/apiserver.crt')) {
       // A kubelet.conf that was made again has its certificate in itself, until the kubelet has asked for another.
-      const own = await certificateOf(FOLDER, 'kubelet.conf');
-      requireKubelet(own ?? (await certificateOf(KUBELET_FOLDER, KUBELET_CERTIFICATE)), new Date());
+      const own = await certificateOf(kubernetes, 'kubelet.conf');
+      requireKubelet(own ?? (await certificateOf(kubelet, KUBELET_CERTIFICATE)), new Date());
     }
     if (!dryRun) {
       using etcd = await openEtcd({ signal: context.signal });
@@ -60,7 +64,7 @@ export const renewCertificates = useCase(
       requireRestart(members ?? [], { name: hostname().toLowerCase(), addresses: ownAddresses() });
       await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
     }
-    const after = dryRun ? new Map<string, number>() : await daysOf(FOLDER, new Date());
+    const after = dryRun ? new Map<string, number>() : await daysOf(kubernetes, new Date());
     return { certificates: [...before].map(([name, left]) => ({ name, before: left, after: after.get(name) })) };
   },
 );
@@ -80,9 +84,13 @@ export function requireKubelet(own: NodeCertificate | undefined, now: Date): voi
   if (own?.expires === undefined || own.expires > now.getTime()) return;
   const cure = (isControlPlane: boolean): string => whenExpired(KUBELET_CERTIFICATE, { isControlPlane });
   const when = new Date(own.expires).toISOString().slice(0, 10);
-  throw new CurlewError('CLUSTER_FAILED', `cannot renew certificates: that of the kubelet expired on ${when}`, {
-    hint: `${cure(true)}, then run the same command again; or, with other control planes, ${cure(false)}`,
-  });
+  throw new CurlewError(
+    'CLUSTER_FAILED',
+    `cannot renew certificates: that of the kubelet (${own.name}) expired on ${when}`,
+    {
+      hint: `${cure(true)}, then run the same command again; or, with other control planes, ${cure(false)}`,
+    },
+  );
 }
 
 /** `CLUSTER_FAILED` if the others would not keep the quorum of etcd while this one restarts, and one of them is not healthy. */

@@ -66,7 +66,32 @@ test('nothing is renewed where the kubelet ends for its own certificate, and wha
     [check(undefined), check(now.getTime() + 1), failureOf(() => requireKubelet(undefined, now))],
     ['', '', ''],
   );
-  assert.is(check(Date.parse('2027-01-01')), 'cannot renew certificates: that of the kubelet expired on 2027-01-01');
+  assert.is(
+    check(Date.parse('2027-01-01')),
+    'cannot renew certificates: that of the kubelet (pki/kubelet-client-current.pem) expired on 2027-01-01',
+  );
+});
+
+test('a dry run refuses what the run would refuse for the kubelet, and names the file that has expired', async () => {
+  await using box = await tree({});
+  await mkdir(box.at('kubernetes/pki'), { recursive: true });
+  await mkdir(box.at('kubelet/pki'), { recursive: true });
+  await writeFile(box.at('kubernetes/pki/apiserver.crt'), cert);
+  await writeFile(box.at('kubernetes/kubelet.conf'), 'users: []\n');
+  const context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
+  const folders = { kubernetes: box.at('kubernetes'), kubelet: box.at('kubelet') };
+  const preview = async () => renewCertificates({}, context, { dryRun: true }, folders);
+  const current = box.at('kubelet/pki/kubelet-client-current.pem');
+  await writeFile(current, cert);
+  assert.is((await preview()).certificates[0]?.name, 'pki/apiserver.crt');
+  const old = await makeCertificate(['localhost'], { notAfterDate: new Date('2020-01-01T00:00:00Z') });
+  await writeFile(current, old.cert);
+  await assert.rejectsWith(preview(), 'CLUSTER_FAILED', /\(pki\/kubelet-client-current.pem\) expired on 2020-01-01/);
+  // A kubelet that runs may use another file, but would not start again.
+  await writeFile(current, cert);
+  const user = `users:\n- user:\n    client-certificate-data: ${btoa(old.cert)}\n`;
+  await writeFile(box.at('kubernetes/kubelet.conf'), user);
+  await assert.rejectsWith(preview(), 'CLUSTER_FAILED', /\(kubelet.conf\) expired on 2020-01-01/);
 });
 
 test('etcd is not restarted where another member is not healthy and the rest would be no quorum', () => {
