@@ -22,48 +22,32 @@ export interface FactOptions {
 
 const PROC = '/proc';
 
-/** The file systems of these absolute paths, each once, in the order of the paths. */
+/**
+ * The file systems of these absolute paths, each once, in the order of the paths; and the mount of each path. Files cannot be
+ * linked or renamed from one mount to another, also if both show the same file system, as bind mounts do.
+ */
 export async function mountsOf(
   paths: readonly string[],
   { proc = PROC, signal }: FactOptions,
-): Promise<readonly MountFacts[]> {
-  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
+): Promise<{ readonly mounts: readonly MountFacts[]; readonly points: ReadonlyMap<string, string> }> {
+  const table = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
   const byDevice = new Map<string, MountFacts>();
+  const points = new Map<string, string>();
   for (const path of paths) {
     signal.throwIfAborted();
     const folder = await existing(path);
-    const { device, mountPoint } = mountOf(folder, mounts) ?? {
-      device: String((await stat(folder)).dev),
-      mountPoint: folder,
-    };
+    const mount = mountOf(folder, table);
+    const device = mount?.device ?? String((await stat(folder)).dev);
+    points.set(path, mount?.mountPoint ?? device);
     const known = byDevice.get(device);
     byDevice.set(
       device,
       known === undefined
-        ? { device, mountPoint, paths: [path], ...(await spaceOf(folder)) }
+        ? { device, mountPoint: mount?.mountPoint ?? folder, paths: [path], ...(await spaceOf(folder)) }
         : { ...known, paths: [...known.paths, path] },
     );
   }
-  return [...byDevice.values()];
-}
-
-/**
- * Whether files of one absolute path can be linked or renamed to the other: between two mounts the kernel refuses that, also
- * if both show the same file system, as bind mounts do.
- */
-export async function isSameMount(
-  one: string,
-  other: string,
-  { proc = PROC }: Pick<FactOptions, 'proc'> = {},
-): Promise<boolean> {
-  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
-  const places = await Promise.all(
-    [one, other].map(async (path) => {
-      const folder = await existing(path);
-      return mountOf(folder, mounts)?.mountPoint ?? String((await stat(folder)).dev);
-    }),
-  );
-  return places[0] === places[1];
+  return { mounts: [...byDevice.values()], points };
 }
 
 /**

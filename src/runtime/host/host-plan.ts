@@ -4,7 +4,7 @@ import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import { diskSteps, type ImageRoom, type PackageRoom, planDisk, requireRoom, type DiskPlan } from '../plan/disk.ts';
 import { isContainerRuntime } from '../plan/hooks.ts';
-import { isSameMount, mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
+import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot } from './image-root.ts';
 import type { RuntimeName } from '../images/image-runtime.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
@@ -95,12 +95,11 @@ async function planRoom(
   const { directory } = place;
   const room = await imageRoom(plan, images, { env, signal });
   const origins = sources.flatMap(({ source }) => source.movedFrom ?? []);
-  const mounts = await mountsOf([directory, ...(room === undefined ? [] : [room.root]), ...origins], { signal });
-  const near = new Set<string>();
-  for (const origin of new Set(origins)) if (await isSameMount(origin, directory)) near.add(origin);
+  const paths = [directory, ...(room === undefined ? [] : [room.root]), ...origins];
+  const { mounts, points } = await mountsOf(paths, { signal });
   const rooms = sources.map(({ label, source }): PackageRoom => {
     const { addon, files, movedFrom } = source;
-    const moved = movedFrom !== undefined && near.has(movedFrom);
+    const moved = movedFrom !== undefined && points.get(movedFrom) === points.get(directory);
     const fetched = source.remote?.size ?? 0;
     return { addon: label, files, imageFormat: addon.imageFormat, fetched, moved };
   });

@@ -1,5 +1,5 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
-import { isSameMount, memoryFacts, mountsOf } from '../../../src/runtime/host/host-facts.ts';
+import { memoryFacts, mountsOf } from '../../../src/runtime/host/host-facts.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -9,7 +9,9 @@ const test = suite('runtime/host-facts');
 test('paths of one file system are told together, whether they exist or not', async ({ signal }) => {
   await using box = await tree({ 'a/file': 'x' });
   const wanted = [box.at('a'), box.at('a/not/there'), box.at('a/file/below')];
-  const [mount, ...more] = await mountsOf(wanted, { signal });
+  const { mounts, points } = await mountsOf(wanted, { signal });
+  const [mount, ...more] = mounts;
+  assert.is(new Set(points.values()).size, 1);
   assert.equal(more, []);
   assert.equal(mount?.paths, wanted);
   assert.ok(box.path.startsWith(mount?.mountPoint === '/' ? '/' : `${mount?.mountPoint}/`));
@@ -25,22 +27,26 @@ test('two mounts of one file system share their room, and nothing is linked from
   await mkdir(box.at('proc/self'), { recursive: true });
   const lines = ['one', 'two'].map((name) => `1 1 9:9 / ${box.at(name)} rw - ext4 /dev/x rw`);
   await writeFile(box.at('proc/self/mountinfo'), lines.join('\n'));
-  const mounts = await mountsOf([box.at('one/x'), box.at('two/y')], { proc: box.at('proc'), signal });
+  const wanted = ['one/x', 'one/y', 'two/z'].map((name) => box.at(name));
+  const { mounts, points } = await mountsOf(wanted, { proc: box.at('proc'), signal });
   assert.equal(
     mounts.map(({ mountPoint, paths }) => [mountPoint, paths]),
-    [[box.at('one'), [box.at('one/x'), box.at('two/y')]]],
+    [[box.at('one'), wanted]],
   );
-  const proc = box.at('proc');
-  assert.ok(await isSameMount(box.at('one/x'), box.at('one/y'), { proc }));
-  assert.not.ok(await isSameMount(box.at('one/x'), box.at('two/y'), { proc }));
-  assert.ok(await isSameMount(box.at('one/x'), box.at('two/y'), { proc: box.at('none') }));
+  assert.equal([...points.values()], [box.at('one'), box.at('one'), box.at('two')]);
 });
 
 test('without a table of mounts file systems are told apart by their number', async ({ signal }) => {
   await using box = await tree({});
-  const [mount] = await mountsOf([box.at('x')], { proc: box.at('none'), signal });
+  const wanted = [box.at('x'), box.at('y')];
+  const { mounts, points } = await mountsOf(wanted, { proc: box.at('none'), signal });
+  const [mount] = mounts;
   assert.is(mount?.device, String((await stat(box.path)).dev));
   assert.is(mount?.mountPoint, box.path);
+  assert.equal(
+    [...points],
+    wanted.map((path) => [path, mount?.device]),
+  );
 });
 
 test('memory is told in bytes, and not at all where the kernel does not say', async ({ signal }) => {
