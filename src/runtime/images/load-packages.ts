@@ -1,6 +1,7 @@
 /** Loads the images of several packages into the container runtime, in parallel. */
-import { eachLimited } from '../../platform/limit/each.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
 import { FailedImages } from './failed-images.ts';
 import type { ImageRuntime } from './image-runtime.ts';
 import { findMissing, type MissingImages } from './missing.ts';
@@ -24,7 +25,7 @@ export interface LoadPackagesOptions<Package extends PackageImages> {
 
 /**
  * Returns the loaded images of each package, in their order. Queries the runtime only once if nothing is missing. Throws
- * {@link FailedImages} after the load of all others.
+ * {@link FailedImages} after the load of all others. Images that cannot be protected are a warning.
  */
 export async function loadPackages<Package extends PackageImages>(
   runtime: ImageRuntime,
@@ -67,11 +68,27 @@ export async function loadPackages<Package extends PackageImages>(
       failed.push(error);
     });
   await eachLimited(packages, orKeep, { width: runtime.width, signal });
-  // A hook of the run pins them, too, but only after its drain, and load-images calls none.
-  const names = packages.flatMap(({ images }) => images.flatMap((image) => image.names));
-  await runtime.protect?.([...names, ...all.aliases.map(({ alias }) => alias)], { signal });
   if (failed.length > 0) throw new FailedImages(failed);
+  const names = packages.flatMap(({ images }) => images.flatMap((image) => image.names));
+  await protectLoaded(runtime, [...names, ...all.aliases.map(({ alias }) => alias)], { report, signal });
   return packages.map((one) => results.get(one) ?? { references: [], bytes: 0 });
+}
+
+/** A failure is only a warning: the images are loaded. */
+async function protectLoaded(
+  runtime: ImageRuntime,
+  names: readonly string[],
+  { report, signal }: Pick<LoadPackagesOptions<PackageImages>, 'report' | 'signal'>,
+): Promise<void> {
+  try {
+    // A hook of the run pins them, too, but only after its drain, and load-images calls none.
+    await runtime.protect?.(names, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    const text = `${error.message}; a kubelet whose disk is full may remove images that no container uses yet`;
+    report({ type: 'note', level: 'warning', text });
+  }
 }
 
 function missingOf(all: MissingImages, images: readonly RequiredImage[]): MissingImages {
