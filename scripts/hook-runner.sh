@@ -199,7 +199,11 @@ CURLEW_COMPLETED=''
 }
 
 curlew_options
-if [[ -z "$CURLEW_COMPLETED" ]]; then builtin exit 1; fi
+if [[ -z "$CURLEW_COMPLETED" ]]; then
+  # No trap has run: the last record may be of a failure that the hook has handled.
+  curlew_control broken
+  builtin exit 1
+fi
 builtin trap - ERR RETURN
 builtin set +eE
 curlew_snapshot CURLEW_NOW

@@ -32,6 +32,8 @@ export type ControlRecord =
       readonly line: number;
     }
   | { readonly kind: 'absent'; readonly function: string }
+  /** An error in an expansion has ended the hook, for which the shell runs no trap. */
+  | { readonly kind: 'broken' }
   | { readonly kind: 'question'; readonly question: 'yes' | 'no' | 'text' | 'secret'; readonly id: string };
 
 const LEVELS: readonly LogLevel[] = ['info', 'step', 'substep', 'success', 'warning', 'failure'];
@@ -71,6 +73,8 @@ export function parseControlLine(line: string): ControlRecord | undefined {
       return { kind, text: first, function: second, file: third, line: Number(fourth) };
     case 'absent':
       return { kind, function: first };
+    case 'broken':
+      return { kind };
     case 'question': {
       const question = QUESTIONS.find((known) => known === first);
       return question === undefined || !QUESTION_ID.test(second) ? undefined : { kind, question, id: second };

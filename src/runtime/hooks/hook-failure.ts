@@ -18,8 +18,13 @@ export interface HookNotes {
 export function noticeRecord(notes: HookNotes, record: ControlRecord): void {
   switch (record.kind) {
     case 'error':
-      // The parent shell may have handled a failure in a subshell; its own failure would follow and replace this one.
-      notes.place = record.place;
+      // The parent shell may have handled a failure in a subshell. If not, its own follows, except after SIGTERM.
+      if (record.place.depth === 0 || record.place.status === ENDED) notes.place = record.place;
+      break;
+    case 'broken':
+      // The hook went on after what it has reported so far, and ended without a place.
+      delete notes.place;
+      delete notes.bail;
       break;
     case 'bail':
       notes.bail = record;
