@@ -27,4 +27,21 @@ test('a handled failure in a subshell is not taken for what ended a hook without
   await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /ended with status 4 at an unknown line, as after exec/);
 });
 
+test('from set +e in a hook to set -e, neither failing commands nor its status make it fail', async () => {
+  for (const body of ['false; return 3', 'false']) {
+    await using box = await hooks([`demo() { set +e; ${body}; }`]);
+    await box.run('demo');
+  }
+  for (const [body, failure] of [
+    ['false; set -e; return 3', /status 3 at .* in demo: return 3/],
+    ['set -e; false; :', /status 1 at .* in demo: false/],
+    ['exit 3', /status 3 at .* in demo: exit 3/],
+    ['exit 0', /called exit before its end/],
+    [': $((1/0))', /1\/0: division by 0/],
+  ] as const) {
+    await using box = await hooks([`demo() { set +e; ${body}; }`]);
+    await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', failure);
+  }
+});
+
 test.run();
