@@ -50,7 +50,7 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   const here = await listRoot(base, base, options);
   if (patterns.length === 0) {
     if (here.length === 0) {
-      const outer = rootAbove(base);
+      const outer = await rootAbove(base, undefined, options);
       throw new CurlewError('NOT_FOUND', `no add-ons in ${join(base, 'addons')} and ${join(base, 'packages')}`, {
         hint:
           outer === undefined
@@ -62,9 +62,8 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   }
   const chosen = new Map<string, AddonFolder>();
   for (const pattern of patterns) {
-    const named = here.filter((one) => matches(one, pattern));
-    const selected = named.length > 0 ? named : await atPath(base, pattern, options);
-    if (selected.length === 0) throw noMatch(pattern, here, base);
+    const selected = await matchesIn(base, here, pattern, options);
+    if (selected.length === 0) throw noMatch(pattern, here, await rootAbove(base, pattern, options));
     for (const one of selected) chosen.set(one.folder, one);
   }
   return checkedNames([...chosen.values()], base);
@@ -74,25 +73,40 @@ function matches({ name, version }: AddonFolder, pattern: string): boolean {
   return pattern === name || pattern === `${name}/${version}` || pattern === formatRef({ name, version });
 }
 
-/** The folder that contains the add-ons, for a path that is in one of their trees. */
-function rootAbove(path: string): string | undefined {
-  const parts = path.split('/');
-  const at = parts.findLastIndex((part) => (ADDON_TREES as readonly string[]).includes(part));
-  return at === -1 ? undefined : parts.slice(0, at).join('/') || '/';
+async function matchesIn(
+  base: string,
+  here: readonly AddonFolder[],
+  pattern: string,
+  options: Options,
+): Promise<readonly AddonFolder[]> {
+  const named = here.filter((one) => matches(one, pattern));
+  return named.length > 0 ? named : atPath(base, pattern, options);
 }
 
-function noMatch(pattern: string, here: readonly AddonFolder[], base: string): CurlewError {
+/** The folder that contains add-ons, with the pattern one that it matches, for a path that is in one of their trees. */
+async function rootAbove(path: string, pattern: string | undefined, { signal }: Options): Promise<string | undefined> {
+  const parts = path.split('/');
+  const at = parts.findLastIndex((part) => treeOf(part) !== undefined);
+  if (at === -1) return undefined;
+  const outer = parts.slice(0, at).join('/') || '/';
+  // It is only for a hint: what cannot be listed there is no error.
+  const options = { signal, unreadable: () => undefined };
+  const there = await listRoot(outer, outer, options);
+  const matching = pattern === undefined ? there : await matchesIn(outer, there, pattern, options);
+  return matching.length === 0 ? undefined : outer;
+}
+
+function noMatch(pattern: string, here: readonly AddonFolder[], outer: string | undefined): CurlewError {
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
-  const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, base)}` : `did you mean "${near}"?`;
+  const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, outer)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
 }
 
 const FORMS = 'a name, name/version, name-version or a path';
 const MAX_NAMES = 8;
 
-function namesText(here: readonly AddonFolder[], base: string): string {
+function namesText(here: readonly AddonFolder[], outer: string | undefined): string {
   const names = [...new Set(here.map(({ name }) => name))];
-  const outer = rootAbove(base);
   if (names.length === 0 && outer !== undefined) return `run the command in ${outer}, which contains the add-ons`;
   if (names.length === 0) return `this folder has no ${ADDON_TREES.join(' or ')}`;
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';

@@ -70,10 +70,26 @@ test('a folder without any add-on is an error', async ({ signal }) => {
 test('in the folder of an add-on, the folder that contains the add-ons is named', async ({ signal }) => {
   await using box = await tree({ 'addons/ekco/1.0.0/Manifest': '' });
   for (const inside of ['addons', 'addons/ekco', 'addons/ekco/1.0.0']) {
-    for (const patterns of [[], ['nope']]) {
+    for (const patterns of [[], ['ekco-1.0.0'], ['addons/ekco']]) {
       const error = await assert.rejectsWith(findAddons(box.at(inside), patterns, { signal }), 'NOT_FOUND');
       assert.match(error.hint ?? '', `run the command in ${box.path},`);
     }
+    const none = await assert.rejectsWith(findAddons(box.at(inside), ['nope'], { signal }), 'NOT_FOUND');
+    assert.match(none.hint ?? '', /a path; this folder has no addons or packages$/);
+  }
+});
+
+test('in a folder called packages or addons, a folder without add-ons is not named', async ({ signal }) => {
+  await using box = await tree({
+    'mono/packages/web/package.json': '{}',
+    'empty/addons/x': '',
+    'addons/ekco/1/Manifest': '',
+  });
+  for (const inside of ['mono/packages', 'mono/packages/web', 'empty/addons']) {
+    const error = await assert.rejectsWith(findAddons(box.at(inside), [], { signal }), 'NOT_FOUND');
+    assert.match(error.hint ?? '', /^an add-on is a folder addons\/<name>\/<version> with/);
+    const named = await assert.rejectsWith(findAddons(box.at(inside), ['web'], { signal }), 'NOT_FOUND');
+    assert.not.match(named.hint ?? '', 'run the command');
   }
 });
 
