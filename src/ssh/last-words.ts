@@ -2,34 +2,54 @@
 
 /** A line with which curlew begins to say why it fails: what follows is more of it, and at the end what to do. */
 const FAILURE = /^error [A-Z_]+: (.*)$/;
+/** A finding in a file, right before that line; its hint may be on the next one. */
+const FINDING = /^\S.*? (?:error|warning|info) [a-z0-9-]+\/[a-z0-9-]+: /;
+const HINT = /^\s+hint: /;
 /** Its message, causes, findings, the last lines of a hook, and the hint. */
 const MAX_LINES = 60;
 const MAX_LENGTH = 2000;
+const LEFT_OUT = '…';
 
 export interface LastWords {
   readonly add: (line: string) => void;
-  /** On one line: the last line, or all from the last one that curlew began with `error CODE:`. Empty without lines. */
+  /**
+   * On one line: the last line, or all from the last one that curlew began with `error CODE:`, with the findings right before it.
+   * Empty without lines.
+   */
   readonly text: () => string;
 }
 
 export function keepLastWords(): LastWords {
   let lines: string[] = [];
+  let findings: string[] = [];
   let isFailure = false;
   return {
     add: (line) => {
       const [, message] = FAILURE.exec(line) ?? [];
       const words = (message ?? line).trim();
-      if (message !== undefined) isFailure = true;
-      if (words === '') return;
-      if (message !== undefined || !isFailure) lines = [words];
-      else if (lines.length < MAX_LINES) lines.push(words);
+      if (message !== undefined) {
+        isFailure = true;
+        lines = [words, ...findings].filter((text) => text !== '');
+      } else if (isFailure && words !== '') {
+        push(lines, words);
+      } else if (words !== '') {
+        lines = [words];
+      }
+      if (FINDING.test(line) || (findings.length > 0 && HINT.test(line))) push(findings, words);
+      else if (words !== '' || message !== undefined) findings = [];
     },
     text: () => cut(lines.reduce((text, line) => `${text}${text.endsWith(':') ? ' ' : '; '}${line}`, '').slice(2)),
   };
 }
 
 /** The beginning says what failed, and the end what to do. */
+function push(lines: string[], line: string): void {
+  lines.push(line);
+  if (lines.length > MAX_LINES) lines.splice(MAX_LINES / 2, 2, LEFT_OUT);
+}
+
+/** Like {@link push}, for characters. */
 function cut(text: string): string {
   const half = MAX_LENGTH / 2;
-  return text.length <= MAX_LENGTH ? text : `${text.slice(0, half)} … ${text.slice(-half)}`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, half)} ${LEFT_OUT} ${text.slice(-half)}`;
 }

@@ -197,6 +197,10 @@ status=$?; case $status in ${SSH_FAILED}|${NO_SUDO}) exit ${INSTEAD};; esac; exi
 /** Images of clouds let root in for this answer alone. */
 const OTHER_USER = /^Please login as the user "[^"]{1,64}" rather than the user "[^"]{1,64}"/m;
 
+function withWords(reason: string, words: string): string {
+  return words === '' ? reason : `${reason}: ${words}`;
+}
+
 /** `words`: what the program itself says. */
 function failureOf(
   host: SshHost,
@@ -204,7 +208,7 @@ function failureOf(
   words: string,
 ): CurlewError {
   const text = [...stderr.split('\n'), ...lastLines].map((line) => line.trim()).filter((line) => line !== '');
-  const last = text.at(-1) ?? error?.reason ?? '';
+  const last = text.at(-1) ?? '';
   if (error?.problem === 'late')
     return new SshError(host, 'late', error.reason, 'the program may still run there; run the same command again');
   if (error?.problem === 'output')
@@ -216,7 +220,7 @@ function failureOf(
     return new SshError(
       host,
       'sudo',
-      `${at} refuses sudo to ${account}: ${last}`,
+      withWords(`${at} refuses sudo to ${account}`, last),
       'let the user run sudo without a password, or name another one as ssh.user of the machine, such as root',
     );
   const other = OTHER_USER.exec(stdout)?.[0];
@@ -228,7 +232,7 @@ function failureOf(
       'name that one as ssh.user of the machine',
     );
   if (status !== SSH_FAILED)
-    return new SshError(host, 'status', `it failed with status ${status}: ${words === '' ? last : words}`, '');
+    return new SshError(host, 'status', withWords(`it failed with status ${status}`, words === '' ? last : words), '');
   const all = text.join('\n');
   if (/host key|HOST IDENTIFICATION/i.test(all))
     return new SshError(
@@ -241,7 +245,7 @@ function failureOf(
     return new SshError(
       host,
       'denied',
-      `${at} refuses ${account}: ${last}`,
+      withWords(`${at} refuses ${account}`, last),
       `name a user who may log in as ssh.user of the machine, or add your key to its authorized_keys; this shows the keys that are tried: ssh -v${host.port === undefined ? '' : ` -p ${host.port}`} ${host.user === undefined ? '' : `${host.user}@`}${host.address}`,
     );
   const { via } = host;
@@ -251,13 +255,13 @@ function failureOf(
     return new SshError(
       host,
       'unreachable',
-      `it does not answer${via === undefined ? '' : ` through ${via}`}: ${last}`,
+      withWords(`it does not answer${via === undefined ? '' : ` through ${via}`}`, last),
       `check that it runs, its address, and the firewall${jump}`,
     );
   return new SshError(
     host,
     'cut',
-    `the connection was cut: ${last}`,
+    withWords('the connection was cut', last),
     'the program may still run there; run the same command again: it continues',
   );
 }
