@@ -1,9 +1,11 @@
 /** Finds out what works on this machine, and how to get the rest. Changes nothing. */
 import { statfs } from 'node:fs/promises';
+import { platform } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { connectDocker } from '../build/containers/docker.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
+import type { Arch } from '../core/ref.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
@@ -130,7 +132,7 @@ const CHECKS: readonly Check[] = [
     needed: ['install'],
     use: 'install needs one that packages are for',
     how: 'install on a machine with another one',
-    look: async () => Promise.resolve(`${hostArch()}: packages can be installed here`),
+    look: async () => Promise.resolve(installableText(hostArch(), platform())),
   },
   {
     name: 'install folder',
@@ -205,6 +207,13 @@ async function withinLimit<Found>(look: (signal: AbortSignal) => Promise<Found>,
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Whether there are packages for this architecture is known only of a bundle or a store. */
+export function installableText(arch: Arch, system: NodeJS.Platform): string {
+  return system === 'linux'
+    ? `packages for ${arch} can be installed`
+    : `this machine is ${arch}, but packages are installed on Linux`;
 }
 
 /** The free space of the disk of a folder that may not exist yet. */

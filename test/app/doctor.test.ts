@@ -1,7 +1,7 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
 import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import type { Finding } from '../../src/app/doctor.ts';
+import { installableText, type Finding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
 import { hostArch } from '../../src/sources/run-source.ts';
@@ -135,8 +135,10 @@ test('the architecture of this machine is named, and another one is refused with
   await using box = await tree();
   assert.match(
     (await findings(box, [])).get('architecture')?.message ?? '',
-    /^(?:amd64|arm64): packages can be installed/,
+    /^packages for (?:amd64|arm64) can be installed$/,
   );
+  assert.is(installableText('arm64', 'linux'), 'packages for arm64 can be installed');
+  assert.is(installableText('arm64', 'darwin'), 'this machine is arm64, but packages are installed on Linux');
   assert.equal([hostArch('x64'), hostArch('arm64')], ['amd64', 'arm64']);
   const { message, hint } = assert.throwsWith(() => hostArch('s390x'), 'UNSUPPORTED');
   assert.is(message, 'cannot install: this machine is s390x; packages are for amd64 and arm64');
