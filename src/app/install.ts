@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -175,8 +175,9 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   const records = await readable(directory, async () => readRecords(directory));
   const kind = kindOnNode(request.kind, records);
   if (kind === 'upgrade' && Object.keys(records.applied).length === 0) {
-    const text =
-      'curlew has installed nothing on this node: an upgrade does here what a further node of a cluster needs; curlew install installs the add-ons';
+    // The cluster of such a node may have its add-ons from elsewhere.
+    const advice = (await isNode(request, context)) ? '' : '; curlew install installs the add-ons';
+    const text = `curlew has installed nothing on this node: an upgrade does here what a further node of a cluster needs${advice}`;
     context.report({ type: 'note', level: 'warning', text });
   }
   if (kind !== request.kind) {
@@ -184,6 +185,14 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
     context.report({ type: 'note', level: 'info', text });
   }
   return kind;
+}
+
+/** Whether the machine, or the one that a trial is for, is a node of a cluster. */
+async function isNode({ root = '/' }: InstallRequest, { cwd }: Context): Promise<boolean> {
+  return access(join(resolve(cwd, root), KUBECONFIGS[1])).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The request of the run but for its place. */

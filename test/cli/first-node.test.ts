@@ -1,5 +1,5 @@
 /** What `upgrade` and `join` do on the node that add-ons were installed from, and on one that has joined. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
@@ -58,6 +58,17 @@ test('an upgrade of a node on which nothing is installed warns that it installs 
   }
   const again = await on(box, 'upgrade', 'newer.tar.gz');
   assert.not.match(again.stderr, /warning/);
+});
+
+test('an upgrade of a node of a cluster that curlew has not made does not advise to install', async () => {
+  await using box = await boxOfTwo();
+  await mkdir(box.at('root/etc/kubernetes'), { recursive: true });
+  await writeFile(box.at('root/etc/kubernetes/kubelet.conf'), '');
+  const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', '--dry-run');
+  assert.is(exitCode, 0, stderr);
+  const text = stderr.replaceAll(/\s+/g, ' ');
+  assert.match(text, 'warning: curlew has installed nothing on this node: an upgrade does here what');
+  assert.not.match(text, 'curlew install');
 });
 
 test('the node that an add-on was installed from cannot join', async () => {
