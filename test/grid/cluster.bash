@@ -93,15 +93,20 @@ services_work() {
 }
 
 pods_talk() {
+  # The pod of a node that was away for a moment may be replaced once more.
+  grid_until 60 pods_answer || return 1
+  services_work one && services_work two || return 1
+  # kube-proxy stays Ready when it cannot write its rules.
+  ! kubectl_on one --namespace kube-system logs --selector=k8s-app=kube-proxy --tail=500 | grep -E 'Sync failed|Failed to execute'
+}
+
+pods_answer() {
   local address name pair
-  grid_until 60 node_web_ready two || return 1
+  node_web_ready two || return 1
   for pair in 'one two' 'two one'; do
     read -r name address < <(web_pod "${pair#* }")
     [[ "$(fetch_from "${pair% *}" "http://$address/")" == "$name" ]] || return 1
   done
-  services_work one && services_work two || return 1
-  # kube-proxy stays Ready when it cannot write its rules.
-  ! kubectl_on one --namespace kube-system logs --selector=k8s-app=kube-proxy --tail=500 | grep -E 'Sync failed|Failed to execute'
 }
 
 node_web_ready() {
