@@ -1,11 +1,12 @@
-/** A fleet on a real API server: a controller and the agents of two clusters, all of them processes that are killed. */
+/** A fleet on a real API server: a controller and the agents of four clusters, all of them processes that are killed. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { AgentFolder } from '../../src/agent/folder.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import type { HubKubeconfig } from '../../src/hub/kubeconfig.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
-import { apiClient, textAt, type ApiClient } from '../support/api-client.ts';
+import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
@@ -22,8 +23,20 @@ import { cannotRun } from './support/programs.ts';
 const test = suite('components/agents', { timeoutMs: 300_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const opened = createOpened();
-const NAMES = ['oslo', 'paris'];
+const NAMES = ['oslo', 'paris', 'rome', 'turin'];
 const MAP = '/api/v1/namespaces/default/configmaps/page';
+/** A kind that every cluster but the last one has. */
+const WIDGETS = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+};
 
 if (reason === undefined) {
   let box: Tree;
@@ -49,17 +62,21 @@ if (reason === undefined) {
     const own = ['--root', name, '--kubeconfig', `${name}.conf`, '--ca-file', 'ca.pem'];
     agents.set(name, started(['agent', 'run', ...own, '--delay', '1s', '--wait', '20s']));
   };
-  const restart = async (name: string): Promise<void> => {
+  const kill = async (name: string): Promise<void> => {
     const agent = agents.get(name);
     agent?.kill('SIGKILL');
     await agent;
+  };
+  const restart = async (name: string): Promise<void> => {
+    await kill(name);
     startAgent(name);
   };
-  /** A signed manifest with this version of a ConfigMap, or of what no server takes. */
-  const manifest = (version: string, isBad = false): object => {
+  /** A signed manifest with this version of a ConfigMap, and an object of another kind. */
+  const manifest = (version: string, other?: string): object => {
     const metadata = { name: 'page', namespace: 'default' };
-    const good = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { version } };
-    const text = JSON.stringify(isBad ? { apiVersion: 'example.com/v1', kind: 'Missing', metadata } : good);
+    const objects: object[] = [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { version } }];
+    if (other !== undefined) objects.push({ apiVersion: 'example.com/v1', kind: other, metadata });
+    const text = objects.map((object) => JSON.stringify(object)).join('\n---\n');
     files.set(`/${version}.yaml`, text);
     files.set(`/${version}.yaml.sigstore.json`, signBare(Buffer.from(text), key));
     return { manifest: `${url}/${version}.yaml`, hash: digestOf(text) };
@@ -68,6 +85,19 @@ if (reason === undefined) {
     const found = NAMES.map(async (name) => textAt((await clusters.get(name)?.get(MAP))?.body, 'data.version') || '-');
     return (await Promise.all(found)).join(' ');
   };
+  const addonOf = async (name: string): Promise<JsonObject> =>
+    (await hub.client.get(`/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-${name}/clusteraddons/web`)).body;
+  /** Waits until each cluster has been changed this often, and succeeds with what it had in the end. */
+  const settles = async (revisions: string): Promise<void> =>
+    eventually(async () => {
+      const all = await Promise.all(NAMES.map(addonOf));
+      const has = all.every(
+        (one) =>
+          textAt(one, 'status.state') === 'Succeeded' &&
+          at(one, 'status.applied.revision') === at(one, 'spec.revision'),
+      );
+      return has && all.map((one) => Number(at(one, 'spec.revision'))).join(' ') === revisions;
+    });
   const available = async (): Promise<string> =>
     server.kubectl(['wait', '--for=condition=Available', 'fleetaddon/web', '--timeout=90s']);
 
@@ -105,7 +135,10 @@ if (reason === undefined) {
       await hub.client.create(leases, { metadata: { name: 'curlew-agent' }, spec: {} });
       const own = opened.keep(await startMemoryApiServer({ certificate }));
       await writeFile(box.at(`${name}.conf`), own.kubeconfig);
-      clusters.set(name, apiClient(own.kubeconfig));
+      const client = apiClient(own.kubeconfig);
+      clusters.set(name, client);
+      if (name !== NAMES.at(-1))
+        await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGETS);
       const folder = new AgentFolder(box.at(name));
       await using _claim = await folder.claim();
       await folder.writeKubeconfig({ hub: conf.clusters[0].cluster, user: conf.users[0].user });
@@ -121,21 +154,28 @@ if (reason === undefined) {
       type: 'Progressive',
       groups: [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }],
       mandatoryDecisionGroups: [{ groupName: 'canary' }],
+      maxConcurrency: 1,
       onFailure: 'Rollback',
     };
     await hub.addon('web', { source: manifest('1'), rollout });
     await available();
-    assert.is(await versions(), '1 1');
+    assert.is(await versions(), '1 1 1 1');
   });
 
   test('a bad version stops at the canary, which goes back to what was healthy', async () => {
-    await hub.change('web', { spec: { source: manifest('2', true) } });
-    await eventually(async () => Boolean((await hub.status('web'))['rolledBack']));
-    await eventually(async () => {
-      const { body } = await hub.client.get('/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-paris/clusteraddons/web');
-      return textAt(body, 'status.state') === 'Succeeded' && JSON.stringify(body['spec']).includes('/1.yaml');
-    });
-    assert.is(await versions(), '1 1');
+    await hub.change('web', { spec: { source: manifest('2', 'Missing') } });
+    await settles('1 3 1 1');
+    assert.ok((await hub.status('web'))['rolledBack']);
+    assert.is(await versions(), '1 1 1 1');
+  });
+
+  test('a version that fails on the last cluster stays where it is healthy, until it is rolled back', async () => {
+    await hub.change('web', { spec: { source: manifest('2.1', 'Widget') } });
+    await settles('2 4 2 3');
+    assert.is(await versions(), '2.1 2.1 2.1 1');
+    await hub.order('web', 'rollback');
+    await settles('3 5 3 3');
+    assert.is(await versions(), '1 1 1 1');
   });
 
   test('agents that are killed, and a hub that is away, lose nothing', async () => {
@@ -146,7 +186,19 @@ if (reason === undefined) {
     await server.startAgain();
     for (const name of NAMES) await restart(name);
     await available();
-    assert.is(await versions(), '3 3');
+    assert.is(await versions(), '3 3 3 3');
+  });
+
+  test('two sites that are off hold nobody, and take the newest version once they are back', async () => {
+    const off = ['oslo', 'rome'];
+    for (const name of off) await kill(name);
+    for (const version of ['4', '5']) {
+      await hub.change('web', { spec: { source: manifest(version), rollout: { maxConcurrency: 3 } } });
+      await eventually(async () => (await versions()) === `3 ${version} 3 ${version}`);
+    }
+    for (const name of off) startAgent(name);
+    await available();
+    assert.is(await versions(), '5 5 5 5');
   });
 } else test.skip('a fleet with agents on an API server', reason);
 
