@@ -1,6 +1,13 @@
 # shellcheck shell=bash
 # A cluster from a bundle, tried by use. Sourced by scripts/grid: every step is one line with its seconds.
 
+# No check fails. Warnings, which have status 3, depend on the machine.
+checks_pass() {
+  local status=0
+  on one 60 /root/bundle/tasks.sh preflight "${IGNORE[@]}" || status=$?
+  ((status == 0 || status == 3))
+}
+
 setting_changes() {
   local before after
   before="$(on one 20 crictl ps --quiet | sort)"
@@ -38,7 +45,7 @@ reset_and_join() {
 
 step 'node one boots' grid_start_node one 1
 step 'unpack the bundle' unpack one
-step 'its checks' on one 60 /root/bundle/tasks.sh preflight "${IGNORE[@]}"
+step 'its checks' checks_pass
 step 'install' install_on one
 step 'control plane works' control_plane_works
 step 'services work' services_work one
