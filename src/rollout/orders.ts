@@ -70,7 +70,9 @@ export function ordersAt({ generation, orders, lapsed }: FleetAddon, since: numb
     else {
       const old = `is older than this rollout, which began at ${timeOf(since)}`;
       if (verb === 'approve') voids.push({ ...order, at, why: isEarly ? AHEAD : `${old}: approve again` });
-      else unheeded[verb] = `${orderOf(verb, at)} ${isEarly ? AHEAD : `has no effect: it ${old}: ${AGAIN}`}`;
+      // What was ordered long before it was about an earlier one of the same generation.
+      else if (isEarly || since - at <= MAX_AHEAD)
+        unheeded[verb] = `${orderOf(verb, at)} ${isEarly ? AHEAD : `has no effect: it ${old}: ${AGAIN}`}`;
     }
   }
   return { orders: present, voids, unheeded, recheckAfter };

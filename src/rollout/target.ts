@@ -198,8 +198,7 @@ function runOf(
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
     retry,
-    /** When a step first saw it. */
-    retrySeen: begun.retry?.at === retry ? Math.min(begun.retry.seen, fleet.now) : fleet.now,
+    retrySeen: firstSeen(retry, begun, fleet.now),
     /** Failures that count although their clusters go: a bad version must not spread because one is deleted. */
     failed: failedBefore(addon, begun, retry),
     /** By the rules of Open Cluster Management, only clusters that are there count; and without a budget, none does. */
@@ -210,6 +209,12 @@ function runOf(
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };
+}
+
+/** When a step first saw an order to retry. Where an earlier step could not store it, an old order is not taken for new. */
+function firstSeen(retry: number, begun: Begun, now: number): number {
+  if (begun.retry?.at === retry) return Math.min(begun.retry.seen, now);
+  return (begun.failed?.retry ?? 0) >= retry || now - retry > MAX_AHEAD ? retry : now;
 }
 
 function firstProblem(

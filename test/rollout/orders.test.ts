@@ -1,5 +1,5 @@
 /** Orders of people whose clock is ahead: each counts from its time on. */
-import type { Orders } from '../../src/rollout/fleet.ts';
+import type { FleetAddonStatus, Orders } from '../../src/rollout/fleet.ts';
 import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
@@ -140,6 +140,29 @@ test('an order to retry by a clock that is behind what has failed says that it h
   assert.equal([world.why('b'), world.status('net')?.asks], [undefined, undefined]);
 });
 
+test('an order to retry that an earlier version has followed, and did not store, is not called new', () => {
+  for (const rollout of [PROGRESSIVE, {}] as const) {
+    const world = new TestFleet(ring('shop', 'a', 'b'), addon('net', { rollout }));
+    world.step();
+    world.report('Failed', 'a');
+    world.now += 60;
+    world.order('net', { retry: world.now });
+    assert.equal(world.begin(), ['a']);
+    world.now += 60;
+    world.report('Failed', 'a');
+    world.step();
+    world.now += HOUR;
+    for (const round of [1, 2]) {
+      const { retry: _, ...status } = world.status('net') as FleetAddonStatus;
+      world.change('net', { status });
+      world.step();
+      assert.equal([world.why('a'), world.status('net')?.asks], [undefined, undefined], String(round));
+      assert.is(world.status('net')?.retry?.seen, world.status('net')?.retry?.at, String(round));
+      world.now += 60;
+    }
+  }
+});
+
 test('an order to retry says nothing about what fails after it has been seen', () => {
   const world = new TestFleet(ring('shop', 'a', 'b'), addon('net', { rollout: { ...PROGRESSIVE, maxFailures: 2 } }));
   world.step();
@@ -158,14 +181,19 @@ test('an order to retry says nothing about what fails after it has been seen', (
 
 test('orders that are older than the rollout, or for another content, say that they have no effect', () => {
   const world = failedLater();
-  const at = world.now - 10_000;
+  const at = world.now - 2000;
   world.order('net', { at, retry: at, rollback: at });
   assert.equal(world.begin(), []);
   const old = `it is older than this rollout, which began at 1970-01-12T13:46:40Z: order it again, by a clock that is right`;
-  const retry = `the order to retry of 1970-01-12T11:26:40Z has no effect: ${old}`;
-  const back = `the order to go back of 1970-01-12T11:26:40Z has no effect: ${old}`;
+  const retry = `the order to retry of 1970-01-12T13:40:00Z has no effect: ${old}`;
+  const back = `the order to go back of 1970-01-12T13:40:00Z has no effect: ${old}`;
   assert.equal([world.why('b'), world.status('net')?.asks], [`Order: ${retry}`, `${retry}; ${back}`]);
   assert.is(world.status('net')?.rolledBack, false);
+
+  const earlier = world.now - 10_000;
+  world.order('net', { at: earlier, retry: earlier, rollback: earlier });
+  assert.equal(world.begin(), []);
+  assert.equal([world.why('b'), world.status('net')?.asks], [undefined, undefined], 'about an earlier content');
 
   const other = failedLater();
   other.addons = other.addons.map((one) => ({ ...one, lapsed: { at: other.now, retry: other.now } }));
