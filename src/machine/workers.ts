@@ -1,6 +1,6 @@
 /** What happens on workers now, in batches: those that come, those that go, then upgrades. Pure. */
 import { advance, type Hold, type Member, type Place } from '../rollout/batch.ts';
-import { groupsOf } from '../rollout/groups.ts';
+import { groupsOf, keyOf } from '../rollout/groups.ts';
 import { sizeOf } from '../rollout/limits.ts';
 import type { Strategy } from '../rollout/strategy.ts';
 import type { Action, Held, SeenMachine } from './cluster.ts';
@@ -125,7 +125,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     stopped,
     mayStayUnproven: () => false,
     hold: holdOf,
-    unproven: ({ key }) => `group ${key}`,
+    unproven: ({ group }) => `group ${keyOf(group)}`,
   });
   const chains = [];
   const held: Held[] = [];

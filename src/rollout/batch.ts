@@ -50,8 +50,7 @@ export interface Unresolved {
 
 /** A mandatory group in which no cluster has proven what is rolled out. */
 export interface Unproven<M> {
-  /** By which it can be approved. */
-  readonly key: string;
+  readonly group: Pick<Group<M>, 'name' | 'index'>;
   readonly members: readonly M[];
 }
 
@@ -125,7 +124,7 @@ function stagesOf<M>(
 
 /**
  * Sets why each member that wants something is held, if it is. `reached` stages were done before, where all parts of a group that is cut by
- * size count as one: what waits in them now comes with the last stage. `mayStayUnproven` gets the key of a group, `hold` answers why a member
+ * size count as one: what waits in them now comes with the last stage. `mayStayUnproven` gets a group, `hold` answers why a member
  * must wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members
  * outside mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
@@ -138,7 +137,7 @@ export function advance<M extends Member>(
     /** Further failures of unknown clusters, which count in the last stage. */
     readonly assumed?: number;
     readonly stopped: string | undefined;
-    readonly mayStayUnproven: (key: string) => boolean;
+    readonly mayStayUnproven: (group: Pick<Group<M>, 'name' | 'index'>) => boolean;
     readonly hold: (member: M, place: Place) => Hold | undefined;
     readonly unproven: (group: Unproven<M>) => string;
   },
@@ -167,11 +166,11 @@ export function advance<M extends Member>(
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
     const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
     const meant = proof.flatMap(({ members }) => members.filter(({ isMeant }) => isMeant));
-    const isWaived = own.some((group) => given.mayStayUnproven(keyOf(group)));
+    const isWaived = own.some(given.mayStayUnproven);
     const isProven = isWaived || meant.length === 0 || meant.some((member) => member.isProven);
     if (!(isDone && isProven) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
-      if (isDone) place.unproven = given.unproven({ key: own[0] ? keyOf(own[0]) : '', members: meant });
+      if (isDone) place.unproven = given.unproven({ group: own[0] ?? { name: title, index: number }, members: meant });
       reached = number;
     }
   }

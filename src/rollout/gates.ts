@@ -5,7 +5,7 @@ import { compareVersions } from '../core/ref.ts';
 import { timeOf } from '../core/time.ts';
 import type { Hold, Place, Unproven } from './batch.ts';
 import type { Approval } from './fleet.ts';
-import { compareNames } from './groups.ts';
+import { compareNames, keyOf } from './groups.ts';
 import { voidNote } from './orders.ts';
 import { identityOn, isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
 
@@ -92,18 +92,24 @@ const MAX_NAMES = 3;
 const MAX_WHY = 100;
 
 /** What holds the members of a mandatory group in which no cluster has proven what is rolled out, and what to do. */
-export function unprovenNote(run: Run, { key, members }: Unproven<Target>): string {
+export function unprovenNote(run: Run, { group, members }: Unproven<Target>): string {
+  const key = keyOf(group);
   const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
   const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
-  const note = voidNote(run.ordered, (approval) => letsStayUnproven(run, key, approval));
+  const note = voidNote(run.ordered, (approval) => letsStayUnproven(run, group, approval));
   const title = `group ${key}`;
   const way = isApprovedFirst(run, key) ? `${title} as unproven` : title;
   return `no cluster of ${title} has it yet (${[...named, ...more].join('; ')}): let one of them take it, or approve ${way}${note}`;
 }
 
-/** Whoever lets the clusters of a group begin expects their proof. */
-export function letsStayUnproven(run: Run, key: string, { groups = [], unproven = [] }: Approval): boolean {
-  return unproven.includes(key) || (groups.includes(key) && !isApprovedFirst(run, key));
+/** By its name or its number. Whoever lets the clusters of a group begin expects their proof. */
+export function letsStayUnproven(run: Run, group: Unproven<Target>['group'], approval: Approval): boolean {
+  const { groups = [], unproven = [] } = approval;
+  const key = keyOf(group);
+  return (
+    [key, String(group.index)].some((one) => unproven.includes(one)) ||
+    (groups.includes(key) && !isApprovedFirst(run, key))
+  );
 }
 
 function isApprovedFirst({ strategy }: Run, key: string): boolean {

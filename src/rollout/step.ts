@@ -141,7 +141,7 @@ function planOf(run: Run): AddonPlan {
           })),
           assumed,
           stopped: run.rolledBack ? (backFailureIn(staged) ?? run.wentBack) : undefined,
-          mayStayUnproven: (key) => orders !== undefined && letsStayUnproven(run, key, orders),
+          mayStayUnproven: (group) => orders !== undefined && letsStayUnproven(run, group, orders),
           hold: holdOf,
           unproven: (group) => unprovenNote(run, group),
         });

@@ -116,6 +116,17 @@ test('a mandatory group without a name is approved by its number, which the mess
   assert.equal(world.begin(), ['w1', 'w2']);
 });
 
+test('a mandatory group with a name may stay unproven by its number, too', () => {
+  const world = fleet({ rollout: { ...CANARY, mandatoryDecisionGroups: [{ groupIndex: 0 }] } });
+  for (const name of ['w1', 'w2']) world.changeCluster(name, { paused: true });
+  world.step();
+  world.now += 10;
+  world.order('net', { unproven: ['1'] });
+  assert.equal(world.begin(), []);
+  world.order('net', { unproven: ['0'] });
+  assert.equal(world.begin(), ['s1', 's2']);
+});
+
 test('an approval that lets a mandatory group begin does not let the others follow it without its proof', () => {
   const world = fleet({ rollout: { ...CANARY, approval: ['canary'] } });
   for (const name of ['w1', 'w2']) world.changeCluster(name, { paused: true });
