@@ -22,7 +22,7 @@ export function noticeRecord(notes: HookNotes, record: ControlRecord): void {
       if (record.place.depth === 0 || record.place.status === ENDED) notes.place = record.place;
       break;
     case 'broken':
-      // The hook went on after what it has reported so far, and ended without a place.
+      // The hook has handled what it has reported so far, and ended without a place.
       delete notes.place;
       delete notes.bail;
       break;
