@@ -105,7 +105,7 @@ test('a hook that is ended just when it starts a program says where it was, ever
     const running = box.run('demo', { signal: controller.signal, graceMs: 100_000 });
     await appears(box.at('ready'));
     controller.abort(new CurlewError('CANCELLED', 'cancelled'));
-    const where = /^demo: demo was canceled at \S*install\.sh:1 in demo: (?:touch ready|sleep 1000)/;
+    const where = /^demo: demo was canceled in demo, which begins at \S*install\.sh:1: (?:touch ready|sleep 1000)/;
     await assert.rejectsWith(running, 'CANCELLED', where);
   }
 });
