@@ -4,7 +4,7 @@
 # Sourced by scripts/tools, with `set -e`; the current folder is the checkout.
 
 TOOLS="$PWD/.curlew/tools"
-GO_LEAST=26
+MIN_GO=26
 
 # One tool per line: name, tier, maker, source, files below .curlew/tools, flags.
 # Most suites need the tier `default`, a few also compare with tools of `all`; a tool without a tier is
@@ -359,7 +359,7 @@ tools_go_path() {
   for go in "$TOOLS/go/bin/go" "$(command -v go || true)"; do
     [[ -x "$go" ]] || continue
     version="$(GOTOOLCHAIN=local "$go" env GOVERSION)" || continue
-    if [[ "$version" =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= GO_LEAST)); then
+    if [[ "$version" =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= MIN_GO)); then
       printf '%s\n' "$go"
       return 0
     fi

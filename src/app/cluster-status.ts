@@ -42,12 +42,12 @@ export interface ClusterStatus
 const AT_ONCE = 16;
 
 /** What is shown of a list of another machine, and of a text in it. */
-const [MOST, LENGTH] = [50, 400];
+const [MAX_PROBLEMS, MAX_LENGTH] = [50, 400];
 
 const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(item), []);
 const text = v.pipe(
   v.string(),
-  v.transform((all) => (all.length > LENGTH ? `${all.slice(0, LENGTH)}…` : all)),
+  v.transform((all) => (all.length > MAX_LENGTH ? `${all.slice(0, MAX_LENGTH)}…` : all)),
 );
 const unhealthy = v.object({ name: text, reason: text });
 /** {@link ClusterHealth} from another machine. */
@@ -71,8 +71,8 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Co
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
   const said = await healthOfHosts(ssh, look, context.signal);
   const problems = said.flatMap(({ host, problems: all }) => {
-    const more = all.length > MOST ? [`${all.length - MOST} more problems`] : [];
-    return [...all.slice(0, MOST), ...more].map((reason) => ({ host, reason }));
+    const more = all.length > MAX_PROBLEMS ? [`${all.length - MAX_PROBLEMS} more problems`] : [];
+    return [...all.slice(0, MAX_PROBLEMS), ...more].map((reason) => ({ host, reason }));
   });
   // Whoever is root on a worker must not be able to speak for the cluster.
   const speaker = said.find(({ host }) => host === look.speaker?.name)?.health;

@@ -58,7 +58,7 @@ export async function waitForHealth(
       return left;
     },
     (left) => left.length === 0,
-    { firstMs: FIRST_LOOK_MS, mostMs: LOOK_MS, limitMs: timeoutMs, signal },
+    { firstMs: FIRST_LOOK_MS, maxMs: LOOK_MS, limitMs: timeoutMs, signal },
   );
   const all = [...failures, ...late.map((one) => ({ ...one, timeoutMs }))];
   return Promise.all(all.map(async (one) => unhealthy(cluster, one)));

@@ -244,7 +244,7 @@ async function waitUntilGone(
   return repeatUntil(
     async () => (left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat()),
     (found) => !found.some(({ isGoing }) => isGoing),
-    { firstMs: FIRST_LOOK_MS, mostMs: LOOK_MS, limitMs, signal },
+    { firstMs: FIRST_LOOK_MS, maxMs: LOOK_MS, limitMs, signal },
   );
 }
 

@@ -16,7 +16,7 @@ const RETRY_S = [60, 300] as const;
 /** What could not begin, such as while another command has the cluster, waits half as long as it has waited, within these. */
 const LATER_S = [15, 300] as const;
 /** All waits are ± 20 %. One that is longer is due: the clock was set back. */
-const LONGEST_S = 360;
+const MAX_WAIT_S = 360;
 /** Contents that were healthy: the present one, and the one before it. */
 const MAX_GOOD = 2;
 /** Add-ons that were removed and are remembered. */
@@ -184,7 +184,7 @@ export function decide(orders: ReadonlyMap<string, Order> | undefined, before: A
 
 /** After the clock was set back, nothing waits for the time that it was. */
 function onClock(own: Kept, now: number): Kept {
-  return { ...own, since: Math.min(own.since, now), next: own.next - now > LONGEST_S ? now : own.next };
+  return { ...own, since: Math.min(own.since, now), next: own.next - now > MAX_WAIT_S ? now : own.next };
 }
 
 function pastKey(addon: string, packageName: string | undefined): string {

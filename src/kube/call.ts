@@ -84,7 +84,7 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
         last = found.message;
         return false;
       },
-      { firstMs: 250, mostMs: 4000, limitMs: patienceMs, signal },
+      { firstMs: 250, maxMs: 4000, limitMs: patienceMs, signal },
     );
     if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
     const { problem, message, hint, status, conflicts = [] } = answer;

@@ -25,7 +25,7 @@ export interface HandlerOptions {
   /** Maximum bytes of a posted body. */
   readonly bodyLimit: number;
   /** Minimum rate at which a client must read a response, in bytes per second. */
-  readonly leastRate: number;
+  readonly minRate: number;
   readonly metrics: Metrics;
   /** Open connections. */
   readonly connections: () => number;
@@ -77,7 +77,7 @@ export function createHandler(options: HandlerOptions): Handler {
       job.bytes += bytes;
       metrics.sent(bytes);
     };
-    const sending = { buffers, sent, gone: job.signal, leastRate: options.leastRate };
+    const sending = { buffers, sent, gone: job.signal, minRate: options.minRate };
     if (draining || hasBody(request)) response.setHeader('Connection', 'close');
     try {
       const answer = await answerOf(request, job, { ...options, own });

@@ -9,7 +9,7 @@ import { contentRange, dataContent, multipartBody, type Answer, type Body, type 
 /** Larger chunks are not faster, and each client needs two of them in memory. */
 const CHUNK = 128 << 10;
 /** Buffers shared by all responses. */
-export const SEND_BUFFERS = { size: CHUNK, mostFree: 32 } as const;
+export const SEND_BUFFERS = { size: CHUNK, maxFree: 32 } as const;
 /** Maximum bytes of one response that are read, but not yet sent. */
 const AHEAD = 2 * CHUNK;
 
@@ -18,7 +18,7 @@ export interface SendOptions {
   /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
   /** Minimum bytes per second: slower clients are disconnected. */
-  readonly leastRate: number;
+  readonly minRate: number;
   /** Called for every sent chunk. */
   readonly sent: (bytes: number) => void;
 }
@@ -160,13 +160,13 @@ interface ResponseWriter {
  */
 function createWriter(
   response: ServerResponse,
-  { buffers, sent, gone, leastRate, status }: SendOptions & { readonly status: number },
+  { buffers, sent, gone, minRate, status }: SendOptions & { readonly status: number },
 ): ResponseWriter {
   let waiting = 0;
   let wake: () => void = () => undefined;
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo() && !gone.aborted) {
-      const late = setTimeout(() => response.destroy(), (AHEAD / leastRate) * 1000);
+      const late = setTimeout(() => response.destroy(), (AHEAD / minRate) * 1000);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });

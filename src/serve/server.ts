@@ -15,7 +15,7 @@ export interface ServeLimits {
   /** Milliseconds without a byte in either direction, while the server waits for the client. */
   readonly idleMs: number;
   /** Minimum rate at which a client must read a response, in bytes per second. */
-  readonly leastRate: number;
+  readonly minRate: number;
   /** Maximum bytes of a posted spec. */
   readonly body: number;
   /** Milliseconds to wait for running responses at shutdown. */
@@ -27,12 +27,12 @@ export const DEFAULT_LIMITS: ServeLimits = {
   headMs: 10_000,
   bodyMs: 30_000,
   idleMs: 120_000,
-  leastRate: 240,
+  minRate: 240,
   body: 64 << 10,
   graceMs: 60_000,
 };
 
-export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'leastRate' | 'metrics' | 'connections'> {
+export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'minRate' | 'metrics' | 'connections'> {
   /** Undefined for all addresses of this machine, IPv4 and IPv6. */
   readonly host: string | undefined;
   /** 0 selects a free port. */
@@ -68,8 +68,8 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
-  const { body: bodyLimit, leastRate } = limits;
-  const handler = createHandler({ ...rest, bodyLimit, leastRate, metrics, connections: () => open });
+  const { body: bodyLimit, minRate } = limits;
+  const handler = createHandler({ ...rest, bodyLimit, minRate, metrics, connections: () => open });
   server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
   server.on('connection', (socket) => {

@@ -226,7 +226,7 @@ function routeThroughProxy(request: WireRequest, { routeOf }: Connections): URL 
 
 async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
   let size = 0;
-  for await (const chunk of paced(body, { idleMs, leastRate: MIN_RATE })) {
+  for await (const chunk of paced(body, { idleMs, minRate: MIN_RATE })) {
     size += chunk.byteLength;
     if (size > DOCUMENT_LIMIT) {
       throw new CurlewError('FETCH_FAILED', `the server's response is larger than ${DOCUMENT_LIMIT} bytes`);

@@ -129,7 +129,7 @@ export async function* readRange(
     const body = first ?? (await openRange(connection, { key, etag }, range, purpose));
     first = undefined;
     try {
-      const pace = { idleMs: connection.idleMs, leastRate: MIN_RATE };
+      const pace = { idleMs: connection.idleMs, minRate: MIN_RATE };
       for await (const chunk of paced(addAbortSignal(AbortSignal.any([signal]), body), pace)) {
         const data = chunk.subarray(0, length - done);
         if (data.byteLength === 0) continue;

@@ -11,7 +11,7 @@ import { suite } from '../support/suite.ts';
 const test = suite('cli/troubleshooting-page', { timeoutMs: 60_000 });
 
 /** Fixed characters that a text needs to identify a message. */
-const LEAST_FIXED = 10;
+const MIN_FIXED = 10;
 
 interface Text {
   /** Matches the end of a line that the text makes. */
@@ -22,7 +22,7 @@ interface Text {
 
 /** A text from its fixed parts; anything may be between them. Undefined if it has too few of them. */
 function textOf(parts: readonly string[], source: string): Text | undefined {
-  if (parts.join('').replaceAll(/\s/g, '').length < LEAST_FIXED) return undefined;
+  if (parts.join('').replaceAll(/\s/g, '').length < MIN_FIXED) return undefined;
   const fixed = parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
   return { pattern: new RegExp(`${fixed.join('.*')}$`), source };
 }

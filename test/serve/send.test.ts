@@ -33,7 +33,7 @@ test('an answer ends when the network has taken it, not before: idle connections
     void sendAnswer(request, response, answer, {
       buffers: createBufferPool(SEND_BUFFERS),
       gone,
-      leastRate: 1,
+      minRate: 1,
       sent: () => undefined,
     });
   });
@@ -84,7 +84,7 @@ test('a client that takes less than the least rate is cut off, one that waits fo
     return { ...found, body: heldBody(found.body, gate) };
   };
   // Two chunks of 128 KiB in a tenth of a second.
-  await using server = await serveStore({ ...store, get }, { limits: { leastRate: 2_621_440 } });
+  await using server = await serveStore({ ...store, get }, { limits: { minRate: 2_621_440 } });
   const answer = await fetch(server.url + FILE);
   const socket = connect(server.port, '127.0.0.1').pause();
   socket.on('error', () => undefined);

@@ -271,7 +271,7 @@ test('a server that stands still or drips is given up in time, and the next run 
   const http = { timeouts: { idleMs: 100 } };
   await assert.rejectsWith(fetchTo(box.path, still.url, { http, signal }), 'FETCH_FAILED');
   await using slow = await serving(BODY, ETAG, drips());
-  const dripping = { timeouts: { leastRate: { bytes: 1_000_000, ms: 200 } } };
+  const dripping = { timeouts: { minRate: { bytes: 1_000_000, ms: 200 } } };
   await assert.rejectsWith(fetchTo(box.path, slow.url, { http: dripping, signal }), 'FETCH_FAILED');
   await using good = await serving(BODY, ETAG);
   await fetchTo(box.path, good.url, { signal });

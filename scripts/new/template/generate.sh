@@ -17,7 +17,7 @@ NEWEST='sample-newest'
 # For helm template. Values of the chart are in values.yaml next to this file.
 NAMESPACE='sample-namespace'
 
-MOST_BYTES=67108864
+MAX_BYTES=67108864
 version=''
 work=''
 
@@ -29,7 +29,7 @@ fail() {
 # usage: fetch URL FILE; prints the final URL after redirects
 fetch() {
   curl --fail --silent --show-error --location --proto '=https,http' --retry 3 --connect-timeout 30 --max-time 600 \
-    --max-filesize "$MOST_BYTES" --output "$2" --write-out '%{url_effective}' -- "$1" || fail "cannot fetch ${1%%\?*}"
+    --max-filesize "$MAX_BYTES" --output "$2" --write-out '%{url_effective}' -- "$1" || fail "cannot fetch ${1%%\?*}"
 }
 
 # usage: is_version TEXT

@@ -30,7 +30,7 @@ export interface ReceiveOptions {
 const BLOCK = 512;
 /** Folders and extension headers are not files, but also cost time and space. */
 const ENTRIES_A_FILE = 10;
-const ENTRIES_AT_LEAST = 1000;
+const MIN_ENTRIES = 1000;
 
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
 const FOLDERS: ReadonlySet<string> = new Set(['Directory', 'GNUDumpDir']);
@@ -48,7 +48,7 @@ export async function receiveTar(
   await using reader = createByteReader(stream);
   const files = new Map<string, PackageFile>();
   const taken = { bytes: 0 };
-  const most = Math.max(ENTRIES_AT_LEAST, limits.files * ENTRIES_A_FILE);
+  const most = Math.max(MIN_ENTRIES, limits.files * ENTRIES_A_FILE);
   let extension = noExtension();
   for (let count = 0; ; count += 1) {
     signal.throwIfAborted();

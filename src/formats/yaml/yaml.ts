@@ -83,7 +83,7 @@ export function readYaml(
   if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'use a YAML file');
   if (text.length > limit) return failed('yaml/size', `the file is larger than ${limit} bytes`);
   // Much deeper documents take the parser seconds, or all memory.
-  if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', TOO_DEEP);
+  if (maxOpen(text) > OPEN_LIMIT) return failed('yaml/depth', TOO_DEEP);
   const lines = new LineCounter();
   const placeAt = (from: number, to: number): Place => {
     const { line, col } = lines.linePos(from);
@@ -258,7 +258,7 @@ function findInside(
 }
 
 /** The most brackets that are open at once, or the longest run of nested list marks, whichever is larger. */
-function mostOpen(text: string): number {
+function maxOpen(text: string): number {
   let [open, most, marks] = [0, 0, 0];
   for (const character of text) {
     if (character === '[' || character === '{') open += 1;

@@ -13,7 +13,7 @@ import { readAccepted } from './accepted.ts';
 
 const AT_ONCE = 4;
 /** A sender of many requests holds neither the controller nor other senders: a pass decides about so many. */
-const MOST = 16;
+const MAX_AT_A_TIME = 16;
 const PASS_MS = 1000;
 /** Even if nothing has changed. */
 const RESYNC_MS = 36_000_000;
@@ -66,9 +66,9 @@ export async function passRequests(
     }
   };
   const due = pending.filter((one) => isOurs(one) && backoff.mayBegin(one.name));
-  await eachLimited(inTurn(due, MOST), work, { width: AT_ONCE, signal });
+  await eachLimited(inTurn(due, MAX_AT_A_TIME), work, { width: AT_ONCE, signal });
   const nextMs = backoff.keep(new Set(pending.map(({ name }) => name)));
-  return { problem, nextMs: due.length > MOST ? 0 : nextMs };
+  return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : nextMs };
 }
 
 /** True for what no person decides about. */

@@ -93,7 +93,7 @@ export async function isIssued(
   return repeatUntil(
     async () => fits(issued, await getObject(call, REQUESTS, { name })),
     (is) => is,
-    { firstMs: 250, mostMs: 2000, limitMs, signal },
+    { firstMs: 250, maxMs: 2000, limitMs, signal },
   );
 }
 

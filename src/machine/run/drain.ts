@@ -17,7 +17,7 @@ const DAEMON_SETS: Resource = { apiVersion: 'apps/v1', kind: 'DaemonSet', plural
 export const DRAIN_MS = 5 * 60_000;
 const AT_ONCE = 8;
 const FIRST_MS = 250;
-const MOST_MS = 4000;
+const MAX_MS = 4000;
 /** Pods that a message names. */
 const MAX_NAMED = 5;
 
@@ -134,7 +134,7 @@ export async function drainNode(
   };
   const left = await repeatUntil(attempt, (count) => count === 0, {
     firstMs: FIRST_MS,
-    mostMs: MOST_MS,
+    maxMs: MAX_MS,
     limitMs,
     signal,
   });

@@ -299,8 +299,8 @@ function refusedHost({ host: { name, role, provided }, facts, problem }: HostLoo
     return refuse(
       `its hostname is ${facts.hostname}, so its Node would have that name: hostnamectl set-hostname ${name}`,
     );
-  if (!facts.isPart && facts.memoryMiB < LEAST_MIB[role])
-    return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${LEAST_MIB[role]}`);
+  if (!facts.isPart && facts.memoryMiB < MIN_MIB[role])
+    return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${MIN_MIB[role]}`);
   return [];
 }
 
@@ -320,4 +320,4 @@ export function refusedBundle({ host, facts }: HostLook, bundle: BundleFacts): r
 /** The file of a bundle, what is in it, and its images in containerd; etcd needs some of the same disk. */
 const [TIMES, SPARE_MIB, MIB] = [3, 1024, 1 << 20];
 /** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
-const LEAST_MIB = { 'control-plane': 1700, worker: 700 } as const;
+const MIN_MIB = { 'control-plane': 1700, worker: 700 } as const;

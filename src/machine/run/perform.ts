@@ -29,7 +29,7 @@ const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'un
 
 /** What SSH says of a machine that is still starting; its user and keys come last. */
 const STARTING: ReadonlySet<string> = new Set(['unreachable', 'cut', 'late', 'denied', 'sudo']);
-const START = { firstMs: 500, mostMs: 5000, limitMs: 300_000 };
+const START = { firstMs: 500, maxMs: 5000, limitMs: 300_000 };
 
 export interface Scene {
   readonly cluster: WrittenCluster;

@@ -15,7 +15,7 @@ const OUTPUT_LIMIT = 4 << 20;
 const LIST_MS = 60_000;
 /** A change may take so many times longer than a list. */
 const LONGER = 10;
-const [FIRST_MS, MOST_MS] = [500, 5000];
+const [FIRST_MS, MAX_MS] = [500, 5000];
 /** Names of variables and settings whose values are not shown where a provider prints them. */
 const SECRET = /TOKEN|SECRET|PASS|CREDENTIAL|KEY|AUTH/i;
 
@@ -126,7 +126,7 @@ async function change(
   };
   // A list may fail while other machines come and go.
   const isEnd = (found: Looked): boolean => found.error === undefined && isDone(found.seen);
-  const { seen, error } = await repeatUntil(look, isEnd, { firstMs: FIRST_MS, mostMs: MOST_MS, limitMs, signal });
+  const { seen, error } = await repeatUntil(look, isEnd, { firstMs: FIRST_MS, maxMs: MAX_MS, limitMs, signal });
   if (error !== undefined) throw error;
   return seen;
 }

@@ -108,7 +108,7 @@ export async function planNodeUpgrade(
         const now = seenNode(object);
         return now.ready === true && (wanted === undefined || now.kubelet === wanted);
       };
-      if (!(await repeatUntil(isWell, (well) => well, { firstMs: 500, mostMs: 4000, limitMs: READY_MS, signal }))) {
+      if (!(await repeatUntil(isWell, (well) => well, { firstMs: 500, maxMs: 4000, limitMs: READY_MS, signal }))) {
         throw new CurlewError('CLUSTER_FAILED', `${node} is not ready with ${wanted ?? kubelet}, and stays cordoned`, {
           hint: 'journalctl -u kubelet shows why; then run the same command again',
         });

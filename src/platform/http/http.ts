@@ -59,7 +59,7 @@ const TIMEOUTS: Timeouts = {
   headersMs: 60_000,
   idleMs: 30_000,
   smallMs: 120_000,
-  leastRate: MIN_RATE,
+  minRate: MIN_RATE,
 };
 const MAX_REDIRECTS = 10;
 /** Headers that are kept on a redirect to another scheme, host or port. */

@@ -2,13 +2,13 @@
 import type { Readable } from 'node:stream';
 
 /** At least `bytes` must arrive in each interval of `ms` milliseconds. */
-export interface LeastRate {
+export interface MinRate {
   readonly bytes: number;
   readonly ms: number;
 }
 
 /** 1000 bytes a second, like dnf's `minrate`, over an interval in which networks and servers usually recover. */
-export const MIN_RATE: LeastRate = { bytes: 60_000, ms: 60_000 };
+export const MIN_RATE: MinRate = { bytes: 60_000, ms: 60_000 };
 
 /** `code` of the error for a body that stalls or is too slow. */
 export const STALLED = 'CURLEW_STALLED';
@@ -24,7 +24,7 @@ interface RateWatch extends Disposable {
 }
 
 /** Calls `tooSlow` at most once. Counts samples instead of time, so that suspending the process does not count. */
-export function watchRate({ bytes, ms }: LeastRate, tooSlow: (error: Error) => void): RateWatch {
+export function watchRate({ bytes, ms }: MinRate, tooSlow: (error: Error) => void): RateWatch {
   let [got, samples, held] = [0, 0, false];
   const sample = (): void => {
     if (held) return;
@@ -58,15 +58,15 @@ export function watchRate({ bytes, ms }: LeastRate, tooSlow: (error: Error) => v
 export interface Pace {
   /** Longest time between two chunks, in milliseconds. */
   readonly idleMs: number;
-  readonly leastRate: LeastRate;
+  readonly minRate: MinRate;
 }
 
 /**
  * The chunks of a body, which must arrive at this pace; the clock stops while the consumer processes a chunk. Throws an error
  * with the code {@link STALLED} if the body is too slow, and the body's own errors. Closes the body at the end.
  */
-export async function* paced(body: Readable, { idleMs, leastRate }: Pace): AsyncGenerator<Uint8Array, void, undefined> {
-  using watch = watchRate(leastRate, (error) => body.destroy(error));
+export async function* paced(body: Readable, { idleMs, minRate }: Pace): AsyncGenerator<Uint8Array, void, undefined> {
+  using watch = watchRate(minRate, (error) => body.destroy(error));
   const parts = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   const stalled = (): void => {
     const message = `the transfer stalled (no data for ${idleMs / 1000} seconds)`;

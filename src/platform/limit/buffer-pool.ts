@@ -7,13 +7,13 @@ export interface BufferPool {
   readonly giveBack: (chunk: Uint8Array) => void;
 }
 
-/** `size`: bytes of one buffer, and the limit of one chunk. `mostFree`: the number of free buffers that are kept. */
+/** `size`: bytes of one buffer, and the limit of one chunk. `maxFree`: the number of free buffers that are kept. */
 export function createBufferPool({
   size,
-  mostFree = Number.POSITIVE_INFINITY,
+  maxFree = Number.POSITIVE_INFINITY,
 }: {
   readonly size: number;
-  readonly mostFree?: number;
+  readonly maxFree?: number;
 }): BufferPool {
   const own = new WeakSet<ArrayBufferLike>();
   const free: ArrayBufferLike[] = [];
@@ -24,7 +24,7 @@ export function createBufferPool({
       return new Uint8Array(memory, 0, Math.min(length, size));
     },
     giveBack: ({ buffer }) => {
-      if (own.delete(buffer) && free.length < mostFree) free.push(buffer);
+      if (own.delete(buffer) && free.length < maxFree) free.push(buffer);
     },
   };
 }

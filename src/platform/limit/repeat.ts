@@ -14,7 +14,7 @@ export async function pause(ms: number, { signal }: { readonly signal: AbortSign
 export interface Pauses {
   readonly firstMs: number;
   /** Each pause is twice the one before, up to this; default: all are equal. */
-  readonly mostMs?: number;
+  readonly maxMs?: number;
   /** After this time, what was found last is returned. */
   readonly limitMs: number;
   readonly signal: AbortSignal;
@@ -24,10 +24,10 @@ export interface Pauses {
 export async function repeatUntil<Found>(
   attempt: () => Promise<Found>,
   isDone: (found: Found) => boolean,
-  { firstMs, mostMs = firstMs, limitMs, signal }: Pauses,
+  { firstMs, maxMs = firstMs, limitMs, signal }: Pauses,
 ): Promise<Found> {
   const until = performance.now() + limitMs;
-  for (let waitMs = firstMs; ; waitMs = Math.min(waitMs * 2, mostMs)) {
+  for (let waitMs = firstMs; ; waitMs = Math.min(waitMs * 2, maxMs)) {
     const result = await attempt();
     const leftMs = until - performance.now();
     if (isDone(result) || leftMs <= 0) return result;

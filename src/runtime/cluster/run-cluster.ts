@@ -157,7 +157,7 @@ export class RunCluster {
     const cluster = await repeatUntil(
       async () => this.#find(request),
       (found) => found !== undefined,
-      { firstMs: 250, mostMs: 4000, limitMs: isNeeded ? PATIENCE_MS : 0, signal },
+      { firstMs: 250, maxMs: 4000, limitMs: isNeeded ? PATIENCE_MS : 0, signal },
     );
     if (cluster === undefined && isNeeded) {
       throw new CurlewError(

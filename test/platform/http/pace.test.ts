@@ -16,11 +16,11 @@ const test = suite('net/pace', { timeoutMs: 60_000 });
 const MIB = 1 << 20;
 const BODY = Buffer.alloc(2 * MIB, 'x');
 /** A client that waits for nobody else than for what drips. */
-const leastRate = { bytes: 1000, ms: 200 };
+const minRate = { bytes: 1000, ms: 200 };
 const DRIPPED = /127\.0\.0\.1:\d+: the server sent \d+ bytes in 0\.2 s, at least 5000 bytes per second are required/;
 
 async function watching(more: Parameters<typeof quickHttp>[0] = {}): Promise<Http> {
-  return quickHttp({ timeouts: { leastRate, idleMs: 30_000, headersMs: 30_000 }, ...more });
+  return quickHttp({ timeouts: { minRate, idleMs: 30_000, headersMs: 30_000 }, ...more });
 }
 
 for (const [what, expectedSize] of [
@@ -122,7 +122,7 @@ for (const [what, first, again] of [
 test('time stands still while the writer has the turn', async ({ signal }) => {
   await using server = await serveFiles({ a: BODY });
   const rate = { bytes: 1, ms: 200 };
-  await using http = await quickHttp({ timeouts: { leastRate: rate } });
+  await using http = await quickHttp({ timeouts: { minRate: rate } });
   const { write, body } = collector();
   let first = true;
   const request = {
@@ -150,7 +150,7 @@ test('an object in S3 that drips is given up as well', async () => {
     }
   };
   const body = Readable.from(dripping(), { objectMode: true });
-  const failure = await collect(paced(body, { idleMs: 30_000, leastRate })).then(() => '', String);
+  const failure = await collect(paced(body, { idleMs: 30_000, minRate })).then(() => '', String);
   assert.match(failure, /at least 5000 bytes per second/);
 });
 

@@ -26,7 +26,7 @@ test('memory of others, and what was given back before, is left alone', () => {
 });
 
 test('no more buffers are kept than are wanted', () => {
-  const pool = createBufferPool({ size: 8, mostFree: 1 });
+  const pool = createBufferPool({ size: 8, maxFree: 1 });
   const [first, second] = [pool.allocate(8), pool.allocate(8)];
   pool.giveBack(first);
   pool.giveBack(second);
