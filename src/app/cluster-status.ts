@@ -7,7 +7,7 @@ import type { Held } from '../machine/cluster.ts';
 import type { HostLock } from '../machine/facts.ts';
 import { expiredProblems } from '../machine/run/certificates.ts';
 import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
-import type { ClusterHealth } from '../machine/run/health.ts';
+import type { ClusterHealth } from '../machine/run/node-health.ts';
 import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
 import { mapLimited } from '../platform/limit/each.ts';

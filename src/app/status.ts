@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts';
 import { installedFolder } from '../node/install-folder.ts';
 import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
-import { clusterHealth, type ClusterHealth } from '../machine/run/health.ts';
+import { clusterHealth, type ClusterHealth } from '../machine/run/node-health.ts';
 
 export interface Status extends NodeStatus {
   /** Absent for a trial, and on a machine that is no node of kubeadm's. */

@@ -2,7 +2,7 @@
 import { STATUS } from '../../requests/node.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { ClusterHealth } from '../../machine/run/health.ts';
+import type { ClusterHealth } from '../../machine/run/node-health.ts';
 import type { Status } from '../../app/status.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';

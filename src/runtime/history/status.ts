@@ -8,7 +8,7 @@ import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../plan/records.ts';
-import { whyUnavailable } from '../prepare/rollback-targets.ts';
+import { whyUnavailable } from '../prepare/former-states.ts';
 
 export interface AddonStatus {
   readonly name: string;

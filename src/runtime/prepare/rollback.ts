@@ -4,7 +4,7 @@ import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readRecords } from '../node/records.ts';
 import { isFinal, NO_DOWNGRADE, rollbackTarget, recordOf } from '../plan/records.ts';
-import { openPrevious } from './rollback-targets.ts';
+import { openPrevious } from './former-states.ts';
 import type { RunRequest } from './request.ts';
 
 interface RollbackOptions {

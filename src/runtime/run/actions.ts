@@ -16,7 +16,7 @@ import { installAfter } from '../plan/continue-plan.ts';
 import { type Hook, isContainerRuntime } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import type { HookAction, PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
-import { whyUnavailable } from '../prepare/rollback-targets.ts';
+import { whyUnavailable } from '../prepare/former-states.ts';
 import { sourceOf } from './packages.ts';
 import { survive } from './remove.ts';
 import type { Run } from './run.ts';

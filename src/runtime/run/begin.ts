@@ -11,7 +11,7 @@ import { createJournal } from '../journal/journal.ts';
 import { describedPackage } from '../node/placed-package.ts';
 import { clearStaging } from '../node/put-in-place.ts';
 import { endHooks } from '../prepare/last-run.ts';
-import { rollbackWarnings } from '../prepare/rollback-targets.ts';
+import { rollbackWarnings } from '../prepare/former-states.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE, pruneRuns } from '../prepare/run-folder.ts';
 import type { Run } from './run.ts';
 

@@ -9,7 +9,7 @@ import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from '../plan/ports.ts';
 import { sizeOnDisk, type MountPlan } from '../plan/disk.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
-import { rollbackOutlooks, type RollbackOutlook } from '../prepare/rollback-targets.ts';
+import { rollbackOutlooks, type RollbackOutlook } from '../prepare/former-states.ts';
 import type { TrialCluster } from '../node/node-place.ts';
 import type { RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
