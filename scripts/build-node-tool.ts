@@ -10,13 +10,14 @@ import { digestOf, hexOf } from '../src/core/digest.ts';
 import { EXECUTABLE_SUMS, executableFileName, executableIndexName, packedExecutableName } from '../src/core/layout.ts';
 import { ARCHES, type Arch } from '../src/core/ref.ts';
 import { openFileSource, readIndex } from '../src/formats/archive/read.ts';
-import { nodeToolCode } from './node-tool/code.ts';
+import { nodeToolCode, type NodeToolCode } from './node-tool/code.ts';
 import { writeExecutable } from './node-tool/executable.ts';
 import { pinnedNode } from './node-tool/node-packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const NODES = join(ROOT, '.curlew/node');
 const CODE = 'curlew.cjs';
+const ASSETS = 'assets';
 const signal = new AbortController().signal;
 
 /** The architecture whose Node runs here and makes the blob, which is the same for all of them. */
@@ -35,13 +36,22 @@ async function prepare(arch: Arch): Promise<void> {
 }
 
 /** The blob that Node looks for in itself. Names in it are relative: it does not depend on the path of the checkout. */
-async function blobOf(own: Arch, code: string): Promise<Uint8Array> {
+async function blobOf(own: Arch, { main, assets }: NodeToolCode): Promise<Uint8Array> {
   await mkdir(NODES, { recursive: true });
   const work = await mkdtemp(join(NODES, '.blob-'));
   try {
-    await writeFile(join(work, CODE), code);
-    // What the caller's NODE_OPTIONS say is not for curlew.
-    const config = { main: CODE, output: 'blob', disableExperimentalSEAWarning: true, execArgvExtension: 'none' };
+    await mkdir(join(work, ASSETS));
+    await writeFile(join(work, CODE), main);
+    const names = Object.keys(assets).toSorted();
+    for (const name of names) await writeFile(join(work, ASSETS, name), assets[name] ?? '');
+    const config = {
+      main: CODE,
+      output: 'blob',
+      disableExperimentalSEAWarning: true,
+      // What the caller's NODE_OPTIONS say is not for curlew.
+      execArgvExtension: 'none',
+      assets: Object.fromEntries(names.map((name) => [name, `${ASSETS}/${name}`])),
+    };
     await writeFile(join(work, 'sea.json'), JSON.stringify(config));
     const { program } = await pinnedNode(NODES, own, { signal });
     await execa(program, ['--experimental-sea-config', 'sea.json'], { cwd: work, env: { NODE_OPTIONS: '' } });

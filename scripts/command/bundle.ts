@@ -2,10 +2,11 @@
  * The command and the library, as the npm package has them: few files, npm packages inside. Node reads hundreds of
  * small modules twice as slowly, and a command is started far more often than it is built.
  */
-import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import type { Metafile, Plugin } from 'esbuild';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { ABSENT } from '../node-tool/code.ts';
+import { buildInChunks, COMMAND } from './chunks.ts';
 
 /** Packages that stay outside: nothing installs them, and what asks for them does without. */
 export const OUTSIDE: readonly string[] = ABSENT;
@@ -30,81 +31,22 @@ export const WITHOUT_SSH: Plugin = {
 /** What runs in threads; their files are in the folder of the command. */
 export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
-const COMMAND = 'src/cli/main.ts';
-/** The name by which a file asks for all that the command reads before its first line. */
-const START = 'start-of-command';
-
-/**
- * Modules that each start of the command needs, in one chunk. A bundler makes one for each set of entry points that
- * share modules, so that a start would read dozens of small files. Whatever is loaded later asks for them, too, and
- * they then have one set.
- */
-async function oneStart(root: string, options: BuildOptions): Promise<Plugin> {
-  const { metafile } = await build({ ...options, logLevel: 'silent', metafile: true, write: false });
-  const { inputs } = metafile;
-  const imported = (path: string, dynamic: boolean): readonly string[] => {
-    const found = inputs[path]?.imports ?? [];
-    return found.flatMap((one) =>
-      one.external !== true && (one.kind === 'dynamic-import') === dynamic ? one.path : [],
-    );
-  };
-  const start = new Set<string>();
-  const queue = [...imported(COMMAND, false)];
-  for (const path of queue) {
-    if (start.has(path)) continue;
-    start.add(path);
-    queue.push(...imported(path, false));
-  }
-  const later = new Set(Object.keys(inputs).flatMap((path) => imported(path, true)));
-  return {
-    name: 'one-start',
-    setup: (bundler) => {
-      bundler.onResolve({ filter: new RegExp(`^${START}$`) }, () => ({ path: START, namespace: START }));
-      bundler.onLoad({ filter: /./, namespace: START }, () => {
-        const lines = [...start]
-          .filter((path) => path.startsWith('src/'))
-          .toSorted()
-          .map((path) => `import ${JSON.stringify(`./${path}`)};`);
-        return { contents: lines.join('\n'), resolveDir: root };
-      });
-      bundler.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-        const own = relative(root, path);
-        if (!later.has(own) || start.has(own)) return undefined;
-        return { contents: `${await readFile(path, 'utf8')}\nimport '${START}';\n`, loader: 'ts' };
-      });
-    },
-  };
-}
-
 /**
  * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), `conformance.js`, the workers and their
  * chunks, all in that one folder, with the licenses of the npm packages inside. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
-  const options: BuildOptions = {
-    absWorkingDir: root,
+  const { outputFiles, metafile } = await buildInChunks(root, {
     entryPoints: [COMMAND, 'src/index.ts', 'src/conformance.ts', ...WORKERS],
     outdir: to,
-    entryNames: '[name]',
-    bundle: true,
-    splitting: true,
     external: [...OUTSIDE],
-    platform: 'node',
-    format: 'esm',
     target: 'node20',
     banner: { js: REQUIRE },
     define: DEFINE,
     plugins: [WITHOUT_SSH],
-    // Names stay, so that what a user reports can be read.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: 'none',
     sourcemap: 'linked',
     sourcesContent: false,
-    logLevel: 'warning',
-  };
-  const plugins = [WITHOUT_SSH, await oneStart(root, options)];
-  const { outputFiles, metafile } = await build({ ...options, plugins, metafile: true, write: false });
+  });
   await mkdir(to, { recursive: true });
   for (const { path, text } of outputFiles) {
     const rest = text.replace(REQUIRE, '');

@@ -1,10 +1,11 @@
 /**
- * The whole command as one text for a Node without other files. It includes scripts for hooks, worker threads and the
+ * The whole command as texts for a Node without other files. They include scripts for hooks, worker threads and the
  * version, but not what only building needs.
  */
-import { build, type Plugin } from 'esbuild';
+import { build, transform, type BuildOptions, type Plugin } from 'esbuild';
 import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
+import { buildInChunks, COMMAND, READABLE } from '../command/chunks.ts';
 
 /** Nodes do not need it. */
 const LEFT_OUT = 'dockerode';
@@ -22,41 +23,84 @@ const SCRIPTS = [
   'completion',
 ];
 
-/** CommonJS text that runs curlew; independent of the path of the checkout. */
-export async function nodeToolCode(root: string, version: string): Promise<string> {
-  const worker = await bundled(root, 'src/formats/archive/frame-worker.ts', {});
-  return bundled(root, 'src/cli/main.ts', {
-    'src/formats/archive/start-frame-worker.ts': workerModule(worker),
-    'src/serve/start-plan-worker.ts': NO_PLANS,
-    'src/bundle/root-files.ts': NO_BUNDLES,
-    'src/own/scripts.ts': await ownScriptsModule(root),
-    'src/own/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
-  });
+/** The texts in an executable. */
+export interface NodeToolCode {
+  /** CommonJS that Node runs. */
+  readonly main: string;
+  /** What it asks for by name: chunks of the command as CommonJS, and what these read. */
+  readonly assets: Readonly<Record<string, string>>;
 }
 
-async function bundled(root: string, entry: string, instead: Readonly<Record<string, string>>): Promise<string> {
+/** Names of assets that are not chunks. */
+const WORKER = 'frame-worker.js';
+const TEXTS = 'scripts.json';
+
+/** What runs curlew; independent of the path of the checkout. */
+export async function nodeToolCode(root: string, version: string): Promise<NodeToolCode> {
+  const [main, worker, scripts, chunks] = await Promise.all([
+    oneText(root, 'scripts/node-tool/start.ts'),
+    oneText(root, 'src/formats/archive/frame-worker.ts'),
+    scriptTexts(root),
+    commandChunks(root, {
+      'src/formats/archive/start-frame-worker.ts': WORKER_MODULE,
+      'src/serve/start-plan-worker.ts': NO_PLANS,
+      'src/bundle/root-files.ts': NO_BUNDLES,
+      'src/own/scripts.ts': SCRIPTS_MODULE,
+      'src/own/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
+    }),
+  ]);
+  return { main, assets: { ...chunks, [WORKER]: worker, [TEXTS]: JSON.stringify(scripts) } };
+}
+
+const OPTIONS = {
+  ...READABLE,
+  // Paths are part of the text.
+  preserveSymlinks: true,
+  external: ABSENT,
+  platform: 'node',
+  target: 'node24',
+  // CommonJS has none. Said where a bundler makes ESM, too, it is found in its file.
+  supported: { 'import-meta': false },
+  logOverride: { 'empty-import-meta': 'error' },
+} as const satisfies BuildOptions;
+
+async function oneText(root: string, entry: string): Promise<string> {
   const { outputFiles } = await build({
+    ...OPTIONS,
     absWorkingDir: root,
-    // Paths are part of the text.
-    preserveSymlinks: true,
     entryPoints: [entry],
     write: false,
     bundle: true,
-    external: ABSENT,
-    platform: 'node',
     format: 'cjs',
-    target: 'node24',
-    // Names stay, so that what a user reports can be read.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-    logOverride: { 'empty-import-meta': 'error' },
-    plugins: [leftOut(), replaced(root, instead)],
   });
   const [file] = outputFiles;
   if (file === undefined) throw new Error(`esbuild made nothing of ${entry}`);
   return file.text;
+}
+
+/** The command as chunks of CommonJS, by name, with these texts in the place of modules. A bundler splits only ESM. */
+export async function commandChunks(
+  root: string,
+  instead: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const { outputFiles } = await buildInChunks(root, {
+    ...OPTIONS,
+    entryPoints: [COMMAND],
+    outdir: 'chunks',
+    plugins: [leftOut(), replaced(root, instead)],
+  });
+  const chunks = outputFiles.map(async ({ path, text }) => {
+    const { code } = await transform(text, {
+      ...READABLE,
+      format: 'cjs',
+      platform: 'node',
+      target: OPTIONS.target,
+      // What was compiled by itself cannot import.
+      supported: { 'dynamic-import': false },
+    });
+    return [basename(path), code] as const;
+  });
+  return Object.fromEntries(await Promise.all(chunks));
 }
 
 /** Puts these texts in the place of modules, by their path in the checkout. */
@@ -113,26 +157,21 @@ export {
 const NO_PLANS = `${unsupported('serve bundles: the curlew for nodes cannot', FROM_NPM)}
 export { unsupported as startPlanWorker };`;
 
-function workerModule(text: string): string {
-  return `import { Worker } from 'node:worker_threads';
-const TEXT = ${JSON.stringify(text)};
+const WORKER_MODULE = `import { getAsset } from 'node:sea';
+import { Worker } from 'node:worker_threads';
 export function startFrameWorker(options) {
-  return new Worker(TEXT, { ...options, eval: true });
+  return new Worker(getAsset(${JSON.stringify(WORKER)}, 'utf8'), { ...options, eval: true });
 }`;
-}
 
 /** Replaces `src/own/scripts.ts`: the same functions, with embedded scripts. */
-async function ownScriptsModule(root: string): Promise<string> {
-  const texts = JSON.stringify(await scriptTexts(root));
-  return `import { unpackScripts } from './cli/unpack-scripts.ts';
-const TEXTS = ${texts};
+const SCRIPTS_MODULE = `import { getAsset } from 'node:sea';
+import { unpackScripts } from './cli/unpack-scripts.ts';
 let folder;
 export function ownScripts() {
-  folder ??= unpackScripts(TEXTS);
+  folder ??= unpackScripts(JSON.parse(getAsset(${JSON.stringify(TEXTS)}, 'utf8')));
   return folder;
 }
 export function ownPages() {}`;
-}
 
 /** Texts by path below `scripts`, in an order that depends on nothing but the names. */
 async function scriptTexts(root: string): Promise<Readonly<Record<string, string>>> {

@@ -22,6 +22,12 @@ const MAX_BYTES = 60_000_000;
 const EXECUTABLE = built(executableFileName(OWN));
 const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
 
+/** A script that V8 has compiled; its first function is the script itself. */
+interface Compiled {
+  readonly url: string;
+  readonly functions: readonly { readonly ranges: readonly { readonly endOffset: number }[] }[];
+}
+
 let box: Sample;
 
 test.before(async () => {
@@ -68,6 +74,26 @@ for (const arch of ARCHES) {
 test('says its version, whatever is in NODE_OPTIONS, and knows every command', async () => {
   assert.is(await succeeds([EXECUTABLE, '--version'], box.path, { NODE_OPTIONS: '--require=/missing.js' }), version);
   assert.is(await succeeds([EXECUTABLE, '--help'], box.path), await curlewOk(['--help'], { cwd: box.path, main }));
+});
+
+test('compiles no more at a start than its command needs', async () => {
+  for (const [most, ...words] of [
+    [300_000, '--help'],
+    [400_000, '--version'],
+    [1_500_000, 'status', '--install-dir', 'none'],
+  ] as const) {
+    const folder = box.at(`coverage${words.join('')}`);
+    await succeeds([EXECUTABLE, ...words], box.path, { NODE_V8_COVERAGE: folder });
+    const [name = ''] = await readdir(folder);
+    const { result } = JSON.parse(await readFile(join(folder, name), 'utf8')) as {
+      readonly result: readonly Compiled[];
+    };
+    const sizes = result.flatMap(({ url, functions }) =>
+      url.startsWith('node:') ? [] : (functions[0]?.ranges[0]?.endOffset ?? 0),
+    );
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(sizes.length > 1 && bytes <= most, `${words.join(' ')}: ${bytes} bytes in ${sizes.length} texts`);
+  }
 });
 
 test('its worker threads make the package that a Node with files makes', async () => {
