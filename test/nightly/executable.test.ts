@@ -73,7 +73,9 @@ for (const arch of ARCHES) {
 
 test('says its version, whatever is in NODE_OPTIONS, and knows every command', async () => {
   assert.is(await succeeds([EXECUTABLE, '--version'], box.path, { NODE_OPTIONS: '--require=/missing.js' }), version);
-  assert.is(await succeeds([EXECUTABLE, '--help'], box.path), await curlewOk(['--help'], { cwd: box.path, main }));
+  const all = await curlewOk(['help', 'commands'], { cwd: box.path, main });
+  assert.is(await succeeds([EXECUTABLE, 'help', 'commands'], box.path), all);
+  assert.match(await succeeds([EXECUTABLE, '--help'], box.path), /Start here:\n +install /);
 });
 
 test('compiles no more at a start than its command needs', async () => {
@@ -187,7 +189,7 @@ test('is the same, byte for byte, from another folder, with another umask, time 
   await shell(
     `cd "$1"; git ls-files -z -co --exclude-standard src scripts package.json tsconfig.json |
        xargs -0 cp --parents -t "$2" --
-     ln -s "$1/node_modules" "$2/node_modules"; mkdir "$2/.curlew"; cp -al "$3" "$2/.curlew/node"
+     ln -s "$1/node_modules" "$2/node_modules"; mkdir "$2/.curlew"; cp -a "$3" "$2/.curlew/node"
      rm -f "$2"/.curlew/node/*-${OWN}/*.deflate`,
     ROOT,
     other.path,
