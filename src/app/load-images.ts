@@ -25,7 +25,7 @@ import { trustOf, type Trust } from '../open/trust.ts';
 import { LOAD_IMAGES, type LoadImagesRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
-interface LoadedPackage extends Omit<AddonImages, 'addon'> {
+interface LoadedPackage extends Pick<AddonImages, 'images' | 'missing' | 'bytes'> {
   /** `demo-1.0` */
   readonly package: string;
 }

@@ -32,7 +32,7 @@ export interface PackageRequest extends Pick<ResolveRequest, 'source' | 'steps' 
   readonly required: ManifestLock | undefined;
 }
 
-interface Made extends Omit<FinishedPackage, 'path'> {
+interface Made extends Pick<FinishedPackage, 'index' | 'addon' | 'lock'> {
   readonly fetched: number;
 }
 

@@ -52,7 +52,9 @@ export interface AddonListing {
 }
 
 export interface AddonSource
-  extends Omit<AddonListing, 'files' | 'categories' | 'installScript' | 'manifestText'>, Categories {
+  extends
+    Pick<AddonListing, 'ref' | 'folder' | 'root' | 'shown' | 'manifest' | 'settings' | 'diagnostics'>,
+    Categories {
   /** Sorted by path, in code units. */
   readonly files: readonly PackageFile[];
   /** Full names of the lifecycle functions that install.sh defines. */

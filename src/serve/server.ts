@@ -32,7 +32,7 @@ export const DEFAULT_LIMITS: ServeLimits = {
   graceMs: 60_000,
 };
 
-export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'minRate' | 'metrics' | 'connections'> {
+export interface ListenOptions extends Pick<HandlerOptions, 'site' | 'token' | 'publicUrl' | 'tool' | 'log' | 'now'> {
   /** Undefined for all addresses of this machine, IPv4 and IPv6. */
   readonly host: string | undefined;
   /** 0 selects a free port. */

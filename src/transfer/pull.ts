@@ -71,7 +71,7 @@ export async function pull(places: readonly FetchPlace[], file: string, options:
   }
 }
 
-export interface PullPlan extends Omit<Pulled, 'fetched' | 'from'> {
+export interface PullPlan extends Pick<Pulled, 'file' | 'size' | 'contents'> {
   /** Bytes that are not on disk yet; damaged ones are only found while they are verified. */
   readonly missing: number;
   /** The first place that has the file. */

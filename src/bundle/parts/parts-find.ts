@@ -18,7 +18,7 @@ export interface FoundPart {
 /** A problem, or the other part of the same head that the file is; undefined if valid. */
 type Verdict = string | { readonly is: Part } | undefined;
 
-interface CheckedPart extends Omit<FoundPart, 'problem'> {
+interface CheckedPart extends Pick<FoundPart, 'part' | 'path'> {
   readonly verdict: Verdict;
 }
 

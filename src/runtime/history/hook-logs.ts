@@ -9,7 +9,7 @@ import { isRunId } from '../plan/records.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 import { endOfFile } from '../hooks/log-tail.ts';
 
-export interface RunSummary extends Omit<RunHistory, 'actions' | 'plan'> {
+export interface RunSummary extends Pick<RunHistory, 'run' | 'kind' | 'began' | 'ended' | 'state' | 'message'> {
   readonly addons: readonly string[];
   /** What it changed, or would have changed before it failed, in the order of the run. */
   readonly changes: readonly RunChange[];

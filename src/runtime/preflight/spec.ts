@@ -21,7 +21,7 @@ export interface CollectorSpec {
   readonly place: Place;
 }
 
-export interface AnalyzerSpec extends Omit<CollectorSpec, 'name'> {
+export interface AnalyzerSpec extends Pick<CollectorSpec, 'kind' | 'excluded' | 'settings' | 'place'> {
   readonly checkName: string | undefined;
   readonly collectorName: string | undefined;
   readonly strict: boolean;

@@ -23,7 +23,7 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-export interface ChoosePage extends Omit<ContentsPage, 'resolved' | 'description'> {
+export interface ChoosePage extends Pick<ContentsPage, 'catalog' | 'choice' | 'query' | 'root'> {
   /** Address of this server as the client sees it. */
   readonly base: string;
   /** Fields by key in the spec: of the chosen add-ons, and of `kurl`. */

@@ -52,7 +52,7 @@ export interface PromoteOptions {
   readonly signal: AbortSignal;
 }
 
-interface PromotedPackage extends Omit<PublishedPackage, 'outcome' | 'sent'> {
+interface PromotedPackage extends Pick<PublishedPackage, 'name' | 'version' | 'arch' | 'digest' | 'size' | 'replaces'> {
   readonly outcome: PromoteOutcome;
 }
 
