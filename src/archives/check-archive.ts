@@ -35,18 +35,18 @@ interface JudgeOptions {
  */
 export async function checkArchive(
   source: RangeSource,
-  given: ArchiveIndex,
+  archiveIndex: ArchiveIndex,
   { read, has = () => true, accept, signal }: JudgeOptions,
 ): Promise<CheckedArchive> {
   const root = async (name: string, limit: number): Promise<string | undefined> => {
-    const entry = findEntry(given, name);
+    const entry = findEntry(archiveIndex, name);
     if (entry === undefined || !has(entry)) return undefined;
     return readEntryText(source.name, entry, { read, limit, signal });
   };
   const text = await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
   const bundle = text === undefined ? undefined : parseBundleJson(text, source.name);
   accept?.(bundle);
-  const index = bundle?.layout === 'kurl' ? withoutKurlFolder(given) : given;
+  const index = bundle?.layout === 'kurl' ? withoutKurlFolder(archiveIndex) : archiveIndex;
   const packages = await archivePackages(source, index, { read, has, signal });
   if (bundle !== undefined) requireListed(packages, bundle, index, source.name);
   return { index, packages, bundle, installerText: async () => root(INSTALLER_YAML, INSTALLER_LIMIT) };

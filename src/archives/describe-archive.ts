@@ -31,9 +31,9 @@ export interface DescribeOptions {
 /** Describes a package or a bundle; for a delta, the bundle that it creates. Anything else is `PACKAGE_INVALID`. */
 export async function describeArchive(
   source: RangeSource,
-  { index: given, directory, signal }: DescribeOptions & { readonly index: ArchiveIndex },
+  { index: archiveIndex, directory, signal }: DescribeOptions & { readonly index: ArchiveIndex },
 ): Promise<Described> {
-  const { index: whole, read, requireAll } = await openBundle(source, given, { directory, signal });
+  const { index: whole, read, requireAll } = await openBundle(source, archiveIndex, { directory, signal });
   await requireAll(whole.entries.filter(isDocument));
   const { index, packages: archived, bundle: json } = await checkArchive(source, whole, { read, signal });
   const locks = archived.flatMap(({ files }) => files.filter(({ path }) => path === MANIFEST_LOCK));

@@ -65,10 +65,10 @@ export async function openBuildPorts(
   };
 }
 
-function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], given: string | undefined, cwd: string): string {
+function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], folder: string | undefined, cwd: string): string {
   const repositories = new Set(addons.map(({ root }) => resolve(root, '../../..')));
   const [repository = cwd, ...others] = repositories;
-  const out = given === undefined ? join(others.length === 0 ? repository : cwd, 'out') : resolve(cwd, given);
+  const out = folder === undefined ? join(others.length === 0 ? repository : cwd, 'out') : resolve(cwd, folder);
   const around = addons.find(({ root }) => out === resolve(root) || out.startsWith(`${resolve(root)}/`));
   if (around === undefined) return out;
   throw new CurlewError('USAGE', `--out ${out} is inside the add-on ${around.root}`, {

@@ -41,13 +41,13 @@ export async function requireBuildable(plan: BuildPlan, context: Context): Promi
 }
 
 async function refuseLinted(
-  found: FoundAddons,
+  selection: FoundAddons,
   { env, signal }: Context,
   onListed?: LintOptions['onListed'],
 ): Promise<void> {
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
   const options = { shellcheck: false, complete: false, searchPath, onListed, signal };
-  const { diagnostics } = await lintAddons(found, options);
+  const { diagnostics } = await lintAddons(selection, options);
   refuseErrors(diagnostics);
 }
 

@@ -34,12 +34,12 @@ export interface PlanDifference {
 
 export function comparePlans(before: BundlePlan, after: BundlePlan): PlanDifference {
   const [was, is] = [contents(before), contents(after)];
-  const [kept, keeps] = [before.bundle.os?.kept, after.bundle.os?.kept];
+  const [systems, keeps] = [before.bundle.os?.kept, after.bundle.os?.kept];
   return {
     isSame: before.splice.index.tocDigest === after.splice.index.tocDigest && before.splice.size === after.splice.size,
     size: { before: before.splice.size, after: after.splice.size },
     release: { before: before.bundle.release, after: after.bundle.release },
-    ...(kept?.join() === keeps?.join() ? {} : { systems: { before: kept, after: keeps } }),
+    ...(systems?.join() === keeps?.join() ? {} : { systems: { before: systems, after: keeps } }),
     packages: packageDifferences([...before.packages, ...before.extras], [...after.packages, ...after.extras]),
     files: fileDifferences(before, after),
     added: bytesOnlyIn(is, was),

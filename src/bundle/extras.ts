@@ -64,7 +64,7 @@ export function chooseExtras(
 
 /** False if the package has no images: then no pod runs helper programs. True for a package that is not in the catalog. */
 function hasImages(ref: SpecPackage, { catalog, arch }: ResolveFrom): boolean {
-  return findPackage(catalog, ref, arch)?.found.images.length !== 0;
+  return findPackage(catalog, ref, arch)?.listed.images.length !== 0;
 }
 
 function versionsOf(name: string, { catalog, arch }: ResolveFrom): readonly string[] {

@@ -22,7 +22,7 @@ const MAX_BYTES = 512 << 20;
 export async function readKurlScripts(folder: string): Promise<readonly RootFile[]> {
   const paths = [...BUNDLE_SCRIPTS, ...(await filesBelow(folder))];
   const files: RootFile[] = [];
-  let left = MAX_BYTES;
+  let budget = MAX_BYTES;
   for (const path of paths) {
     const problem = pathProblem(path);
     if (problem !== undefined) {
@@ -40,8 +40,8 @@ export async function readKurlScripts(folder: string): Promise<readonly RootFile
         },
       );
     }
-    const file = await readScript(join(folder, path), left);
-    left -= file.data.byteLength;
+    const file = await readScript(join(folder, path), budget);
+    budget -= file.data.byteLength;
     files.push({ path, ...file });
   }
   return files;

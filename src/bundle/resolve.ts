@@ -149,8 +149,8 @@ export function resolvePackage(
   const package_ = findPackage(catalog, { name, version }, arch);
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: no package of version ${version}`);
   const { requires, fulfills, tree } = package_.entry;
-  const { digest, sha256, toc, size } = package_.found;
-  const key = packageKey(catalog.release, { name, version }, arch, package_.found);
+  const { digest, sha256, toc, size } = package_.listed;
+  const key = packageKey(catalog.release, { name, version }, arch, package_.listed);
   const resolved = { name, version, tree, arch, requested, digest, sha256, toc, size, because, key };
   return { name, requires, fulfills, resolved };
 }

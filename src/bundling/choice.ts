@@ -79,9 +79,9 @@ function parseWanted(option: string, text: string): RequestedPackage {
  * The spec without some of its add-ons. A bundle contains the spec of its packages, so it is written again and loses comments.
  * `SPEC_INVALID` if an add-on is not in it.
  */
-export function withoutAddons(given: ReadSpec, names: readonly string[], path: string): ReadSpec {
-  if (names.length === 0) return given;
-  const { installer, document } = given;
+export function withoutAddons(input: ReadSpec, names: readonly string[], path: string): ReadSpec {
+  if (names.length === 0) return input;
+  const { installer, document } = input;
   const removed = names.map((name) => {
     const addon = installer.addons.find((one) => one.name === name || one.specName === name);
     if (addon !== undefined) return addon.specName;

@@ -128,12 +128,12 @@ async function planStore(
 /** Errors in the text of a spec, and of the rest what the store does not have or the packages refuse. */
 async function allErrors(
   path: string,
-  found: readonly Diagnostic[],
+  diagnostics: readonly Diagnostic[],
   plan: () => Promise<AsyncDisposable>,
 ): Promise<CurlewError> {
   const more = await planErrors(plan);
   return new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, {
-    diagnostics: withFurther(found, more),
+    diagnostics: withFurther(diagnostics, more),
   });
 }
 

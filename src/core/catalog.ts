@@ -117,12 +117,12 @@ export function findPackage(
   catalog: Catalog,
   { name, version }: Pick<AddonRef, 'name' | 'version'>,
   arch: Arch,
-): { readonly entry: CatalogVersion; readonly file: string; readonly found: CatalogPackage } | undefined {
+): { readonly entry: CatalogVersion; readonly file: string; readonly listed: CatalogPackage } | undefined {
   const addon = catalog.addons.find((one) => one.name === name);
   const entry = addon?.versions.find((one) => one.version === version);
   const listed = entry?.packages[arch];
   if (entry === undefined || listed === undefined) return undefined;
-  return { entry, file: packageFileName({ name, version }, arch), found: listed };
+  return { entry, file: packageFileName({ name, version }, arch), listed };
 }
 
 /** The key of a package in the store. */

@@ -154,7 +154,7 @@ async function openFrom(
     });
     await makeFolder(dirname(path));
     const doing = `fetch the executable for ${arch} nodes`;
-    const check = (found: Digest): void => requireDigest(redact(url), found, digest);
+    const check = (actual: Digest): void => requireDigest(redact(url), actual, digest);
     const wanted = { doing, url, paths: pathsBeside(path), digest, check, limit: LIMIT, force: true };
     await fetchUrl(await web.get(), wanted, { onBytes: () => undefined, onSize: () => undefined, signal });
     return await openExecutableFile(path, { signal });
@@ -183,9 +183,9 @@ async function isKept(path: string, digest: Digest, signal: AbortSignal): Promis
   }
 }
 
-function requireDigest(from: string, found: Digest, wanted: Digest): void {
-  if (found === wanted) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${from}: has the sha256 ${found}, not ${wanted}`, {
+function requireDigest(from: string, actual: Digest, wanted: Digest): void {
+  if (actual === wanted) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${from}: has the sha256 ${actual}, not ${wanted}`, {
     hint: `use the file of the release of curlew ${toolVersion()}, the version of this package`,
   });
 }

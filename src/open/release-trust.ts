@@ -98,15 +98,15 @@ export function releaseTrust(
 
 /** Records and reports that a named release is not the current one. */
 export function notingCurrent({ report }: Pick<Context, 'report'>): {
-  readonly onNotCurrent: (found: NotCurrent) => void;
+  readonly onNotCurrent: (release: NotCurrent) => void;
   /** For a result; empty if it is the current one. */
   readonly result: () => { readonly notCurrent?: NotCurrent };
 } {
   let notCurrent: NotCurrent | undefined;
   return {
-    onNotCurrent: (found) => {
-      notCurrent = found;
-      report({ type: 'note', level: 'warning', text: found.text });
+    onNotCurrent: (release) => {
+      notCurrent = release;
+      report({ type: 'note', level: 'warning', text: release.text });
     },
     result: () => (notCurrent === undefined ? {} : { notCurrent }),
   };

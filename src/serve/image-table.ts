@@ -102,7 +102,7 @@ function* packagesOf({ release, addons }: Catalog): Generator<{
 function holderOf(
   release: string,
   ref: { readonly name: string; readonly version: string; readonly tree: AddonTree; readonly arch: Arch },
-  found: CatalogPackage,
+  entry: CatalogPackage,
 ): ImageHolder {
-  return { key: packageKey(release, ref, ref.arch, found), prefix: prefixOf(ref), arch: ref.arch };
+  return { key: packageKey(release, ref, ref.arch, entry), prefix: prefixOf(ref), arch: ref.arch };
 }

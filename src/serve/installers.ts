@@ -62,15 +62,15 @@ export function createInstallers(store: Store, prefix: string): Installers {
     list: async ({ signal }) => {
       const ids: string[] = [];
       const unreachable: string[] = [];
-      let left = SCAN_LIMIT;
+      let budget = SCAN_LIMIT;
       try {
         for await (const { key } of store.list(prefix, { signal })) {
           const [, id] = /^([^/]+)\.ya?ml$/.exec(key.slice(prefix.length)) ?? [];
           const isId = id !== undefined && isInstallerName(id) && key.endsWith('.yaml');
           if (isId && ids.length < MAX_CACHED) ids.push(id);
           if (id !== undefined && !isId && unreachable.length < MAX_UNREACHABLE) unreachable.push(key);
-          left -= 1;
-          if (left === 0) break;
+          budget -= 1;
+          if (budget === 0) break;
         }
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code !== 'UNSUPPORTED') throw error;

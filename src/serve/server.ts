@@ -146,9 +146,9 @@ async function listen(server: Server, host: string | undefined, port: number): P
   }
 }
 
-function urlOf(server: Server, given: string | undefined, isTls: boolean): string {
+function urlOf(server: Server, publicUrl: string | undefined, isTls: boolean): string {
   const bound = server.address();
   const { address, port } = typeof bound === 'object' && bound !== null ? bound : { address: '', port: 0 };
-  const host = given ?? address;
+  const host = publicUrl ?? address;
   return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -101,13 +101,13 @@ export async function missingRelease(
 /** Releases with a catalog, newest first. */
 export async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
   const releases: { readonly release: string; readonly time: number }[] = [];
-  let left = SCAN_LIMIT;
+  let budget = SCAN_LIMIT;
   for await (const { key, modified } of store.list('', { signal })) {
     const [release = ''] = key.split('/', 1);
     if (isRelease(release) && key === storeKey.catalog(release))
       releases.push({ release, time: modified?.getTime() ?? 0 });
-    left -= 1;
-    if (left === 0) break;
+    budget -= 1;
+    if (budget === 0) break;
   }
   return releases
     .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release))

@@ -16,12 +16,12 @@ interface Completion {
 }
 
 /** True if the object is the one being written: same size and same metadata, which must not be empty. */
-export function isOurs(found: StoredObject, written: Pick<StoredObject, 'size' | 'metadata'>): boolean {
+export function isOurs(object: StoredObject, written: Pick<StoredObject, 'size' | 'metadata'>): boolean {
   const names = Object.keys(written.metadata);
   return (
     names.length > 0 &&
-    found.size === written.size &&
-    names.every((name) => found.metadata[name] === written.metadata[name])
+    object.size === written.size &&
+    names.every((name) => object.metadata[name] === written.metadata[name])
   );
 }
 

@@ -65,16 +65,16 @@ function cut(size: number, copies: readonly CopiedRange[], limits: Omit<PartLimi
     sendFull(range.at);
     const waiting = range.at - begin;
     const first = range.at + (waiting === 0 ? 0 : Math.max(0, least - waiting));
-    const left = range.at + range.length - first;
-    if (left < least) continue;
+    const length = range.at + range.length - first;
+    if (length < least) continue;
     send(first);
-    const count = Math.ceil(left / copied);
+    const count = Math.ceil(length / copied);
     for (let index = 0; index < count; index += 1) {
-      const at = first + Math.floor((left * index) / count);
-      const end = first + Math.floor((left * (index + 1)) / count);
+      const at = first + Math.floor((length * index) / count);
+      const end = first + Math.floor((length * (index + 1)) / count);
       parts.push({ at, length: end - at, copy: { range, offset: range.offset + at - range.at } });
     }
-    begin = first + left;
+    begin = first + length;
   }
   sendFull(size);
   send(size);

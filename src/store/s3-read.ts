@@ -96,9 +96,14 @@ export async function readSmall(
 
 type Found = Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'> & ResponseChecksums;
 
-function objectOf(key: string, found: Found): StoredObject {
-  const checksum = wholeChecksum(found);
-  const object = { key, size: found.ContentLength ?? 0, etag: plainEtag(found.ETag), metadata: { ...found.Metadata } };
+function objectOf(key: string, response: Found): StoredObject {
+  const checksum = wholeChecksum(response);
+  const object = {
+    key,
+    size: response.ContentLength ?? 0,
+    etag: plainEtag(response.ETag),
+    metadata: { ...response.Metadata },
+  };
   return checksum === undefined ? object : { ...object, checksum };
 }
 

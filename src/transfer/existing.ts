@@ -82,8 +82,8 @@ export async function checkExisting(
   if (typeof result !== 'number') return result;
   const { partial } = pathsBeside(file);
   // A file that is refused under the other name must keep its own.
-  const left = await openLeft(file, 'write');
-  await left?.close();
+  const handle = await openLeft(file, 'write');
+  await handle?.close();
   try {
     await rename(file, partial);
   } catch (error) {

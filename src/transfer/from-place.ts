@@ -57,11 +57,11 @@ export function acceptsAnyFile({ options: { sha256, contents, check } }: Transfe
 }
 
 /** Fetches the missing bytes from one place, and gives the file its name. Another place may not have the failures that it throws. */
-export async function fromPlace(run: Transfer, given: OpenPlace): Promise<Pulled> {
+export async function fromPlace(run: Transfer, place: OpenPlace): Promise<Pulled> {
   const { file, options } = run;
   // A file that was really replaced is fetched in one version.
-  const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), identityOf(given));
-  const opened = { ...given, unpinned: given.unpinned && isSame };
+  const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), identityOf(place));
+  const opened = { ...place, unpinned: place.unpinned && isSame };
   requireExpected(run, opened, opened.end);
   const existing = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
   if (existing !== undefined) {

@@ -125,10 +125,10 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
   const { report, signal } = run.options;
   const failures = new Map<FetchPlace, CurlewError>();
   const slow = new Set<FetchPlace>();
-  let left = places;
+  let candidates = places;
   for (let rest = MAX_RESTARTS; ;) {
     const before = run.fetched;
-    const queue = [...left];
+    const queue = [...candidates];
     const again: FetchPlace[] = [];
     for (let place = queue.shift(); place !== undefined; place = queue.shift()) {
       try {
@@ -155,7 +155,7 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
     rest -= run.changed.size > 0 ? 1 : 0;
     const moved = run.fetched > before || run.changed.size > 0;
     if (again.length === 0 || !moved || rest < 0) throw allFailed([...failures.values()]);
-    left = again;
+    candidates = again;
   }
 }
 
@@ -175,9 +175,9 @@ async function inOneStream(run: Transfer, { store, key }: FetchPlace, { http, ur
   await run.filling?.file[Symbol.asyncDispose]();
   run.filling = undefined;
   const name = `${store.address}/${key}`;
-  const check = (found: Digest): void => {
-    if (found === digest) return;
-    throw new CurlewError('DIGEST_MISMATCH', `${name}: has the sha256 ${found}, not ${digest}`, {
+  const check = (actual: Digest): void => {
+    if (actual === digest) return;
+    throw new CurlewError('DIGEST_MISMATCH', `${name}: has the sha256 ${actual}, not ${digest}`, {
       hint: `check the sha256, or ${elsewhere}`,
     });
   };

@@ -20,7 +20,7 @@ export interface Ranges {
   readonly list: () => readonly Range[];
 }
 
-export function createRanges(given: readonly Range[] = []): Ranges {
+export function createRanges(initial: readonly Range[] = []): Ranges {
   const all: Range[] = [];
   let bytes = 0;
   /** Index of the first range that ends at `at` or later. */
@@ -88,7 +88,7 @@ export function createRanges(given: readonly Range[] = []): Ranges {
     bytes: () => bytes,
     list: () => [...all],
   };
-  for (const range of given) ranges.add(range);
+  for (const range of initial) ranges.add(range);
   return ranges;
 }
 

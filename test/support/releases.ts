@@ -50,9 +50,9 @@ export async function readableRelease(store: Store, signal: AbortSignal): Promis
   const catalog = await readCatalog(store, { release: undefined, signal });
   for (const { name, versions } of catalog.addons) {
     for (const { version } of versions) {
-      const { file, found } = findPackage(catalog, { name, version }, 'amd64') ?? {};
+      const { file, listed } = findPackage(catalog, { name, version }, 'amd64') ?? {};
       const { body } = await store.get(`${catalog.release}/${file}`, { signal });
-      assert.is(digestOf(await collect(body)), found?.sha256);
+      assert.is(digestOf(await collect(body)), listed?.sha256);
     }
   }
   return current.release;

@@ -69,17 +69,17 @@ function instructionsOf(text: string): readonly Instruction[] {
 /** The flags and arguments of `COPY` and `ADD`, also in JSON form. */
 function argumentsOf(rest: string): { readonly flags: readonly string[]; readonly words: readonly string[] } {
   const flags: string[] = [];
-  let left = rest;
-  for (let match = /^(--\S+)\s*/.exec(left); match !== null; match = /^(--\S+)\s*/.exec(left)) {
+  let remaining = rest;
+  for (let match = /^(--\S+)\s*/.exec(remaining); match !== null; match = /^(--\S+)\s*/.exec(remaining)) {
     flags.push(match[1] ?? '');
-    left = left.slice(match[0].length);
+    remaining = remaining.slice(match[0].length);
   }
-  if (left.startsWith('[')) {
-    const value = jsonIn(left);
+  if (remaining.startsWith('[')) {
+    const value = jsonIn(remaining);
     // Otherwise the builder also treats it as plain words.
     if (Array.isArray(value)) return { flags, words: value.map(String) };
   }
-  return { flags, words: left.split(/\s+/).filter((word) => word !== '') };
+  return { flags, words: remaining.split(/\s+/).filter((word) => word !== '') };
 }
 
 function fromOf(flags: readonly string[]): string | undefined {

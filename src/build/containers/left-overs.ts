@@ -70,12 +70,12 @@ async function listLabelled(engine: Engine, label: string, signal: AbortSignal):
     const request: EngineRequest = { doing: `list ${what} of the Docker engine`, method: 'GET', path, query };
     return (await engine.request(request, { signal })).value;
   };
-  const [found, built, volumes] = await Promise.all([
+  const [containerList, built, volumes] = await Promise.all([
     list('containers', '/containers/json'),
     list('images', '/images/json'),
     list('volumes', '/volumes'),
   ]);
-  const [containers, images] = [fieldsOf(found), fieldsOf(built)];
+  const [containers, images] = [fieldsOf(containerList), fieldsOf(built)];
   return {
     containers: containers.flatMap((fields) => objectOf(fields, fields['Id'])),
     images: images.flatMap((fields) => objectOf(fields, fields['Id'])),
@@ -136,13 +136,13 @@ export async function removeImages(
   images: readonly EngineObject[],
   signal: AbortSignal,
 ): Promise<void> {
-  let left = images;
-  while (left.length > 0) {
-    const parents = new Set(left.map(({ parent }) => parent));
-    const leaves = left.filter(({ id }) => !parents.has(id));
+  let remaining = images;
+  while (remaining.length > 0) {
+    const parents = new Set(remaining.map(({ parent }) => parent));
+    const leaves = remaining.filter(({ id }) => !parents.has(id));
     for (const { id } of leaves) await removeImage(engine, id, { prune: false, signal });
     if (leaves.length === 0) return;
-    left = left.filter((image) => !leaves.includes(image));
+    remaining = remaining.filter((image) => !leaves.includes(image));
   }
 }
 
@@ -205,8 +205,8 @@ export async function sweepDeadRuns(engine: Engine, now: () => number, signal: A
     const there = owner === undefined ? undefined : isOwnerRunning(owner);
     return there === false || (there === undefined && now() / 1000 - created > MIN_AGE_S);
   };
-  const left = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };
-  await removeFound(engine, left, signal);
+  const objects = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };
+  await removeFound(engine, objects, signal);
 }
 
 /** Records in the engine that an image will be pulled; returns a function that removes the record. */

@@ -42,7 +42,7 @@ export async function checkParts(path: string, options: PartsPlace): Promise<rea
   const head = await readHead(path);
   const parts = await verifyDigests(head, folders, { path, only: head.parts, report, signal });
   if (verify === undefined || parts.some(({ problem }) => problem !== undefined)) return parts;
-  await verifyFound({ head, found: parts }, path, 'all', options);
+  await verifyFound({ head, parts }, path, 'all', options);
   return parts;
 }
 
@@ -57,7 +57,7 @@ export async function joinParts(path: string, output: string, options: JoinOptio
   // Checks free space first, because reading all parts takes long.
   await requireFree(output, { force, size: head.size });
   const first = await usableParts(head, path, options);
-  if (first.length === head.parts.length) await verifyFound({ head, found: first }, path, 'contents', options);
+  if (first.length === head.parts.length) await verifyFound({ head, parts: first }, path, 'contents', options);
   const write = async (file: FileHandle): Promise<void> => {
     await writeAll(head, first, file, { ...options, path });
     const whole = fileSource(file, output, head.size);
@@ -71,7 +71,7 @@ export async function joinParts(path: string, output: string, options: JoinOptio
 
 /** Verifies the joined parts. Always checks their table of contents against the head file. */
 async function verifyFound(
-  set: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
+  set: { readonly head: PartsHead; readonly parts: readonly FoundPart[] },
   path: string,
   what: 'contents' | 'all',
   { verify, signal }: Pick<PartsPlace, 'verify' | 'signal'>,
@@ -85,7 +85,7 @@ export async function* joinedBytes(path: string, options: PartsPlace): AsyncGene
   const { signal } = options;
   const head = await readHead(path);
   const parts = await usableParts(head, path, options);
-  await verifyFound({ head, found: parts }, path, 'all', options);
+  await verifyFound({ head, parts }, path, 'all', options);
   for (const part of parts) yield* verifiedBytes(part, { signal });
 }
 
@@ -96,7 +96,7 @@ async function usableParts(
   { folders, next, report, signal }: PartsPlace & Pick<JoinOptions, 'next'>,
 ): Promise<readonly FoundPart[]> {
   const doing = `join ${path}`;
-  const isRequired = (found: FoundPart): boolean => next === undefined || found.path !== undefined;
+  const isRequired = (one: FoundPart): boolean => next === undefined || one.path !== undefined;
   // Checks names and sizes first, so that a missing part is reported before the others are read.
   const seen = (await findParts(head, folders, { digests: false, signal })).filter(isRequired);
   const wrong = partsError(doing, seen);
@@ -129,7 +129,7 @@ async function verifyDigests(
     report,
     { id, title: `check ${head.name}`, bytes: total },
     async () => findParts(head, folders, { only, digests: true, onBytes, signal }),
-    (found) => `${found.filter(({ problem }) => problem === undefined).length} of ${head.parts.length} parts are valid`,
+    (parts) => `${parts.filter(({ problem }) => problem === undefined).length} of ${head.parts.length} parts are valid`,
   );
 }
 
@@ -155,14 +155,14 @@ async function writeAll(
   };
   const step = { id, title: `join ${head.name}`, bytes: head.size };
   const write = async (): Promise<void> => {
-    for (let found = first; ;) {
-      for (const one of found) {
+    for (let parts = first; ;) {
+      for (const one of parts) {
         await writePart(one, file, { offset: offsets.get(one.part.name) ?? 0, onBytes, signal });
         written.add(one.part.name);
       }
       const missing = head.parts.filter(({ name }) => !written.has(name));
       if (missing.length === 0) return;
-      found = await nextParts(head, missing, { folders, next, signal });
+      parts = await nextParts(head, missing, { folders, next, signal });
     }
   };
   await reportStep(report, step, write, () => `${counted(head.parts.length, 'part')} joined`);
@@ -187,7 +187,7 @@ async function nextParts(
 }
 
 async function writePart(
-  found: FoundPart,
+  one: FoundPart,
   file: FileHandle,
   {
     offset,
@@ -198,7 +198,7 @@ async function writePart(
   const write: Write = async (piece, at) => writeFully(file, piece, offset + at);
   const writes = createWriteQueue(write, { concurrency: WRITE_CONCURRENCY });
   try {
-    for await (const chunk of verifiedBytes(found, { signal, allocate: writes.allocate })) {
+    for await (const chunk of verifiedBytes(one, { signal, allocate: writes.allocate })) {
       onBytes(chunk.byteLength);
       await writes.push(chunk);
     }

@@ -115,11 +115,11 @@ function problemOf(verdict: Verdict, checked: readonly CheckedPart[]): string | 
 const MAX_LISTED = 20;
 
 /** One error that lists every unusable part; undefined if all are usable. */
-export function partsError(doing: string, found: readonly FoundPart[]): CurlewError | undefined {
-  const wrong = found.flatMap(({ part, problem }) => (problem === undefined ? [] : [`${part.name} ${problem}`]));
+export function partsError(doing: string, parts: readonly FoundPart[]): CurlewError | undefined {
+  const wrong = parts.flatMap(({ part, problem }) => (problem === undefined ? [] : [`${part.name} ${problem}`]));
   if (wrong.length === 0) return undefined;
   const more = wrong.length > MAX_LISTED ? `; and ${wrong.length - MAX_LISTED} more` : '';
-  const missing = found.every(({ path, problem }) => problem === undefined || path === undefined);
+  const missing = parts.every(({ path, problem }) => problem === undefined || path === undefined);
   return new CurlewError(
     missing ? 'NOT_FOUND' : 'DIGEST_MISMATCH',
     `cannot ${doing}: ${wrong.slice(0, MAX_LISTED).join('; ')}${more}`,

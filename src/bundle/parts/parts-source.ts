@@ -30,29 +30,29 @@ export async function openParts(
   const parts = await findParts(head, folders, { digests: false, signal: options.signal });
   const problem = partsError(`open ${path}`, parts);
   if (problem !== undefined) throw problem;
-  return openFound(path, { head, found: parts }, options);
+  return openFound(path, { head, parts }, options);
 }
 
 /** The same for parts that are already found; all must exist. */
 export async function openFound(
   path: string,
-  { head, found }: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
+  { head, parts }: { readonly head: PartsHead; readonly parts: readonly FoundPart[] },
   { open = openFileSource, signal }: OpenOptions,
 ): Promise<PartsSource> {
-  const parts: OpenPart[] = [];
+  const opened: OpenPart[] = [];
   const close = async (): Promise<void> => {
-    for (const { source } of parts) await source[Symbol.asyncDispose]();
+    for (const { source } of opened) await source[Symbol.asyncDispose]();
   };
   try {
     let start = 0;
-    for (const { part, path: file = '' } of found) {
-      parts.push({ source: await open(file), start, end: start + part.size });
+    for (const { part, path: file = '' } of parts) {
+      opened.push({ source: await open(file), start, end: start + part.size });
       start += part.size;
     }
-    const source = { name: path, size: head.size, read: readerOf(parts) };
+    const source = { name: path, size: head.size, read: readerOf(opened) };
     const { tocDigest } = await readIndex(source, { signal });
     if (tocDigest !== head.tocDigest) throw wrongContents(`open ${path}`);
-    return { ...source, head, paths: found.map((one) => one.path ?? ''), [Symbol.asyncDispose]: close };
+    return { ...source, head, paths: parts.map((one) => one.path ?? ''), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

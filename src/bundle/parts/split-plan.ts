@@ -48,9 +48,9 @@ export function planParts(
   for (const { folder, device, block, fileLimit = limit } of media) {
     let room = Math.floor((rooms.get(device) ?? 0) / block) * block;
     while (offset < size) {
-      const left = size - offset;
-      const bytes = Math.min(limit, fileLimit, room, left);
-      if (bytes === 0 || (bytes < MIN_SIZE && bytes === room && bytes < left)) break;
+      const remaining = size - offset;
+      const bytes = Math.min(limit, fileLimit, room, remaining);
+      if (bytes === 0 || (bytes < MIN_SIZE && bytes === room && bytes < remaining)) break;
       if (parts.length === MAX_PARTS) throw tooMany(name, size);
       parts.push({ name: partsPath.part(name, parts.length + 1), folder, offset, size: bytes });
       offset += bytes;

@@ -80,18 +80,18 @@ async function* sourceRange(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const source = sources[number];
   if (source === undefined) throw new Error(`the plan names source ${number}`);
-  let left = length;
+  let remaining = length;
   try {
     for await (const chunk of source.read(offset, length, { signal, allocate })) {
-      left -= chunk.byteLength;
-      if (left < 0) break;
+      remaining -= chunk.byteLength;
+      if (remaining < 0) break;
       yield chunk;
     }
   } catch (error) {
     throw changedSincePlanned(error);
   }
-  if (left === 0) return;
-  throw new CurlewError('FETCH_FAILED', `${source.name}: returned ${length - left} bytes instead of ${length}`);
+  if (remaining === 0) return;
+  throw new CurlewError('FETCH_FAILED', `${source.name}: returned ${length - remaining} bytes instead of ${length}`);
 }
 
 /** Adds a hint to the error for a changed or missing source. */

@@ -264,7 +264,7 @@ function sizes(
 function sharedImages(packages: readonly ResolvedPackage[], catalog: Catalog, arch: Arch): readonly Html[] {
   const owners = new Map<string, { readonly reference: string; readonly names: Set<string> }>();
   for (const ref of packages) {
-    for (const { reference, digest } of findPackage(catalog, ref, arch)?.found.images ?? []) {
+    for (const { reference, digest } of findPackage(catalog, ref, arch)?.listed.images ?? []) {
       const one = owners.get(digest) ?? { reference, names: new Set() };
       owners.set(digest, one);
       one.names.add(ref.name);

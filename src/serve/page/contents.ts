@@ -101,7 +101,7 @@ function versionList(page: ContentsPage): Html {
   const offered = catalog.addons.find(({ name }) => name === resolved.name)?.versions ?? [];
   const built = offered.flatMap(({ version, packages }) => {
     const listed = packages[choice.arch];
-    return listed === undefined ? [] : [{ version, found: listed }];
+    return listed === undefined ? [] : [{ version, listed }];
   });
   const { shown, page: at, pages } = sliceOf(built, { query, most: MAX_VERSIONS });
   return html`<h2 id="versions">Versions</h2>
@@ -119,7 +119,7 @@ function versionList(page: ContentsPage): Html {
       </thead>
       <tbody>
         ${shown.map(
-          ({ version, found }) =>
+          ({ version, listed }) =>
             html`<tr>
               <td>
                 ${
@@ -130,8 +130,8 @@ function versionList(page: ContentsPage): Html {
                       </button>`
                 }
               </td>
-              <td class="number">${formatBytes(found.size)}</td>
-              <td class="number">${found.images.length}</td>
+              <td class="number">${formatBytes(listed.size)}</td>
+              <td class="number">${listed.images.length}</td>
               <td>${chooseButton(page, version, 'link')}</td>
             </tr> `,
         )}

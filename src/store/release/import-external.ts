@@ -208,8 +208,8 @@ async function requireGzip(
   throw new CurlewError('PACKAGE_INVALID', `${formatRef(offer)}: ${redact(offer.url)} did not return a .tar.gz`);
 }
 
-function requireDigest(store: Store, key: string, found: Digest, expected: Digest): void {
-  if (found === expected) return;
+function requireDigest(store: Store, key: string, actual: Digest, expected: Digest): void {
+  if (actual === expected) return;
   throw new CurlewError('STORE_CONFLICT', `${store.address}: ${key} already exists with different content`, {
     hint: 'an imported package never changes: find out who replaced it',
   });

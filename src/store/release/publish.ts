@@ -218,17 +218,17 @@ async function placeInFirstFree(
   options: PublishOptions,
 ): Promise<PlacedRelease> {
   if (options.release !== undefined) return placeAll(checkedRelease(options.release, '--release'), requested, options);
-  let left: string | undefined;
+  let unfinishedRelease: string | undefined;
   for (const release of releasesToTry(options.now, current?.release)) {
-    if (left !== undefined) {
-      const text = `${left} is unfinished and has different content; continuing with ${release}`;
+    if (unfinishedRelease !== undefined) {
+      const text = `${unfinishedRelease} is unfinished and has different content; continuing with ${release}`;
       options.report({ type: 'note', level: 'warning', text });
     }
     try {
       return await placeAll(release, requested, options);
     } catch (error) {
       if (!(error instanceof OtherContent)) throw error;
-      left = release;
+      unfinishedRelease = release;
     }
   }
   throw noneLeft();

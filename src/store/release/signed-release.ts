@@ -64,7 +64,7 @@ export interface SignedOptions {
   readonly release: string | undefined;
   readonly trust: ReleaseTrust;
   /** Called if a named release is older than the store's current one, or if the current one cannot be verified. */
-  readonly onNotCurrent?: ((found: NotCurrent) => void) | undefined;
+  readonly onNotCurrent?: ((release: NotCurrent) => void) | undefined;
   readonly signal: AbortSignal;
 }
 

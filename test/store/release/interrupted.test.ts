@@ -91,9 +91,9 @@ async function readable(store: Store, signal: AbortSignal): Promise<string> {
   const catalog = await readCatalog(store, { release: undefined, signal });
   assert.is(catalog.addons.length, NAMES.length);
   for (const name of NAMES) {
-    const { file = '', found } = findPackage(catalog, { name, version: '1' }, 'amd64') ?? {};
+    const { file = '', listed } = findPackage(catalog, { name, version: '1' }, 'amd64') ?? {};
     const { body } = await store.get(`${catalog.release}/${file}`, { signal });
-    assert.is(digestOf(await collect(body)), found?.sha256);
+    assert.is(digestOf(await collect(body)), listed?.sha256);
     const latest = await store.get(file, { signal });
     assert.is(digestOf(await collect(latest.body)), latest.metadata['sha256']);
   }
