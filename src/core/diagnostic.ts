@@ -32,8 +32,8 @@ export interface Diagnostic {
   readonly hint?: string | undefined;
 }
 
-export function hasErrors(found: readonly Pick<Diagnostic, 'severity'>[]): boolean {
-  return found.some(({ severity }) => severity === 'error');
+export function hasErrors(diagnostics: readonly Pick<Diagnostic, 'severity'>[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
 }
 
 /** Display order of findings: by file, then by place. */
@@ -43,10 +43,10 @@ export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
 }
 
 /** Merges findings in display order, without additional findings at a place that already has an error. */
-export function withFurther(found: readonly Diagnostic[], further: readonly Diagnostic[]): readonly Diagnostic[] {
+export function withFurther(diagnostics: readonly Diagnostic[], further: readonly Diagnostic[]): readonly Diagnostic[] {
   const spot = ({ place }: Diagnostic): string => `${place.file}:${place.line}:${place.column}`;
-  const taken = new Set(found.filter(({ severity }) => severity === 'error').map(spot));
-  return [...found, ...further.filter((one) => !taken.has(spot(one)))].toSorted(compareDiagnostics);
+  const taken = new Set(diagnostics.filter(({ severity }) => severity === 'error').map(spot));
+  return [...diagnostics, ...further.filter((one) => !taken.has(spot(one)))].toSorted(compareDiagnostics);
 }
 
 /** Makes control characters visible, so that a hostile file cannot drive the reader's terminal. */

@@ -86,7 +86,7 @@ function declared<Value, Values extends Takes, More extends Attributes>(
 /** Declares fields with one value of this kind. */
 export function one<Value>({ read, ...kind }: Kind<Value>): Declare<Value, 'one'> {
   return (value, help, more) => {
-    const last = (given: readonly string[], option: string): Value => read(given.at(-1) ?? '', option);
+    const last = (values: readonly string[], option: string): Value => read(values.at(-1) ?? '', option);
     return declared({ ...kind, takes: 'one', value, help, read: last }, more);
   };
 }
@@ -95,7 +95,8 @@ export function one<Value>({ read, ...kind }: Kind<Value>): Declare<Value, 'one'
 export function many<Value>({ read, ...kind }: Kind<Value>): Declare<readonly Value[], 'many'> {
   const schema = v.array(kind.schema);
   return (value, help, more) => {
-    const all = (given: readonly string[], option: string): readonly Value[] => given.map((each) => read(each, option));
+    const all = (values: readonly string[], option: string): readonly Value[] =>
+      values.map((each) => read(each, option));
     return declared({ ...kind, schema, takes: 'many', value, help, read: all }, more);
   };
 }
@@ -114,9 +115,9 @@ export function reading<Value>(
   wrong: string,
   hint?: string,
 ): Kind<Value>['read'] {
-  return (given, option) => {
-    const value = parse(given);
-    if (value === undefined) throw new CurlewError('USAGE', `${option} ${given}: ${wrong}`, { hint });
+  return (text, option) => {
+    const value = parse(text);
+    if (value === undefined) throw new CurlewError('USAGE', `${option} ${text}: ${wrong}`, { hint });
     return value;
   };
 }
@@ -127,10 +128,10 @@ export function choiceOf<const Value extends string>(values: readonly Value[]): 
   return {
     schema: v.picklist(values),
     values,
-    read: (given, option) => {
-      const near = nearest(given, values);
-      const parse = (): Value | undefined => values.find((value) => value === given);
-      return reading(parse, wrong, near === undefined ? undefined : `did you mean ${near}?`)(given, option);
+    read: (text, option) => {
+      const near = nearest(text, values);
+      const parse = (): Value | undefined => values.find((value) => value === text);
+      return reading(parse, wrong, near === undefined ? undefined : `did you mean ${near}?`)(text, option);
     },
   };
 }
@@ -138,8 +139,8 @@ export function choiceOf<const Value extends string>(values: readonly Value[]): 
 /** Whole numbers in a range. */
 export function numberOf(least: number, most: number, wrong: string): Kind<number> {
   const schema = v.pipe(v.number(), v.integer(wrong), v.minValue(least, wrong), v.maxValue(most, wrong));
-  const parse = (given: string): number | undefined => {
-    const number = /^\d{1,15}$/.test(given) ? Number(given) : -1;
+  const parse = (text: string): number | undefined => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : -1;
     return number >= least && number <= most ? number : undefined;
   };
   return { schema, read: reading(parse, wrong) };
@@ -151,22 +152,21 @@ const AMOUNT: v.GenericSchema = v.pipe(v.number(), v.finite('not a finite number
 const HOUR = 60 * 60 * 1000;
 const AGES: Readonly<Record<string, number>> = { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR };
 
-function ageOf(given: string): number | undefined {
-  const [, number, unit = ''] = /^(\d{1,5})([hdw])$/.exec(given) ?? [];
+function ageOf(text: string): number | undefined {
+  const [, number, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   return number === undefined ? undefined : Number(number) * (AGES[unit] ?? 1);
 }
 
-function durationOf(given: string): number | undefined {
-  const ms = parseDuration(given) ?? 0;
+function durationOf(text: string): number | undefined {
+  const ms = parseDuration(text) ?? 0;
   return ms >= 1000 && ms <= Number.MAX_SAFE_INTEGER ? ms : undefined;
 }
 
 const POWERS = ['', 'K', 'M', 'G', 'T'];
 
 /** `4480M`, `1.5G`, `512K`, `1000`: powers of 1024; `10MB`: powers of 1000. Never 0. */
-function bytesOf(given: string): number | undefined {
-  const [, digits = '', power = '', decimal] =
-    /^(\d{1,15}(?:\.\d{1,3})?)(?:([KMGT])(?:(B)|iB)?|B)?$/i.exec(given) ?? [];
+function bytesOf(text: string): number | undefined {
+  const [, digits = '', power = '', decimal] = /^(\d{1,15}(?:\.\d{1,3})?)(?:([KMGT])(?:(B)|iB)?|B)?$/i.exec(text) ?? [];
   const factor = (decimal === undefined ? 1024 : 1000) ** POWERS.indexOf(power.toUpperCase());
   const bytes = Math.floor(Number(digits) * factor);
   return digits !== '' && bytes > 0 && Number.isSafeInteger(bytes) ? bytes : undefined;
@@ -176,9 +176,9 @@ const TEXT: Kind<string> = {
   // Paths, names and variables of the environment cannot contain NUL.
   schema: v.pipe(
     v.string(),
-    v.check((given) => !given.includes('\0'), 'contains a NUL character'),
+    v.check((text) => !text.includes('\0'), 'contains a NUL character'),
   ),
-  read: (given) => given,
+  read: (text) => text,
 };
 const PATH: Kind<string> = { ...TEXT, names: 'path' };
 const PLACE: Kind<string> = { ...TEXT, names: 'place' };

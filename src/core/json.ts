@@ -150,13 +150,13 @@ function endOfString(text: string, start: number): number {
 function membersOf(value: unknown): number {
   let count = 0;
   // Not recursive: documents may nest to any depth.
-  const left: unknown[] = [value];
-  while (left.length > 0) {
-    const one = left.pop();
+  const stack: unknown[] = [value];
+  while (stack.length > 0) {
+    const one = stack.pop();
     if (typeof one !== 'object' || one === null) continue;
     const items: readonly unknown[] = Array.isArray(one) ? one : Object.values(one);
     if (!Array.isArray(one)) count += items.length;
-    for (const item of items) if (typeof item === 'object' && item !== null) left.push(item);
+    for (const item of items) if (typeof item === 'object' && item !== null) stack.push(item);
   }
   return count;
 }

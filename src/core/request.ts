@@ -78,16 +78,16 @@ interface Problem {
 }
 
 /** What is wrong with a request, and what to do; undefined for a valid one. A field that is undefined is absent. */
-export function problemOf(fields: Fields, given: unknown): Problem | undefined {
-  if (!isObject(given)) return { what: 'the request is not an object', hint: `its fields are ${names(fields)}` };
-  const unknown = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(fields, name));
+export function problemOf(fields: Fields, value: unknown): Problem | undefined {
+  if (!isObject(value)) return { what: 'the request is not an object', hint: `its fields are ${names(fields)}` };
+  const unknown = Object.keys(value).find((name) => value[name] !== undefined && !Object.hasOwn(fields, name));
   if (unknown !== undefined) {
     const near = nearest(unknown, Object.keys(fields));
     const hint = near === undefined ? `its fields are ${names(fields)}` : `did you mean ${near}?`;
     return { what: `the request has an unknown field ${JSON.stringify(unknown.slice(0, MAX_LENGTH))}`, hint };
   }
   for (const [name, field] of Object.entries(fields)) {
-    const what = problemOfField(name, field, Object.hasOwn(given, name) ? given[name] : undefined);
+    const what = problemOfField(name, field, Object.hasOwn(value, name) ? value[name] : undefined);
     if (what !== undefined) return { what, hint: `${name}: ${field.help}` };
   }
   return undefined;
@@ -115,8 +115,8 @@ interface Taking<Own extends Fields = Fields> {
 }
 
 /** Throws `USAGE` for a field that is unknown, missing or of another type. */
-export function requireValid({ name, fields }: Taking, given: unknown): void {
-  const problem = problemOf(fields, given);
+export function requireValid({ name, fields }: Taking, value: unknown): void {
+  const problem = problemOf(fields, value);
   if (problem !== undefined) throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
 }
 
@@ -125,8 +125,8 @@ export function useCase<Own extends Fields, Rest extends readonly unknown[], Res
   of: Taking<Own>,
   run: (request: RequestOf<Own>, ...rest: Rest) => Promise<Result>,
 ): (request: RequestOf<Own>, ...rest: Rest) => Promise<Result> {
-  return async (given, ...rest) => {
-    requireValid(of, given);
-    return run(given, ...rest);
+  return async (value, ...rest) => {
+    requireValid(of, value);
+    return run(value, ...rest);
   };
 }

@@ -78,10 +78,10 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
           guard,
         });
       },
-      (found) => {
-        if (found.kind === 'answer' || found.problem !== 'unreachable') return true;
+      (result) => {
+        if (result.kind === 'answer' || result.problem !== 'unreachable') return true;
         awayAt = performance.now();
-        last = found.message;
+        last = result.message;
         return false;
       },
       { firstMs: 250, maxMs: 4000, limitMs: patienceMs, signal },

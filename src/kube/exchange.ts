@@ -92,7 +92,7 @@ function wholeBody(): ReturnType<typeof collector> {
 }
 
 async function sendTo(
-  { server, connections, headers: given }: Session,
+  { server, connections, headers: sessionHeaders }: Session,
   { method, path, accept, contentType, body }: ServerRequest,
   { sink, signal }: { readonly sink: Sink; readonly signal: AbortSignal },
 ): Promise<ResponseHead> {
@@ -100,7 +100,7 @@ async function sendTo(
   const headers = {
     Accept: accept,
     'User-Agent': 'curlew',
-    ...given,
+    ...sessionHeaders,
     // Node sends the length of a DELETE's body only if it is a header.
     ...(body === undefined ? {} : { 'Content-Type': contentType, 'Content-Length': String(Buffer.byteLength(body)) }),
   };

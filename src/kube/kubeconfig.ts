@@ -9,7 +9,7 @@ import { secret, type Secret } from '../core/secret.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
 
 /** A certificate, a key or a token: in the kubeconfig itself, or in a file that it names, or otherwise there. */
-export type Material = { readonly given: Secret } | { readonly path: string; readonly otherwise?: Secret | undefined };
+export type Material = { readonly value: Secret } | { readonly path: string; readonly otherwise?: Secret | undefined };
 
 /** A program that gives credentials (kubernetes.io, "client-go credential plugins"). */
 export interface ExecPlugin {
@@ -260,9 +260,9 @@ function userOf(name: string, entry: Entry): KubeUser {
 }
 
 /** Like client-go: the file takes precedence as long as it can be read. */
-function tokenOf(path: string | undefined, given: Secret | undefined): Material | undefined {
-  if (path !== undefined) return { path, otherwise: given };
-  return given && { given };
+function tokenOf(path: string | undefined, value: Secret | undefined): Material | undefined {
+  if (path !== undefined) return { path, otherwise: value };
+  return value && { value };
 }
 
 function pluginOf(entry: Entry, value: Json): ExecPlugin {
@@ -365,5 +365,5 @@ function material(entry: Entry, name: string): Material | undefined {
     return path === undefined ? undefined : { path };
   }
   if (!BASE64.test(data.replaceAll(/\s+/g, ''))) throw badEntry(entry, `${name}-data: not base64`);
-  return { given: secret(Buffer.from(data, 'base64').toString('latin1')) };
+  return { value: secret(Buffer.from(data, 'base64').toString('latin1')) };
 }

@@ -120,25 +120,25 @@ export function valuesOf(value: unknown, fields: unknown, others: readonly unkno
  */
 export function appliedTo(object: Fields, wanted: Fields, entries: readonly FieldsEntry[]): Fields {
   const sets = entries.map(({ fieldsV1 }) => fieldsV1);
-  const left = without(object, sets.at(-1), sets.slice(0, -1));
-  return merged(left, wanted, sets) as Fields;
+  const base = without(object, sets.at(-1), sets.slice(0, -1));
+  return merged(base, wanted, sets) as Fields;
 }
 
 /** Undefined if nothing is left. */
-function without(value: unknown, gone: unknown, kept: readonly unknown[]): unknown {
+function without(value: unknown, gone: unknown, keptSets: readonly unknown[]): unknown {
   const isOwn = isLeaf(gone) || (isObject(gone) && Object.hasOwn(gone, '.'));
-  if (isOwn && kept.length === 0) return undefined;
-  let left = value;
+  if (isOwn && keptSets.length === 0) return undefined;
+  let result = value;
   for (const [step, fields] of stepsIn(gone)) {
-    const child = childAt(left, step);
+    const child = childAt(result, step);
     if (child === undefined) continue;
-    const others = inner(kept, step);
+    const others = inner(keptSets, step);
     const rest = without(child, fields, others);
     // Others may own parts of an item, and not its keys.
     const keys = step.startsWith('k:') && isObject(rest) ? jsonIn(step.slice(2)) : undefined;
-    left = replaced(left, step, isObject(keys) && isObject(rest) ? { ...keys, ...rest } : rest);
+    result = replaced(result, step, isObject(keys) && isObject(rest) ? { ...keys, ...rest } : rest);
   }
-  return left;
+  return result;
 }
 
 function replaced(value: unknown, step: string, child: unknown): unknown {

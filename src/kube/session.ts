@@ -108,7 +108,7 @@ function asKubeconfigError(error: unknown): unknown {
 
 async function valueOf(material: Material | undefined): Promise<string | undefined> {
   if (material === undefined) return undefined;
-  if ('given' in material) return material.given.reveal();
+  if ('value' in material) return material.value.reveal();
   const otherwise = material.otherwise?.reveal();
   try {
     const text = await readText(material.path);
@@ -215,12 +215,16 @@ function isSame(a: Session, b: Session): boolean {
 const OUTSIDE = /^(?:certificate-authority|client-certificate|client-key|tokenFile|token|exec|extensions)(?:-data)?$/;
 
 /** Hooks of a trial have neither the files nor the variables of this process, so proxy and authorities are written, too. */
-async function embed(chosen: KubeContext, given: PluginCredential | undefined, env: Environment): Promise<Embedded> {
+async function embed(
+  chosen: KubeContext,
+  credential: PluginCredential | undefined,
+  env: Environment,
+): Promise<Embedded> {
   const { name, server, namespace, proxy = proxyFor(server, env), user, written } = chosen;
-  const { authority, certificate, key } = await tlsOf(chosen, given);
+  const { authority, certificate, key } = await tlsOf(chosen, credential);
   const roots = env['SSL_CERT_FILE'] ?? '';
   const ca = authority ?? (roots === '' ? undefined : await readPem(roots));
-  const token = tokenIn(chosen, given?.token?.reveal() ?? (await valueOf(user?.token)));
+  const token = tokenIn(chosen, credential?.token?.reveal() ?? (await valueOf(user?.token)));
   const data = (field: string, pem: string | undefined): JsonObject =>
     pem === undefined ? {} : { [`${field}-data`]: Buffer.from(pem, 'latin1').toString('base64') };
   const others = (fields: JsonObject): JsonObject =>
@@ -248,7 +252,7 @@ async function embed(chosen: KubeContext, given: PluginCredential | undefined, e
     text: secret(`${JSON.stringify(config)}\n`),
     context: name,
     server: server.href.replace(/\/$/, ''),
-    endsAt: given?.endsAt,
+    endsAt: credential?.endsAt,
   };
 }
 
@@ -259,11 +263,11 @@ interface Tls {
   readonly key: string | undefined;
 }
 
-async function tlsOf({ authority, user }: KubeContext, given: PluginCredential | undefined): Promise<Tls> {
+async function tlsOf({ authority, user }: KubeContext, credential: PluginCredential | undefined): Promise<Tls> {
   const [ca, certificate, key] = [
     await valueOf(authority),
-    given?.certificate?.reveal() ?? (await valueOf(user?.certificate)),
-    given?.key?.reveal() ?? (await valueOf(user?.key)),
+    credential?.certificate?.reveal() ?? (await valueOf(user?.certificate)),
+    credential?.key?.reveal() ?? (await valueOf(user?.key)),
   ];
   return { authority: ca, certificate, key };
 }
@@ -333,11 +337,11 @@ function endOf(certificate: string | undefined): number | undefined {
 /** Like client-go: a token takes precedence over a user name with a password, and neither is sent over plain http. */
 async function credentialsOf(
   context: KubeContext,
-  given: PluginCredential | undefined,
+  credential: PluginCredential | undefined,
 ): Promise<Pick<Session, 'headers' | 'secrets'>> {
   const { user, server } = context;
   if (user === undefined || server.protocol === 'http:') return { headers: {}, secrets: [] };
-  const token = tokenIn(context, given?.token?.reveal() ?? (await valueOf(user.token)));
+  const token = tokenIn(context, credential?.token?.reveal() ?? (await valueOf(user.token)));
   if (token !== undefined) return sent(server, `Bearer ${token}`, user);
   if (user.basic === undefined) return { headers: user.impersonation, secrets: [] };
   return sent(server, basic(user.basic.username, user.basic.password.reveal()), user);

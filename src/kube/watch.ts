@@ -102,11 +102,11 @@ export class Watch<T> {
     return this.#objects.get(namespace)?.get(name);
   }
 
-  #keep({ namespace = '', name }: Named, kept: Kept<T>): void {
+  #keep({ namespace = '', name }: Named, entry: Kept<T>): void {
     const space = this.#objects.get(namespace) ?? new Map<string, Kept<T>>();
     this.#objects.set(namespace, space);
     if (!space.has(name)) this.#size += 1;
-    space.set(name, kept);
+    space.set(name, entry);
   }
 
   /** Until the signal aborts, whose reason it throws. */

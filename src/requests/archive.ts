@@ -33,12 +33,12 @@ export type InspectRequest = RequestOf<typeof INSPECT.fields>;
 
 const sha256 = one<Digest>({
   schema: digest,
-  read: (given, option) => {
+  read: (text, option) => {
     const parse = (hex: string): Digest | undefined => {
       const text = `sha256:${hex.toLowerCase().replace(/^sha256:/, '')}`;
       return isDigest(text) ? text : undefined;
     };
-    return reading(parse, 'not 64 hexadecimal digits')(given, option);
+    return reading(parse, 'not 64 hexadecimal digits')(text, option);
   },
 });
 const connections = one(numberOf(1, 16, 'not a number from 1 to 16'));

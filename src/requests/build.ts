@@ -11,13 +11,13 @@ import { KEY, MAKE_CURRENT, SIGNER } from './trust.ts';
 /** `OS=IMAGE`, such as `rhel-8=rocky:8`. */
 const OS_IMAGE: Kind<{ readonly os: OsId; readonly image: string }> = {
   schema: v.object({ os: v.picklist(OS_IDS), image: v.string() }),
-  read: (given, option) => {
-    const [os = '', ...rest] = given.split('=');
+  read: (text, option) => {
+    const [os = '', ...rest] = text.split('=');
     const image = rest.join('=');
-    if (image === '') throw new CurlewError('USAGE', `${option} ${given}: not OS=IMAGE, such as rhel-8=rocky:8`);
+    if (image === '') throw new CurlewError('USAGE', `${option} ${text}: not OS=IMAGE, such as rhel-8=rocky:8`);
     if (isOsId(os)) return { os, image };
     const near = nearest(os, OS_IDS);
-    throw new CurlewError('USAGE', `${option} ${given}: ${os} is not a known operating system`, {
+    throw new CurlewError('USAGE', `${option} ${text}: ${os} is not a known operating system`, {
       hint: near === undefined ? `known: ${OS_IDS.join(', ')}` : `did you mean ${near}?`,
     });
   },

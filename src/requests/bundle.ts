@@ -12,10 +12,10 @@ export const INVALID_SETTINGS = {
 export const FORCE = { force: flag('replace an existing file') };
 
 /** Comma-separated folders. */
-const folders = (given: readonly string[], option: string): readonly string[] => {
-  const empty = given.find((list) => list.split(',').includes(''));
+const folders = (lists: readonly string[], option: string): readonly string[] => {
+  const empty = lists.find((list) => list.split(',').includes(''));
   if (empty !== undefined) throw new CurlewError('USAGE', `${option} ${empty}: contains an empty name`);
-  return given.flatMap((list) => list.split(','));
+  return lists.flatMap((list) => list.split(','));
 };
 
 const MEDIA = {
@@ -33,7 +33,7 @@ const CHOICE = {
   without: texts('NAME', 'omit an add-on of the spec', { offers: 'published' }),
   os: {
     ...texts('OS[,OS]', 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)'),
-    read: (given: readonly string[]): readonly string[] => given.flatMap((list) => list.split(',')),
+    read: (lists: readonly string[]): readonly string[] => lists.flatMap((list) => list.split(',')),
   },
   upgradeFrom: texts(
     '[NAME@]VERSION',

@@ -128,8 +128,8 @@ const SAVE_PLAN = {
   out: path('FILE', 'save the plan', { ...planning, with: 'dry-run' }),
   force: flag('replace an existing file', { ...planning, with: 'out' }),
 };
-const RUN_NOTHING = { dryRun: flag('show what a run would do, and change nothing', { once: true }) };
-const PLAN_ONLY = { dryRun: { ...RUN_NOTHING.dryRun, ...planning } };
+const PREVIEW_RUN = { dryRun: flag('show what a run would do, and change nothing', { once: true }) };
+const PLAN_ONLY = { dryRun: { ...PREVIEW_RUN.dryRun, ...planning } };
 const SPEC_COMMAND = { ...SPEC_RUN, ...PLAN, ...SAVE_PLAN };
 
 export const INSTALL = request('install', 'Install the add-ons of a spec on this machine', SPEC_COMMAND, PLAN_ONLY);
@@ -162,7 +162,7 @@ export const RESUME = request('resume', 'Resume the last run if it did not finis
   ...FOLDER,
   ...UNCONFINED,
   ...HOOKS,
-  ...RUN_NOTHING,
+  ...PREVIEW_RUN,
 });
 export type ResumeRequest = RequestOf<typeof RESUME.fields>;
 
@@ -180,7 +180,7 @@ export const ROLLBACK = request(
     ...IMAGES,
     ...HOOKS,
   },
-  RUN_NOTHING,
+  PREVIEW_RUN,
 );
 export type RollbackRequest = RequestOf<typeof ROLLBACK.fields>;
 
@@ -192,7 +192,7 @@ const REMOVAL = {
   keepGoing: flag('continue after a failed hook or a missing package; the result lists them'),
 };
 export type RemovalRequest = RequestOf<typeof REMOVAL>;
-const REMOVE_NOTHING = { dryRun: flag('show what would be removed, and change nothing') };
+const PREVIEW_REMOVAL = { dryRun: flag('show what would be removed, and change nothing') };
 
 export const UNINSTALL = request(
   'uninstall',
@@ -207,11 +207,11 @@ export const UNINSTALL = request(
     ...REMOVAL,
     pruneImages: flag('also remove images that no other add-on of this node uses'),
   },
-  REMOVE_NOTHING,
+  PREVIEW_REMOVAL,
 );
 export type UninstallRequest = RequestOf<typeof UNINSTALL.fields>;
 
-export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, REMOVE_NOTHING);
+export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, PREVIEW_REMOVAL);
 export type ResetRequest = RequestOf<typeof RESET.fields>;
 
 export const JOIN_TOKEN = request('join-token', 'Write a file with which one machine joins the cluster', {

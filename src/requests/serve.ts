@@ -13,8 +13,8 @@ export interface Listen {
 }
 
 /** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for all addresses of this machine. */
-function listenAddress(given: string): Listen | undefined {
-  const [, host, port] = /^(\[[0-9A-Fa-f:.%\w]+\]|[^:\s/]*):(\d{1,5})$/.exec(given) ?? [];
+function listenAddress(text: string): Listen | undefined {
+  const [, host, port] = /^(\[[0-9A-Fa-f:.%\w]+\]|[^:\s/]*):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || port === undefined || Number(port) > 65_535) return undefined;
   return { host: host === '' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }

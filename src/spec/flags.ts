@@ -138,27 +138,27 @@ function fileHint(args: readonly string[]): string | undefined {
 function flagProblem(
   name: string,
   value: string | undefined,
-  given: ReadonlyMap<string, readonly string[]>,
+  flags: ReadonlyMap<string, readonly string[]>,
 ): string | undefined {
   const meaning = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
   if (meaning === undefined) {
     const near = nearest(name, Object.keys(FLAGS));
     return `unknown flag ${JSON.stringify(name.slice(0, 80))}${near === undefined ? '' : `, did you mean ${near}?`}`;
   }
-  if (given.has(name) && !repeats(meaning)) return `the flag ${name} is given twice`;
+  if (flags.has(name) && !repeats(meaning)) return `the flag ${name} is given twice`;
   if (takesValue(meaning))
     return value === undefined || value === '' ? `the flag ${name} requires a value: ${name}=…` : undefined;
   return value === undefined || ['', '1', 'true'].includes(value) ? undefined : `the flag ${name} takes no value`;
 }
 
-function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[]): GivenFlags {
+function flagsOf(flags: ReadonlyMap<string, readonly string[]>, wrong: string[]): GivenFlags {
   const settings: GivenFlags['settings'][number][] = [];
   const variables = new Map<string, string>();
   const notes: string[] = [];
   const special = (kind: FlagMeaning['kind']): string | undefined => {
-    return [...given].find(([name]) => FLAGS[name]?.kind === kind)?.[1][0];
+    return [...flags].find(([name]) => FLAGS[name]?.kind === kind)?.[1][0];
   };
-  for (const [name, values] of given) {
+  for (const [name, values] of flags) {
     const meaning = FLAGS[name];
     if (meaning?.kind === 'variable') variables.set(meaning.variable, meaning.value ?? values.join(','));
     if (meaning?.kind === 'nothing') notes.push(`the flag ${name} has no effect: ${meaning.why}`);
@@ -185,10 +185,10 @@ function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[])
  * kURL; a version requires the add-on.
  */
 export function withFlags(installer: Installer, { settings }: GivenFlags): Installer {
-  return settings.reduce((changed, given) => {
-    const { specName, field, value, place } = given;
+  return settings.reduce((changed, setting) => {
+    const { specName, field, value, place } = setting;
     if (field !== 'version') {
-      return withField(changed, { ...given, value: appended(changed, specName, field, value) });
+      return withField(changed, { ...setting, value: appended(changed, specName, field, value) });
     }
     if (!changed.addons.some((addon) => addon.specName === specName)) {
       throw new CurlewError('USAGE', `the flag ${specName}-version: the spec has no ${specName}`);

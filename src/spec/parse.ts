@@ -134,10 +134,10 @@ function actual(value: Json | undefined): string {
   return typeof value === 'string' ? `, not ${value.slice(0, 80)}` : '';
 }
 
-function checkName(metadata: Json | undefined, found: Findings): void {
+function checkName(metadata: Json | undefined, problems: Findings): void {
   const name = isJsonObject(metadata) ? metadata['name'] : metadata;
   if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return;
-  found.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a string');
+  problems.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a string');
 }
 
 function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstaller {
@@ -151,11 +151,11 @@ function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstal
   };
 }
 
-function readInstaller({ document, nulls }: Head, found: Findings): Installer {
+function readInstaller({ document, nulls }: Head, problems: Findings): Installer {
   const { metadata, spec } = document;
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
   return {
     name: typeof name === 'string' ? name : undefined,
-    ...readSpec(isJsonObject(spec) ? spec : {}, nulls, found),
+    ...readSpec(isJsonObject(spec) ? spec : {}, nulls, problems),
   };
 }

@@ -16,7 +16,7 @@ export interface Findings extends Pick<YamlText, 'placeOf' | 'plainText'> {
 export function readSpec(
   spec: JsonObject,
   nulls: readonly string[],
-  found: Findings,
+  findings: Findings,
 ): Pick<Installer, 'addons' | 'sections'> {
   const addons: InstallerAddon[] = [];
   const sections: InstallerSection[] = [];
@@ -24,36 +24,37 @@ export function readSpec(
   for (const [specName, content] of Object.entries(spec)) {
     const path = ['spec', specName];
     if (!isJsonObject(content)) {
-      if (noteMisplaced(specName, found)) continue;
-      found.add('error', 'addon', path, `${specName} must be a map`, `write "${specName}: {version: latest}"`);
+      if (noteMisplaced(specName, findings)) continue;
+      findings.add('error', 'addon', path, `${specName} must be a map`, `write "${specName}: {version: latest}"`);
       continue;
     }
-    const settings = currentNames(specName, content, found);
+    const settings = currentNames(specName, content, findings);
     const owner = owners.get(folderName(specName));
-    if (owner !== undefined) found.add('error', 'twice', path, `${specName} and ${owner} are the same add-on`);
+    if (owner !== undefined) findings.add('error', 'twice', path, `${specName} and ${owner} are the same add-on`);
     owners.set(folderName(specName), specName);
     if (SECTION_NAMES.includes(specName)) {
-      checkSettings(specName, settings, found);
+      checkSettings(specName, settings, findings);
       sections.push({ specName, settings });
       continue;
     }
     if (settings['version'] === undefined || settings['version'] === '') {
-      noteWithoutVersion(specName, settings, found);
+      noteWithoutVersion(specName, settings, findings);
       sections.push({ specName, settings });
       continue;
     }
-    const addon = readAddon(specName, settings, found);
+    const addon = readAddon(specName, settings, findings);
     if (addon !== undefined) addons.push(addon);
   }
   for (const specName of nulls) {
-    if (!SECTION_NAMES.includes(specName) && !noteMisplaced(specName, found)) noteWithoutVersion(specName, {}, found);
+    if (!SECTION_NAMES.includes(specName) && !noteMisplaced(specName, findings))
+      noteWithoutVersion(specName, {}, findings);
   }
-  findSharedVariables([...addons, ...sections], found);
+  findSharedVariables([...addons, ...sections], findings);
   return { addons, sections };
 }
 
 /** Two settings with one variable, of which the last would win. kURL's own settings share some on purpose. */
-function findSharedVariables(parts: readonly InstallerSection[], found: Findings): void {
+function findSharedVariables(parts: readonly InstallerSection[], findings: Findings): void {
   const owners = new Map<string, { readonly name: string; readonly known: boolean }>();
   for (const { specName, settings } of parts) {
     for (const field of new Set(['version', ...Object.keys(settings)])) {
@@ -62,28 +63,28 @@ function findSharedVariables(parts: readonly InstallerSection[], found: Findings
       const owner = variable === undefined ? undefined : owners.get(variable);
       if (owner !== undefined && !(owner.known && known)) {
         const message = `${owner.name} and ${name} would be the same variable ${variable}`;
-        found.add('error', 'twice', ['spec', specName, field], message, 'rename one of them');
+        findings.add('error', 'twice', ['spec', specName, field], message, 'rename one of them');
       }
       if (variable !== undefined) owners.set(variable, { name, known });
     }
   }
 }
 
-function currentNames(specName: string, content: JsonObject, found: Findings): JsonObject {
+function currentNames(specName: string, content: JsonObject, findings: Findings): JsonObject {
   const { settings, renamed } = withNewNames(specName, content);
   for (const [old, field] of renamed) {
     const path = ['spec', specName, old];
-    found.add('warning', 'old-name', path, `${specName}.${old} is an old name: it is read as ${field}`);
+    findings.add('warning', 'old-name', path, `${specName}.${old} is an old name: it is read as ${field}`);
   }
   return settings;
 }
 
-function checkSettings(specName: string, settings: JsonObject, found: Findings): void {
+function checkSettings(specName: string, settings: JsonObject, findings: Findings): void {
   const taken: string[] = [];
   for (const [field, value] of Object.entries(settings)) {
     const path = ['spec', specName, field];
-    const wrong = checkSetting(specName, field, value, taken) ?? unquoted(specName, field, { value, path, found });
-    if (wrong !== undefined) found.add(wrong.severity, wrong.code, path, wrong.message, wrong.hint);
+    const wrong = checkSetting(specName, field, value, taken) ?? unquoted(specName, field, { value, path, findings });
+    if (wrong !== undefined) findings.add(wrong.severity, wrong.code, path, wrong.message, wrong.hint);
     taken.push(field);
   }
 }
@@ -91,38 +92,44 @@ function checkSettings(specName: string, settings: JsonObject, found: Findings):
 interface Written {
   readonly value: Json;
   readonly path: Path;
-  readonly found: Findings;
+  readonly findings: Findings;
 }
 
 /** The first finding about a value, or about the items of a list, which become one variable. */
-function unquoted(specName: string, field: string, { value, path, found }: Written): SettingFinding | undefined {
-  if (!Array.isArray(value)) return checkUnquoted(specName, field, value, found.plainText(path));
+function unquoted(specName: string, field: string, { value, path, findings }: Written): SettingFinding | undefined {
+  if (!Array.isArray(value)) return checkUnquoted(specName, field, value, findings.plainText(path));
   const items = (value as readonly Json[]).map((item, at) =>
-    checkUnquoted(specName, field, item, found.plainText([...path, at])),
+    checkUnquoted(specName, field, item, findings.plainText([...path, at])),
   );
   return items.find((one) => one !== undefined);
 }
 
-function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
+function readAddon(specName: string, content: JsonObject, findings: Findings): InstallerAddon | undefined {
   const name = folderName(specName);
   const path = ['spec', specName];
-  if (!checkAddonName(specName, found)) return undefined;
-  noteNearName(specName, found);
+  if (!checkAddonName(specName, findings)) return undefined;
+  noteNearName(specName, findings);
   const { version, s3Override, ...settings } = content;
-  checkSettings(specName, settings, found);
-  const requested = readVersion(specName, version, found);
-  const override = readOverride(specName, s3Override, found);
+  checkSettings(specName, settings, findings);
+  const requested = readVersion(specName, version, findings);
+  const override = readOverride(specName, s3Override, findings);
   if (requested === undefined) return undefined;
-  const places = new Map(Object.keys(content).map((field) => [field, found.placeOf([...path, field])]));
-  return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
+  const places = new Map(Object.keys(content).map((field) => [field, findings.placeOf([...path, field])]));
+  return { specName, name, requested, settings, s3Override: override, place: findings.placeOf(path), places };
 }
 
 /** Warns about a setting one level too high, which kURL silently ignores. */
-function noteMisplaced(specName: string, found: Findings): boolean {
+function noteMisplaced(specName: string, findings: Findings): boolean {
   const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
   if (owner === undefined || ADDON_NAMES.includes(specName)) return false;
   const message = `"${specName}" is not an add-on: it is ignored`;
-  found.add('warning', 'misplaced', ['spec', specName], message, `it is a setting of ${owner}: move it under that key`);
+  findings.add(
+    'warning',
+    'misplaced',
+    ['spec', specName],
+    message,
+    `it is a setting of ${owner}: move it under that key`,
+  );
   return true;
 }
 
@@ -130,51 +137,51 @@ function noteMisplaced(specName: string, found: Findings): boolean {
  * One of kURL's add-ons with other settings, or with an empty version, is not installed in kURL either, and its settings still
  * become variables. Any other is a mistake, such as a version that is commented out.
  */
-function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {
+function noteWithoutVersion(specName: string, settings: JsonObject, findings: Findings): void {
   const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
-  if (!checkAddonName(specName, found)) return;
-  checkSettings(specName, settings, found);
+  if (!checkAddonName(specName, findings)) return;
+  checkSettings(specName, settings, findings);
   const near = 'version' in settings ? undefined : nearest('version', Object.keys(settings));
   if (near !== undefined) {
-    found.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
+    findings.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
     return;
   }
   const hint = 'to install it, write an exact version, "latest", "1.2.x" or "channel:stable"';
   const meant = 'version' in settings || (ADDON_NAMES.includes(specName) && Object.keys(settings).length > 0);
   if (!meant) {
-    found.add('error', 'version', path, `${specName} has no version`, `${hint}; to leave it out, remove the key`);
+    findings.add('error', 'version', path, `${specName} has no version`, `${hint}; to leave it out, remove the key`);
     return;
   }
-  found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
+  findings.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }
 
-function checkAddonName(specName: string, found: Findings): boolean {
+function checkAddonName(specName: string, findings: Findings): boolean {
   if (/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) && isAddonName(folderName(specName))) return true;
-  found.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
+  findings.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
   return false;
 }
 
 /** Warns about an unknown add-on only if its name is close to one of kURL's. */
-function noteNearName(specName: string, found: Findings): void {
+function noteNearName(specName: string, findings: Findings): void {
   const known = [...ADDON_NAMES, ...SECTION_NAMES];
   if (known.some((one) => folderName(one) === folderName(specName))) return;
   const near = nearest(specName, known);
   if (near === undefined) return;
   const message = `"${specName}" is not one of kURL's add-ons`;
-  found.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
+  findings.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
 }
 
-function readOverride(specName: string, s3Override: Json | undefined, found: Findings): string | undefined {
+function readOverride(specName: string, s3Override: Json | undefined, findings: Findings): string | undefined {
   if (s3Override === undefined || s3Override === '') return undefined;
   if (typeof s3Override === 'string' && /^(?:https?|s3):\/\/\S+$/.test(s3Override)) return s3Override;
   const message = `${specName}: s3Override must be the URL of a package, or s3://bucket/key`;
-  found.add('error', 's3-override', ['spec', specName, 's3Override'], message);
+  findings.add('error', 's3-override', ['spec', specName, 's3Override'], message);
   return undefined;
 }
 
-function readVersion(specName: string, version: Json | undefined, found: Findings): string | undefined {
+function readVersion(specName: string, version: Json | undefined, findings: Findings): string | undefined {
   const wrong = (message: string, hint?: string): undefined => {
-    found.add('error', 'version', ['spec', specName, 'version'], message, hint);
+    findings.add('error', 'version', ['spec', specName, 'version'], message, hint);
   };
   if (typeof version === 'number') {
     return wrong(`${specName}: the version is read as the number ${version}`, 'put it in quotes');

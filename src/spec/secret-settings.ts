@@ -105,21 +105,21 @@ const HIDDEN = Symbol('hidden');
  * booleans and null are never secret.
  */
 export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown: Entry; readonly hidden: boolean } {
-  const found = { hidden: false };
+  const result = { hidden: false };
   const { version, s3Override, ...settings } = entry;
   const shown = shownMap(
     settings,
     { schemas: expanded([schema], schema), secret: false },
-    { root: schema, depth: 0, found },
+    { root: schema, depth: 0, result },
   );
   const common = Object.entries({ version, s3Override }).filter(([, value]) => value !== undefined);
-  return { shown: { ...Object.fromEntries(common), ...shown }, hidden: found.hidden };
+  return { shown: { ...Object.fromEntries(common), ...shown }, hidden: result.hidden };
 }
 
 interface Walk {
   readonly root: unknown;
   readonly depth: number;
-  readonly found: { hidden: boolean };
+  readonly result: { hidden: boolean };
 }
 
 function shownMap(map: Entry, place: Place, walk: Walk): Entry {
@@ -144,14 +144,14 @@ function isVariableValue(map: Entry, field: string): boolean {
 function shownValue(value: unknown, place: Place, walk: Walk): unknown {
   const { secret, schemas } = place;
   const hide = (): typeof HIDDEN => {
-    walk.found.hidden = true;
+    walk.result.hidden = true;
     return HIDDEN;
   };
   if (value === '' || value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') {
     if (secret || containsSecret(value)) return hide();
     const text = redact(value);
-    if (text !== value) walk.found.hidden = true;
+    if (text !== value) walk.result.hidden = true;
     return text;
   }
   if (typeof value !== 'object') return secret ? hide() : value;

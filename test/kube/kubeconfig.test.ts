@@ -32,7 +32,7 @@ function contextOf(...texts: readonly string[]): KubeContext | undefined {
 
 function shownIn(material: unknown): unknown {
   if (typeof material !== 'object' || material === null) return material;
-  return 'given' in material ? (material.given as { reveal: () => string }).reveal() : material;
+  return 'value' in material ? (material.value as { reveal: () => string }).reveal() : material;
 }
 
 test('the current context leads to its cluster and its user, and says the namespace', () => {

@@ -25,11 +25,11 @@ export function createByteReader(stream: AsyncIterable<Uint8Array>): ByteReader 
     some,
     take: async (count) => {
       const parts: Buffer[] = [];
-      for (let left = count; left > 0;) {
-        const part = await some(left);
+      for (let remaining = count; remaining > 0;) {
+        const part = await some(remaining);
         if (part.byteLength === 0) break;
         parts.push(part);
-        left -= part.byteLength;
+        remaining -= part.byteLength;
       }
       return Buffer.concat(parts);
     },

@@ -142,10 +142,10 @@ async function writePayload(chunks: AsyncIterable<Uint8Array>, file: FileHandle)
   let batch: Uint8Array[] = [];
   let size = 0;
   const flush = async (): Promise<void> => {
-    for (let buffers = batch, left = size; left > 0;) {
+    for (let buffers = batch, remaining = size; remaining > 0;) {
       const { bytesWritten } = await file.writev(buffers);
-      left -= bytesWritten;
-      if (left > 0) buffers = [Buffer.concat(buffers).subarray(bytesWritten)];
+      remaining -= bytesWritten;
+      if (remaining > 0) buffers = [Buffer.concat(buffers).subarray(bytesWritten)];
     }
     batch = [];
     size = 0;

@@ -141,13 +141,13 @@ async function writeEntry(
   { refuse, signal }: ReceiveOptions,
 ): Promise<PackageFile['digest']> {
   const hash = createHash('sha256');
-  for (let left = size; left > 0;) {
+  for (let remaining = size; remaining > 0;) {
     signal.throwIfAborted();
-    const chunk = await reader.some(left);
+    const chunk = await reader.some(remaining);
     if (chunk.byteLength === 0) throw refuse('it is truncated');
     hash.update(chunk);
-    await writeFully(file, chunk, size - left);
-    left -= chunk.byteLength;
+    await writeFully(file, chunk, size - remaining);
+    remaining -= chunk.byteLength;
   }
   await reader.take(paddingOf(size));
   return `sha256:${hash.digest('hex')}`;

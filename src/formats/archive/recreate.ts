@@ -159,8 +159,8 @@ async function* deflated(
       });
 }
 
-function otherLength({ path, packed }: PlacedEntry, found: number): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${path}: its packed size is ${found} bytes, not ${packed}`, {
+function otherLength({ path, packed }: PlacedEntry, length: number): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', `${path}: its packed size is ${length} bytes, not ${packed}`, {
     hint: 'the table of contents does not belong to a bundle: fetch or build the delta again',
   });
 }

@@ -110,7 +110,7 @@ function framedAt(raw: number): number {
 /** Moves the raw bytes of a chunk that begins at `at` to its front, and returns their number. */
 function takeFrameOut(chunk: Uint8Array, at: number, size: number): number | undefined {
   const header = new Uint8Array(BLOCK_HEADER);
-  let kept = 0;
+  let bytes = 0;
   for (let read = 0; read < chunk.byteLength;) {
     const block = Math.floor((at + read) / FRAMED_BLOCK);
     const within = (at + read) % FRAMED_BLOCK;
@@ -123,9 +123,9 @@ function takeFrameOut(chunk: Uint8Array, at: number, size: number): number | und
       if (!sameBytes(chunk.subarray(read, headerEnd), expected)) return undefined;
       read = headerEnd;
     }
-    chunk.copyWithin(kept, read, blockEnd);
-    kept += blockEnd - read;
+    chunk.copyWithin(bytes, read, blockEnd);
+    bytes += blockEnd - read;
     read = blockEnd;
   }
-  return kept;
+  return bytes;
 }

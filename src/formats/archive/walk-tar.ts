@@ -43,21 +43,21 @@ export async function* walkTar(
     if (await takeExtension(reader, header, size, extension, refuse)) continue;
     const path = (extension.path ?? extension.pax?.path ?? header.path ?? '').replace(/^(?:\.\/)+/, '');
     extension = noExtension();
-    let left = size;
+    let remaining = size;
     const data = async (): Promise<Buffer> => {
-      const bytes = await reader.take(left);
-      left -= bytes.byteLength;
+      const bytes = await reader.take(remaining);
+      remaining -= bytes.byteLength;
       return bytes;
     };
     if (FILES.has(header.type)) yield { path, size, data };
-    await skip(reader, left + paddingOf(size), refuse);
+    await skip(reader, remaining + paddingOf(size), refuse);
   }
 }
 
 async function skip(reader: ByteReader, count: number, refuse: WalkOptions['refuse']): Promise<void> {
-  for (let left = count; left > 0;) {
-    const part = await reader.some(left);
+  for (let remaining = count; remaining > 0;) {
+    const part = await reader.some(remaining);
     if (part.byteLength === 0) throw refuse('it is truncated');
-    left -= part.byteLength;
+    remaining -= part.byteLength;
   }
 }

@@ -54,9 +54,9 @@ export async function createArchiveWriter(
 ): Promise<ArchiveWriter> {
   const partial = partialPath(path);
   const doing = `write ${path}`;
-  const left = await openPartialOf(partial, index.tocDigest, signal);
-  const resumed = left !== undefined;
-  const file = left ?? (await makePartial(partial, { size: index.size, doing }));
+  const handle = await openPartialOf(partial, index.tocDigest, signal);
+  const resumed = handle !== undefined;
+  const file = handle ?? (await makePartial(partial, { size: index.size, doing }));
   const end = pieces.filter(({ offset }) => offset >= index.tocOffset);
   const failed = async (error: unknown): Promise<never> => {
     await file.close();

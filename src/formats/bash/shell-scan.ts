@@ -78,18 +78,18 @@ function newScan(text: string, base: number, code: Scan['code']): Scan {
 }
 
 /** Scans commands up to the end of the text, or to the `)` that closes their substitution. */
-function scanCode(scan: Scan, found: Found): void {
+function scanCode(scan: Scan, facts: Found): void {
   const { text, depth } = scan;
   const open: ('(' | 'case' | 'pattern')[] = [];
   let draft: Draft = { words: [], assignments: [], writes: [] };
   const finish = (): void => {
     const { words, assignments, writes } = draft;
     if (words.length + assignments.length + writes.length > 0) {
-      found.commands.push({ ...draft, within: found.scopes.findLast((one) => one !== undefined) });
+      facts.commands.push({ ...draft, within: facts.scopes.findLast((one) => one !== undefined) });
     }
     draft = { words: [], assignments: [], writes: [] };
   };
-  while (scan.at < text.length && found.commands.length < MAX_COMMANDS) {
+  while (scan.at < text.length && facts.commands.length < MAX_COMMANDS) {
     const char = text.charAt(scan.at);
     if (char === '\n') {
       finish();
@@ -110,18 +110,18 @@ function scanCode(scan: Scan, found: Found): void {
       scan.at += Math.max(1, mark.length);
       if (open.at(-1) === 'case' && [';;', ';&', ';;&'].includes(mark)) open[open.length - 1] = 'pattern';
     } else if (char === '(') {
-      scanOpening(scan, draft, open, found, finish);
+      scanOpening(scan, draft, open, facts, finish);
     } else if (char === ')') {
       finish();
       if (open.at(-1) === '(') open.pop();
       else if (depth > 0 && open.length === 0) return;
       scan.at += 1;
     } else if (!scanRedirection(scan, draft)) {
-      scanCommandWord(scan, draft, open, found, finish);
+      scanCommandWord(scan, draft, open, facts, finish);
     }
   }
   finish();
-  if (found.commands.length >= MAX_COMMANDS) scan.at = text.length;
+  if (facts.commands.length >= MAX_COMMANDS) scan.at = text.length;
 }
 
 type Open = ('(' | 'case' | 'pattern')[];
@@ -138,12 +138,12 @@ function scanPattern(scan: Scan, open: Open): void {
 }
 
 /** `(`: of a definition, of arithmetic, of a list, or of a subshell. */
-function scanOpening(scan: Scan, draft: Draft, open: Open, found: Found, finish: () => void): void {
+function scanOpening(scan: Scan, draft: Draft, open: Open, facts: Found, finish: () => void): void {
   const [first, second] = draft.words;
   const name = second === undefined ? literal(first) : undefined;
   const empty = matchAt(EMPTY_PARENTHESES, scan);
   if (first !== undefined && name !== undefined && empty !== undefined && draft.assignments.length === 0) {
-    define(found, name, first.offset);
+    define(facts, name, first.offset);
     draft.words.length = 0;
     scan.at += empty[0].length;
   } else if (scan.text.startsWith('((', scan.at) && (first === undefined || name === 'for')) {
@@ -155,9 +155,9 @@ function scanOpening(scan: Scan, draft: Draft, open: Open, found: Found, finish:
   }
 }
 
-function define(found: Found, name: string, offset: number): void {
-  found.functions.push({ name, offset });
-  found.named = name;
+function define(facts: Found, name: string, offset: number): void {
+  facts.functions.push({ name, offset });
+  facts.named = name;
 }
 
 function scanRedirection(scan: Scan, draft: Draft): boolean {
@@ -192,7 +192,7 @@ function skipBlanks(scan: Scan): void {
 }
 
 /** A word of a command: an assignment, a reserved word, or an argument. */
-function scanCommandWord(scan: Scan, draft: Draft, open: Open, found: Found, finish: () => void): void {
+function scanCommandWord(scan: Scan, draft: Draft, open: Open, facts: Found, finish: () => void): void {
   const { words } = draft;
   const command = literal(words[0]);
   if (words.length === 0 || (command !== undefined && DECLARING.has(command))) {
@@ -204,26 +204,26 @@ function scanCommandWord(scan: Scan, draft: Draft, open: Open, found: Found, fin
   if (scan.at === before) scan.at += 1;
   const text = word.quoted ? undefined : literal(word);
   if (text !== undefined && /^\d+$/.test(text) && /[<>]/.test(scan.text.charAt(scan.at))) return;
-  if (words.length === 0 && text !== undefined && scanReserved(text, word, scan, draft, open, found)) return;
+  if (words.length === 0 && text !== undefined && scanReserved(text, word, scan, draft, open, facts)) return;
   words.push(word);
   if (command === 'case' && words.length === 3 && text === 'in') {
     finish();
     open.push('pattern');
   }
   if (command === 'function' && words.length === 2) {
-    define(found, literal(word) ?? '', word.offset);
+    define(facts, literal(word) ?? '', word.offset);
     scan.at += matchAt(EMPTY_PARENTHESES, scan)?.[0].length ?? 0;
     words.length = 0;
   }
 }
 
 /** Handles reserved words at the beginning of a command. */
-function scanReserved(text: string, word: ShellWord, scan: Scan, draft: Draft, open: Open, found: Found): boolean {
+function scanReserved(text: string, word: ShellWord, scan: Scan, draft: Draft, open: Open, facts: Found): boolean {
   if (text === '{') {
-    found.scopes.push(found.named);
-    found.named = undefined;
+    facts.scopes.push(facts.named);
+    facts.named = undefined;
   } else if (text === '}') {
-    found.scopes.pop();
+    facts.scopes.pop();
   } else if (text === 'esac') {
     if (open.at(-1) === 'case') open.pop();
   } else if (text === '[[') {

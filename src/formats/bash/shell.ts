@@ -24,7 +24,7 @@ interface Scanner {
   depth: number;
   /** Here-documents opened on this line, whose bodies begin on the next. */
   readonly pending: HereDocument[];
-  readonly found: { readonly name: string; readonly offset: number }[];
+  readonly definitions: { readonly name: string; readonly offset: number }[];
 }
 
 const NAME = '[^\\s(){}<>;&|$`"\'\\\\=#][^\\s(){}<>;&|$`"\'\\\\=]*';
@@ -37,12 +37,12 @@ const OPENERS: ReadonlySet<string> = new Set(['then', 'do', 'else', 'elif', 'if'
 
 /** Definitions in the order of the text, including nested and repeated ones. */
 export function findFunctions(file: string, text: string): readonly ShellFunction[] {
-  const scanner: Scanner = { text, at: 0, depth: 0, pending: [], found: [] };
+  const scanner: Scanner = { text, at: 0, depth: 0, pending: [], definitions: [] };
   scanCode(scanner);
   let line = 1;
   let lineStart = 0;
   let lineEnd = text.indexOf('\n');
-  return scanner.found.map(({ name, offset }) => {
+  return scanner.definitions.map(({ name, offset }) => {
     for (; lineEnd !== -1 && lineEnd < offset; lineEnd = text.indexOf('\n', lineStart)) {
       line += 1;
       lineStart = lineEnd + 1;
@@ -114,7 +114,7 @@ function scanWord(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'case
   const [whole = '', name] = definition ?? [];
   if (name !== undefined) {
     const before = byKeyword === undefined ? 0 : whole.length - name.length;
-    if (scanner.depth === 0) scanner.found.push({ name, offset: scanner.at + before });
+    if (scanner.depth === 0) scanner.definitions.push({ name, offset: scanner.at + before });
     scanner.at += whole.length;
     const [parentheses = ''] = matchAt(/[ \t]*\([ \t]*\)/y, scanner) ?? [];
     scanner.at += parentheses.length;

@@ -38,7 +38,7 @@ function readVersion(text: string): Version | undefined {
 interface Condition extends Version {
   readonly sign: string;
   /** How many of the numbers are given; the others match anything. */
-  readonly given: number;
+  readonly precision: number;
 }
 
 function readGroup(text: string): readonly Condition[] {
@@ -56,7 +56,7 @@ function readGroup(text: string): readonly Condition[] {
       sign,
       numbers: [number(0), number(1), number(2)],
       pre: parts[3] ?? '',
-      given: wild === -1 ? 3 : wild,
+      precision: wild === -1 ? 3 : wild,
     });
   }
   if (conditions.length === 0) throw new UnfitValue(`invalid constraint: ${JSON.stringify(text.slice(0, 80))}`);
@@ -64,23 +64,23 @@ function readGroup(text: string): readonly Condition[] {
 }
 
 function satisfiesCondition(condition: Condition, version: Version): boolean {
-  const { sign, given } = condition;
+  const { sign, precision } = condition;
   const order = compare(version, condition);
-  const isWithin = condition.numbers.slice(0, given).every((number, at) => number === version.numbers[at]);
-  if (sign === '' || sign === '=') return given < 3 ? isWithin : order === 0;
-  if (sign === '!=') return given < 3 ? !isWithin : order !== 0;
-  if (sign === '>') return given < 3 ? order > 0 && !isWithin : order > 0;
+  const isWithin = condition.numbers.slice(0, precision).every((number, at) => number === version.numbers[at]);
+  if (sign === '' || sign === '=') return precision < 3 ? isWithin : order === 0;
+  if (sign === '!=') return precision < 3 ? !isWithin : order !== 0;
+  if (sign === '>') return precision < 3 ? order > 0 && !isWithin : order > 0;
   if (sign === '>=' || sign === '=>') return order >= 0;
   if (sign === '<') return order < 0;
-  if (sign === '<=' || sign === '=<') return order <= 0 || (given < 3 && isWithin);
+  if (sign === '<=' || sign === '=<') return order <= 0 || (precision < 3 && isWithin);
   if (sign === '^') return order >= 0 && sameUpTo(version, condition, caretWidth(condition));
-  return order >= 0 && sameUpTo(version, condition, Math.min(2, given));
+  return order >= 0 && sameUpTo(version, condition, Math.min(2, precision));
 }
 
 /** `^1.2` fixes the major version, `^0.2` also the minor version, `^0.0.3` all numbers. */
-function caretWidth({ numbers, given }: Condition): number {
+function caretWidth({ numbers, precision }: Condition): number {
   const first = numbers.findIndex((number) => number > 0);
-  return Math.min(given, (first === -1 ? 2 : first) + 1);
+  return Math.min(precision, (first === -1 ? 2 : first) + 1);
 }
 
 function sameUpTo(version: Version, { numbers }: Version, width: number): boolean {

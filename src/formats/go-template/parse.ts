@@ -161,8 +161,8 @@ function readAssigned(
 function readPipeline(tokens: readonly Token[], offset: number): Pipeline {
   const reader = { tokens, at: 0 };
   const pipeline = readCommands(reader, offset, 0);
-  const left = tokens[reader.at];
-  if (left !== undefined) throw unexpected(left);
+  const token = tokens[reader.at];
+  if (token !== undefined) throw unexpected(token);
   return pipeline;
 }
 

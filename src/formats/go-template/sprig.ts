@@ -208,8 +208,8 @@ const LISTS: Readonly<Record<string, FunctionRow>> = {
   uniq: row(1, 1, (values) => [...new Set(list(values))]),
   compact: row(1, 1, (values) => list(values).filter(isTrue)),
   without: row(1, undefined, (values, ...others) => {
-    const left = new Set(others);
-    return list(values).filter((value) => !left.has(value));
+    const excluded = new Set(others);
+    return list(values).filter((value) => !excluded.has(value));
   }),
   sortAlpha: row(1, 1, (values) => list(values).map(shown).toSorted()),
   dict: row(0, undefined, dict),

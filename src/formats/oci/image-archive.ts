@@ -122,9 +122,9 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
   const digest = digestOf(data);
   const [, named = hexOf(digest)] = /([0-9a-f]{64})(?:\.json)?$/.exec(configPath) ?? [];
   if (named !== hexOf(digest)) throw new CurlewError('DIGEST_MISMATCH', `${from}: ${configPath} is ${digest}`);
-  const { diffIds, ...found } = parseConfig(data, paths.length, `${from}: ${configPath}`);
+  const { diffIds, ...actual } = parseConfig(data, paths.length, `${from}: ${configPath}`);
   const platform: Platform = { os: 'linux', arch };
-  if (!isFor(found, platform, 'user')) throw otherPlatform(from, formatPlatform(platform), found, '');
+  if (!isFor(actual, platform, 'user')) throw otherPlatform(from, formatPlatform(platform), actual, '');
   const places = new Map<Digest, TarPlace>();
   const layers: Descriptor[] = [];
   for (const [index, path] of paths.entries()) {

@@ -73,8 +73,8 @@ function imageError(from: string): Bad {
 
 /** A descriptor from outside: media type, sha256 digest, size; other fields are ignored. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
-  const { mediaType, digest: found, size: bytes } = checked(descriptor, value, imageError(from));
-  return { mediaType, digest: found, size: bytes };
+  const { mediaType, digest: blob, size: bytes } = checked(descriptor, value, imageError(from));
+  return { mediaType, digest: blob, size: bytes };
 }
 
 function parseLayer(value: unknown, from: string): Descriptor {

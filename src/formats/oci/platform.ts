@@ -107,9 +107,9 @@ export async function platformImage(
   const required = formatPlatform(platform);
   let seen = '';
   let budget = 16;
-  const visit = async (found: FoundManifest, depth: number, named: boolean): Promise<PlatformImage | undefined> => {
-    const parsed = parseManifest(found.data, found.mediaType, from);
-    if (parsed.kind === 'image') return finish(found.data, parsed, named);
+  const visit = async (manifest: FoundManifest, depth: number, named: boolean): Promise<PlatformImage | undefined> => {
+    const parsed = parseManifest(manifest.data, manifest.mediaType, from);
+    if (parsed.kind === 'image') return finish(manifest.data, parsed, named);
     if (depth >= DEEPEST_INDEX) throw new CurlewError('IMAGE_INVALID', `${from}: indexes are nested too deeply`);
     seen = [seen, platformsOf(parsed.manifests)].filter((text) => text !== '').join(', ');
     for (const { descriptor, platform: known } of chooseEntries(parsed.manifests, platform)) {
@@ -153,10 +153,10 @@ export function otherPlatform(from: string, required: string, { os, arch }: Plat
   });
 }
 
-function notFor(from: string, required: string, found: string): CurlewError {
+function notFor(from: string, required: string, platforms: string): CurlewError {
   const others = ARCHES.map((arch) => `linux/${arch}`).filter((one) => one !== required);
-  const isPackaged = found.split(', ').some((one) => others.some((other) => one.startsWith(other)));
-  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but for ${found.slice(0, 200)}`, {
+  const isPackaged = platforms.split(', ').some((one) => others.some((other) => one.startsWith(other)));
+  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but for ${platforms.slice(0, 200)}`, {
     hint: isPackaged ? 'choose the platform with --arch, or another image' : 'use another image',
   });
 }

@@ -36,8 +36,8 @@ export async function openLeft(path: string, access: keyof typeof FLAGS): Promis
 /** {@link openLeft} for writing; a missing file is created exclusively. */
 export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle> {
   for (let tries = 1; ; tries += 1) {
-    const left = await openLeft(path, 'write');
-    if (left !== undefined) return left;
+    const handle = await openLeft(path, 'write');
+    if (handle !== undefined) return handle;
     try {
       return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
     } catch (error) {
@@ -62,21 +62,21 @@ function notOurs(path: string, problem: string): CurlewError {
   });
 }
 
-async function problemOf(path: string, found: Stats): Promise<string | undefined> {
-  if (found.isFile() && found.nlink > 1) return 'the file has another hard link';
-  const problem = strangeness(found);
-  if (problem === undefined || !found.isFile()) return problem;
-  return (await isAsMadeHere(path, found)) ? undefined : problem;
+async function problemOf(path: string, stats: Stats): Promise<string | undefined> {
+  if (stats.isFile() && stats.nlink > 1) return 'the file has another hard link';
+  const problem = strangeness(stats);
+  if (problem === undefined || !stats.isFile()) return problem;
+  return (await isAsMadeHere(path, stats)) ? undefined : problem;
 }
 
 /** File systems of other operating systems give all files the same owner and mode, and a file server may assign its own. */
-async function isAsMadeHere(path: string, found: Stats): Promise<boolean> {
+async function isAsMadeHere(path: string, stats: Stats): Promise<boolean> {
   const probe = join(dirname(path), partialName());
   try {
     const file = await open(probe, 'wx', 0o600);
     try {
       const made = await file.stat();
-      return made.uid === found.uid && (made.mode & 0o022) === (found.mode & 0o022);
+      return made.uid === stats.uid && (made.mode & 0o022) === (stats.mode & 0o022);
     } finally {
       await file.close();
     }

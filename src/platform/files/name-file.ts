@@ -28,9 +28,9 @@ export async function refuseExisting(path: string, force: boolean | undefined): 
 }
 
 /** Requires that an existing path at the name of an output file is a regular file. */
-export function requireRegular(path: string, found: Stats): void {
-  if (found.isFile()) return;
-  const isFolder = found.isDirectory();
+export function requireRegular(path: string, stats: Stats): void {
+  if (stats.isFile()) return;
+  const isFolder = stats.isDirectory();
   throw new CurlewError(
     'FILE_UNUSABLE',
     `cannot write ${path}: it is ${isFolder ? 'a folder' : 'not a regular file'}`,

@@ -97,12 +97,12 @@ export function isStranger(uid: number): boolean {
 }
 
 /** Why a file is not trusted: undefined for a regular file, owned by root or this user, that no one else can write to. */
-export function strangeness(found: Stats): string | undefined {
-  if (!found.isFile()) return 'not a regular file';
-  if (isStranger(found.uid)) return `it belongs to user ${found.uid}`;
-  return (found.mode & 0o022) === 0
+export function strangeness(stats: Stats): string | undefined {
+  if (!stats.isFile()) return 'not a regular file';
+  if (isStranger(stats.uid)) return `it belongs to user ${stats.uid}`;
+  return (stats.mode & 0o022) === 0
     ? undefined
-    : `other users can write to it (mode ${(found.mode & 0o777).toString(8)})`;
+    : `other users can write to it (mode ${(stats.mode & 0o777).toString(8)})`;
 }
 
 /** The whole text of an open file. Larger than `limit` bytes is `FILE_UNUSABLE`. */

@@ -210,14 +210,14 @@ export function credentialsRequired(proxy: URL): ProxyFailure {
 
 /** The first error in a chain of causes (or of tried addresses) that has a code. */
 function root(error: Error): Error {
-  let found = error;
+  let cause = error;
   for (let depth = 0; depth < 5; depth += 1) {
-    const inner: unknown = found instanceof AggregateError ? found.errors[0] : undefined;
-    if (inner instanceof Error) found = inner;
-    else if (errnoOf(found) === undefined && found.cause instanceof Error) found = found.cause;
+    const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined;
+    if (inner instanceof Error) cause = inner;
+    else if (errnoOf(cause) === undefined && cause.cause instanceof Error) cause = cause.cause;
     else break;
   }
-  return found;
+  return cause;
 }
 
 /** The outcome for a connection that failed or broke. The message shows `url` and `proxy` without secrets. */

@@ -23,7 +23,7 @@ export interface Pauses {
 /** Calls `attempt` until what it returns `isDone`, or the time is over; the last call is at its end. Returns what that returned. */
 export async function repeatUntil<Found>(
   attempt: () => Promise<Found>,
-  isDone: (found: Found) => boolean,
+  isDone: (result: Found) => boolean,
   { firstMs, maxMs = firstMs, limitMs, signal }: Pauses,
 ): Promise<Found> {
   const until = performance.now() + limitMs;

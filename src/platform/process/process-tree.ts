@@ -162,18 +162,18 @@ export async function endProcesses<Process extends Pick<ProcessInfo, 'pid'>>(
   const deadline = performance.now() + graceMs;
   while (performance.now() < deadline) {
     await wait(POLL_MS);
-    const left = find();
-    if (left.length === 0) return first;
+    const processes = find();
+    if (processes.length === 0) return first;
     // A process that a shell with a trap has just forked receives the signal with the shell's trap and loses it at exec.
     send(
-      left.filter(({ pid }) => diesOfTerm(pid)),
+      processes.filter(({ pid }) => diesOfTerm(pid)),
       'SIGTERM',
     );
   }
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
-    const left = find();
-    if (left.length === 0) break;
-    send(left, 'SIGKILL');
+    const processes = find();
+    if (processes.length === 0) break;
+    send(processes, 'SIGKILL');
     await wait(POLL_MS);
   }
   return first;

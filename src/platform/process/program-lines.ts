@@ -19,21 +19,21 @@ interface Piece {
 async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefined> {
   const head = Buffer.alloc(FRAME_HEAD);
   let filled = 0;
-  let left = 0;
+  let remaining = 0;
   for await (const chunk of stream) {
     for (let at = 0; at < chunk.byteLength;) {
-      const needed = left > 0 ? left : FRAME_HEAD - filled;
+      const needed = remaining > 0 ? remaining : FRAME_HEAD - filled;
       const data = chunk.subarray(at, at + needed);
       at += data.byteLength;
-      if (left > 0) {
-        left -= data.byteLength;
+      if (remaining > 0) {
+        remaining -= data.byteLength;
         yield { source: head.readUInt8(0), data };
         continue;
       }
       head.set(data, filled);
       filled += data.byteLength;
       if (filled < FRAME_HEAD) continue;
-      left = head.readUInt32BE(4);
+      remaining = head.readUInt32BE(4);
       filled = 0;
     }
   }

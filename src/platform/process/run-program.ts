@@ -89,8 +89,8 @@ export async function runProgram(
   signal.throwIfAborted();
   const own = { env, extendEnv: false, detached: true, buffer: false, reject: false } as const;
   const stdin = input === undefined && !bound ? 'ignore' : 'pipe';
-  const [launched, given] = bound ? ['sh', ['-c', BOUND, file, ...args]] : [file, args];
-  const child = execa(launched, given, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
+  const [launched, launchArgs] = bound ? ['sh', ['-c', BOUND, file, ...args]] : [file, args];
+  const child = execa(launched, launchArgs, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
   const group = holdGroup(child, options);
   const failures: unknown[] = [];
   let cut: readonly [ProgramProblem, string] | undefined;
@@ -213,13 +213,13 @@ function readOutputs(
   const read = (stream: Readable | null, isLogged: boolean): (() => string) => {
     const lines = createLineSplitter();
     const parts: Uint8Array[] = [];
-    let left = outputLimit;
+    let remaining = outputLimit;
     const take = (chunk: Uint8Array): void => {
       if (isLogged) addLines(lines.add(chunk));
       if (line !== undefined) return;
-      if (left > 0) parts.push(chunk.subarray(0, left));
-      left -= chunk.byteLength;
-      if (left < 0 && excess !== 'drop') stop();
+      if (remaining > 0) parts.push(chunk.subarray(0, remaining));
+      remaining -= chunk.byteLength;
+      if (remaining < 0 && excess !== 'drop') stop();
     };
     stream?.on('data', (chunk: Uint8Array) => {
       try {
