@@ -37,12 +37,12 @@ export type AddFinding = (
 ) => void;
 
 /** A list of findings and the function that fills it. */
-export function findings(): { readonly found: readonly Finding[]; readonly add: AddFinding } {
-  const found: Finding[] = [];
+export function findings(): { readonly list: readonly Finding[]; readonly add: AddFinding } {
+  const list: Finding[] = [];
   const add: AddFinding = (grade, kind, subject, message, place, hint) => {
-    found.push({ grade, kind, subject, message, hint, place });
+    list.push({ grade, kind, subject, message, hint, place });
   };
-  return { found, add };
+  return { list, add };
 }
 
 /** Maps offsets in a text to places. */

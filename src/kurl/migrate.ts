@@ -64,16 +64,16 @@ export async function checkRepository(root: string, options: MigrateOptions): Pr
   const preflights = new Map<string, readonly Finding[]>();
   const addons = repository.addons.map((addon): MigratedAddon => {
     signal.throwIfAborted();
-    const { found, add } = findings();
+    const { list, add } = findings();
     const uses = checkOne(addon, knowledge, add);
-    const all = [...addon.findings, ...(broken.get(addon) ?? []), ...found, ...preflightFindings(addon, preflights)];
+    const all = [...addon.findings, ...(broken.get(addon) ?? []), ...list, ...preflightFindings(addon, preflights)];
     const { tree, name, version, shown: path } = addon.folder;
     return { tree, name, version, path, verdict: verdictOf(all), uses, findings: all };
   });
-  const { found, add } = findings();
+  const { list, add } = findings();
   checkPackages(repository, add);
   const orders = versionOrders(versionsOf(repository), repository.versions, add);
-  return { repository: root, addons, findings: [...repository.findings, ...found], orders };
+  return { repository: root, addons, findings: [...repository.findings, ...list], orders };
 }
 
 function verdictOf(all: readonly Finding[]): Verdict {
@@ -179,10 +179,10 @@ async function brokenScripts(
   for (const batch of batches(scripts, BATCH)) {
     for (const { place, message } of await checkSyntax(batch, { searchPath, signal })) {
       for (const addon of byFile.get(place.file) ?? []) {
-        const { found, add } = findings();
+        const { list, add } = findings();
         const what = message.includes('Segmentation fault') ? 'nested too deeply: bash crashes' : message;
         add('missing', 'script', INSTALL_SH, what, { ...place, file: `${addon.folder.shown}/${INSTALL_SH}` });
-        broken.set(addon, found);
+        broken.set(addon, list);
       }
     }
   }
@@ -207,7 +207,7 @@ function preflightFindings(
 }
 
 function checkPreflight(text: string): readonly Finding[] {
-  const { found, add } = findings();
+  const { list, add } = findings();
   const reported = new Set<string>();
   for (const situation of SITUATIONS) {
     const { diagnostics } = parsePreflight(HOST_PREFLIGHT, text, templateData(situation));
@@ -218,7 +218,7 @@ function checkPreflight(text: string): readonly Finding[] {
       add(severity === 'error' ? 'missing' : 'differs', 'preflight', code, message, place, hint);
     }
   }
-  return found;
+  return list;
 }
 
 function versionsOf({ addons }: Repository): readonly AddonVersions[] {

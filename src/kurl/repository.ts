@@ -67,7 +67,7 @@ type FactCache = Map<string, ScriptFacts>;
 
 /** Throws `NOT_FOUND` if there is no add-on. */
 export async function readRepository(root: string, { signal }: Options): Promise<Repository> {
-  const { found, add } = findings();
+  const { list, add } = findings();
   const shown = (path: string): string => relative(root, path) || '.';
   const unreadable = (path: string, error: CurlewError): void => {
     add('missing', 'folder', shown(path), `cannot be read: ${reason(error)}`, placeOf(shown(path)));
@@ -82,7 +82,7 @@ export async function readRepository(root: string, { signal }: Options): Promise
   for (const folder of folders) addons.push(await readOne(folder, root, cache, { signal }));
   const scripts = await readScripts(root, cache, { signal });
   const versions = readLists(root, add);
-  return { root, addons, scripts, versions, findings: found };
+  return { root, addons, scripts, versions, findings: list };
 }
 
 /** The cause of an error, without the operation, which the place shows. */
@@ -101,8 +101,8 @@ function isInside(root: string, path: string): boolean {
 }
 
 async function readOne(folder: AddonFolder, root: string, cache: FactCache, { signal }: Options): Promise<ReadAddon> {
-  const { found, add } = findings();
-  const nothing = { folder, listing: undefined, scripts: [], hostPreflight: undefined, findings: found };
+  const { list, add } = findings();
+  const nothing = { folder, listing: undefined, scripts: [], hostPreflight: undefined, findings: list };
   const place = placeOf(folder.shown);
   if (!isInside(root, folder.folder)) {
     add(

@@ -85,12 +85,12 @@ interface CheckedAddon {
 type Copies = Map<string, Script[]>;
 
 /** Checks all folders; bad input becomes findings, and only I/O errors and cancellation throw. */
-export async function lintAddons(found: FoundAddons, options: LintOptions): Promise<LintReport> {
+export async function lintAddons(selection: FoundAddons, options: LintOptions): Promise<LintReport> {
   const copies: Copies = new Map();
   const known = createKnownTexts();
   // Reads the next batch while bash checks the scripts of the previous one.
   const done = await mapLimited(
-    batches(found.folders, BATCH),
+    batches(selection.folders, BATCH),
     async (batch, { signal }) => {
       const checked: CheckedAddon[] = [];
       for (const folder of batch) checked.push(await checkAddon(folder, { ...options, known, signal }));
@@ -110,18 +110,18 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
   const find: Find = (one) => {
     together.push(one);
   };
-  checkNames(found.folders, find);
+  checkNames(selection.folders, find);
   const clashes = together.filter(({ severity }) => severity === 'error');
-  checkProduction(found.folders, new Map(checked.map(({ folder, addon }) => [folder, addon.hooks])), find);
-  const { configs, contextOf } = readConfigs(found.folders, find);
-  const all = [...found.diagnostics, ...checked.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
+  checkProduction(selection.folders, new Map(checked.map(({ folder, addon }) => [folder, addon.hooks])), find);
+  const { configs, contextOf } = readConfigs(selection.folders, find);
+  const all = [...selection.diagnostics, ...checked.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
   const remaining = applyIgnores({
     diagnostics: all,
     configs,
     contextOf,
     complete: options.complete,
     shellcheck: options.shellcheck && style !== undefined,
-    binding: new Set([...found.diagnostics, ...clashes, ...checked.flatMap((one) => one.binding)]),
+    binding: new Set([...selection.diagnostics, ...clashes, ...checked.flatMap((one) => one.binding)]),
     comments: checked.flatMap((one) => one.comments),
   }).toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code));
   const diagnostics = mergeVersions(remaining);
@@ -173,9 +173,9 @@ function firstCopies(checked: readonly CheckedAddon[], copies: Copies): readonly
 }
 
 /** Repeats the findings of the first copy of a script for the others. */
-function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Diagnostic[] {
+function forAllCopies(diagnostics: readonly Diagnostic[], copies: Copies): readonly Diagnostic[] {
   const byFirst = new Map([...copies.values()].map((scripts) => [scripts[0]?.shown, scripts]));
-  return found.flatMap((one) =>
+  return diagnostics.flatMap((one) =>
     (byFirst.get(one.place.file) ?? []).map(({ shown }) => ({ ...one, place: { ...one.place, file: shown } })),
   );
 }

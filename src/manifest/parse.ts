@@ -32,8 +32,8 @@ const MAX_FINDINGS = 1000;
 export function parseManifest(file: string, text: string): ParsedManifest {
   const diagnostics: Diagnostic[] = [];
   const requests: Request[] = [];
-  const find: Find = (found) => {
-    diagnostics.push(found);
+  const find: Find = (diagnostic) => {
+    diagnostics.push(diagnostic);
   };
   if (text.length > MANIFEST_LIMIT) return { manifest: { file, requests }, diagnostics: [tooLarge(file)] };
   for (const [index, raw] of text.split('\n').entries()) {

@@ -82,8 +82,8 @@ const SMALL = 64 * 1024;
 export async function listAddon(place: AddonFolder, { signal }: Options): Promise<AddonListing> {
   const { tree, name, version, folder, root, shown } = place;
   const diagnostics: Diagnostic[] = [];
-  const find: Find = (found) => {
-    diagnostics.push(found);
+  const find: Find = (diagnostic) => {
+    diagnostics.push(diagnostic);
   };
   const { manifest, text } = readManifest(place, find);
   const installScript = readInstallScript(place, find);

@@ -245,7 +245,7 @@ export function finding(code: RuleId, place: Place, message: string, hint?: stri
 }
 
 /** Receives findings. */
-export type Find = (found: Diagnostic) => void;
+export type Find = (diagnostic: Diagnostic) => void;
 
 const SHOWN = 60;
 

@@ -88,13 +88,13 @@ export function readBytesFile(path: string, limit: number): BytesFile {
 }
 
 /** One buffer for all files: allocating a new one takes longer than reading into it. */
-let kept = Buffer.alloc(0);
+let buffer = Buffer.alloc(0);
 const MAX_KEPT = 16 * 1024 * 1024;
 
 function bufferOf(size: number): Buffer {
   if (size > MAX_KEPT) return Buffer.alloc(size);
-  if (kept.length < size) kept = Buffer.alloc(Math.max(size, 1024 * 1024));
-  return kept.subarray(0, size);
+  if (buffer.length < size) buffer = Buffer.alloc(Math.max(size, 1024 * 1024));
+  return buffer.subarray(0, size);
 }
 
 function readAll(file: number, limit: number, expected: number): BytesFile {

@@ -50,7 +50,7 @@ test('the order holds versions that have a folder; what differs from the list is
     'v.js',
     versionsScript({ rook: ['1.0.4', 'gone', '1.7.11'], certManager: ['1.0.3'], other: ['1'] }),
   );
-  const { found, add } = findings();
+  const { list, add } = findings();
   const orders = versionOrders(
     [
       { tree: 'addons', name: 'rook', versions: ['1.0.4', '1.7.11', '1.8.0'] },
@@ -62,7 +62,7 @@ test('the order holds versions that have a folder; what differs from the list is
   );
   assert.equal(orders, [{ tree: 'addons', name: 'rook', versions: ['1.0.4', '1.7.11'] }]);
   assert.equal(
-    found.map(({ grade, subject, message }) => `${grade} ${subject}: ${message}`),
+    list.map(({ grade, subject, message }) => `${grade} ${subject}: ${message}`),
     [
       'note rook: listed, but without a folder: gone',
       'note rook: not listed, so after the listed versions: 1.8.0',

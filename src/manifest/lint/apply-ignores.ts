@@ -35,8 +35,8 @@ export function applyIgnores(input: IgnoreInput): readonly Diagnostic[] {
     else same.push(comment);
   }
   const configuredFor = ignoresByFile(input);
-  const remaining = input.diagnostics.flatMap((found): readonly Diagnostic[] => {
-    const { code, place } = found;
+  const remaining = input.diagnostics.flatMap((diagnostic): readonly Diagnostic[] => {
+    const { code, place } = diagnostic;
     const { config } = input.contextOf(place.file);
     const fits = ({ rule, line }: IgnoreComment): boolean => rule === code && (line ?? place.line) === place.line;
     const ignoring = [
@@ -44,15 +44,15 @@ export function applyIgnores(input: IgnoreInput): readonly Diagnostic[] {
       ...configuredFor(place.file).filter(({ rules }) => rules === undefined || rules.has(code)),
     ];
     for (const ignore of ignoring) used.add(ignore);
-    const level = configuredSeverity(found, config);
-    if (!input.binding.has(found)) {
-      return ignoring.length > 0 || level === 'off' ? [] : [{ ...found, severity: level }];
+    const level = configuredSeverity(diagnostic, config);
+    if (!input.binding.has(diagnostic)) {
+      return ignoring.length > 0 || level === 'off' ? [] : [{ ...diagnostic, severity: level }];
     }
     // An ignore of all rules in a folder does not name this one.
     const named = ignoring.find((ignore) => 'rule' in ignore || ignore.rules !== undefined)?.place;
     const where = named ?? (level === 'error' ? undefined : config?.places.get(code));
     if (where !== undefined) refused.set(`${where.file}:${where.line}:${where.column}`, cannotIgnore(code, where));
-    return [found];
+    return [diagnostic];
   });
   return [...remaining, ...refused.values(), ...unusedComments(input, used), ...unusedConfigs(input, used)];
 }

@@ -38,11 +38,11 @@ const FIXERS = [
  */
 export function fixFiles(
   folders: readonly AddonFolder[],
-  found: readonly Diagnostic[],
+  diagnostics: readonly Diagnostic[],
   { signal }: { readonly signal: AbortSignal },
 ): readonly FixedLine[] {
   const byFile = new Map<string, Diagnostic[]>();
-  for (const one of found) {
+  for (const one of diagnostics) {
     const same = byFile.get(one.place.file);
     if (same === undefined) byFile.set(one.place.file, [one]);
     else same.push(one);

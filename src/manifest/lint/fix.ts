@@ -34,9 +34,9 @@ const FIXABLE: ReadonlySet<string> = new Set([
  * Fixes byte order mark, CR before LF, comments after directives, duplicate lines, and a missing last line end. Lines with
  * other errors, and anything without a finding, are left unchanged.
  */
-export function fixManifest(text: string, found: readonly Finding[]): FixedText {
+export function fixManifest(text: string, findings: readonly Finding[]): FixedText {
   const byLine = new Map<number, Finding[]>();
-  for (const one of found) {
+  for (const one of findings) {
     const same = byLine.get(one.place.line);
     if (same === undefined) byLine.set(one.place.line, [one]);
     else same.push(one);
@@ -51,14 +51,14 @@ export function fixManifest(text: string, found: readonly Finding[]): FixedText 
     return fixed.lines;
   });
   const joined = lines.join('\n');
-  const last = found.find(({ code }) => code === 'manifest/no-final-newline');
+  const last = findings.find(({ code }) => code === 'manifest/no-final-newline');
   if (last === undefined || joined === '' || joined.endsWith('\n')) return { text: joined, changes };
   const ended = { line: last.place.line, code: last.code, what: 'newline added' };
   return { text: `${joined}\n`, changes: [...changes, ended] };
 }
 
-function isFixable(found: readonly Finding[]): boolean {
-  return found.length > 0 && found.every(({ code, severity }) => severity !== 'error' || FIXABLE.has(code));
+function isFixable(findings: readonly Finding[]): boolean {
+  return findings.length > 0 && findings.every(({ code, severity }) => severity !== 'error' || FIXABLE.has(code));
 }
 
 /** The words of a directive, to compare lines. */
@@ -75,10 +75,10 @@ interface FixedLine {
   readonly changes: readonly Omit<Change, 'line'>[];
 }
 
-function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<string>): FixedLine {
+function fixLine(original: string, findings: readonly Finding[], seen: ReadonlySet<string>): FixedLine {
   const changes: Omit<Change, 'line'>[] = [];
   let line = original;
-  const has = (code: string): boolean => found.some((one) => one.code === code);
+  const has = (code: string): boolean => findings.some((one) => one.code === code);
   if (has('manifest/byte-order-mark')) {
     line = line.replace(/^\u{FEFF}/u, '');
     changes.push({ code: 'manifest/byte-order-mark', what: 'byte order mark removed' });
@@ -95,7 +95,7 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
     line = line.slice(0, comment).replace(/(?<![ \t])[ \t]+$/, '');
     changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a separate line' });
   }
-  const duplicate = found.find(({ code }) => DUPLICATES.has(code));
+  const duplicate = findings.find(({ code }) => DUPLICATES.has(code));
   if (duplicate === undefined || !seen.has(directiveText(line))) {
     // If two lines conflict without being equal, only their author can fix them.
     return duplicate?.severity === 'error'
@@ -106,15 +106,15 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
 }
 
 /** Fixes a byte order mark, and CR LF in a script whose lines all end so; in one with mixed line ends the CR may be intended. */
-export function fixScript(text: string, found: readonly Finding[]): FixedText {
-  const mark = found.find(({ code }) => code === 'install/byte-order-mark');
-  if (mark === undefined) return fixLineEnds(text, found);
-  const { text: fixed, changes } = fixLineEnds(text.replace(/^\u{FEFF}/u, ''), found);
+export function fixScript(text: string, findings: readonly Finding[]): FixedText {
+  const mark = findings.find(({ code }) => code === 'install/byte-order-mark');
+  if (mark === undefined) return fixLineEnds(text, findings);
+  const { text: fixed, changes } = fixLineEnds(text.replace(/^\u{FEFF}/u, ''), findings);
   return { text: fixed, changes: [{ line: 1, code: mark.code, what: 'byte order mark removed' }, ...changes] };
 }
 
-function fixLineEnds(text: string, found: readonly Finding[]): FixedText {
-  const crlf = found.find(({ code }) => code === 'install/crlf');
+function fixLineEnds(text: string, findings: readonly Finding[]): FixedText {
+  const crlf = findings.find(({ code }) => code === 'install/crlf');
   const ends = text.split('\r\n').length;
   const same = ends === text.split('\n').length && ends === text.split('\r').length;
   if (crlf === undefined || !same) return { text, changes: [] };

@@ -14,12 +14,12 @@ export async function readArchiveNames(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveNames> {
   const archives = new Set(manifest.requests.flatMap((one) => (one.kind === 'image' ? (one.archive ?? []) : [])));
-  const found = new Map<string, readonly string[]>();
+  const namesByPath = new Map<string, readonly string[]>();
   for (const archive of [...archives].slice(0, MAX_ARCHIVES)) {
     const path = archive.startsWith('/') ? archive : join(folder, archive);
     if (outsideProblem(path, root) !== undefined) continue;
     const names = await namesInArchive(path, { signal });
-    if (names !== undefined) found.set(archive, names);
+    if (names !== undefined) namesByPath.set(archive, names);
   }
-  return found;
+  return namesByPath;
 }

@@ -128,12 +128,12 @@ const MAX_LISTED = 500;
 /** Collects the images of a Manifest that no file names. */
 export interface UnusedImages {
   readonly read: (text: () => string, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
-  readonly left: () => readonly ImageRequest[];
+  readonly unused: () => readonly ImageRequest[];
 }
 
 export function watchUnused(requests: readonly Request[]): UnusedImages {
   const listed = listedImages(requests);
-  let left = (listed.length > MAX_LISTED ? [] : listed).map(({ request, ref }) => ({
+  let unused = (listed.length > MAX_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,
     // Without the registry and `library/`, which may be elsewhere or omitted.
     name: ref.repository.replace(/^library\//, ''),
@@ -142,17 +142,17 @@ export function watchUnused(requests: readonly Request[]): UnusedImages {
     read(text, { uses, rewrites }) {
       // Searches the recognized images first: they are short, and a file can be megabytes.
       const images = [...uses.map((use) => use.text), ...rewrites.map((one) => one.name)];
-      left = left.filter(({ name }) => !images.some((image) => image.includes(name)));
-      if (left.length > 0) left = left.filter(({ name }) => !text().includes(name));
+      unused = unused.filter(({ name }) => !images.some((image) => image.includes(name)));
+      if (unused.length > 0) unused = unused.filter(({ name }) => !text().includes(name));
     },
-    left: () => left.map(({ request }) => request),
+    unused: () => unused.map(({ request }) => request),
   };
 }
 
 /** Reports nothing if no file names an image: then the use of images is unknown. */
-export function checkUnused({ left }: UnusedImages, files: readonly FileImages[], find: Find): void {
+export function checkUnused({ unused }: UnusedImages, files: readonly FileImages[], find: Find): void {
   if (files.every(({ uses, rewrites }) => uses.length + rewrites.length === 0)) return;
-  for (const { source } of left()) {
+  for (const { source } of unused()) {
     const message = `no other file of the add-on names the image ${quoted(source.text)}`;
     find(finding('image/unused', source.place, message, 'remove it if no container uses it'));
   }

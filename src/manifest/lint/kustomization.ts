@@ -24,10 +24,10 @@ export interface AddonTexts {
 /** Nothing for files that are no kustomization. `path` is relative to the add-on's folder. */
 export function missingPaths(path: string, text: () => string, { files, scripts }: AddonTexts): readonly Remark[] {
   if (!KUSTOMIZATION.test(path)) return [];
-  const found: (Spot & { readonly text: string })[] = [];
+  const paths: (Spot & { readonly text: string })[] = [];
   // Its syntax is checked with that of all files.
   const addRemark = (): void => undefined;
-  eachDocument(text(), addRemark, (document) => void found.push(...pathsIn(document)), { all: true });
+  eachDocument(text(), addRemark, (document) => void paths.push(...pathsIn(document)), { all: true });
   const isThere = (named: string): boolean => {
     const target = posix.join(posix.dirname(path), named).replace(/\/$/, '');
     const name = posix.basename(target);
@@ -36,7 +36,7 @@ export function missingPaths(path: string, text: () => string, { files, scripts 
     if (files.some((file) => file.startsWith(`${target}/`) || posix.basename(file) === name)) return true;
     return scripts().includes(name);
   };
-  return found
+  return paths
     .filter(({ text: named }) => named !== '' && !NOT_LOCAL.test(named) && !isThere(named))
     .map(({ text: named, from, to }) => ({
       code: 'kustomization/missing-file',

@@ -94,9 +94,9 @@ export async function checkOwnFiles(
     const facts = await read.facts;
     if (path !== MANIFEST) unused.read(text, facts);
     const place = placer(file, text);
-    const note: Find = (found) => {
-      keepLine(found.place, text(), lines);
-      find(found);
+    const note: Find = (diagnostic) => {
+      keepLine(diagnostic.place, text(), lines);
+      find(diagnostic);
     };
     for (const ignore of facts.ignores) {
       const comment = { ...ignore, place: { ...ignore.place, file } };
@@ -112,9 +112,9 @@ export async function checkOwnFiles(
     images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
     named.set(file, text);
   }
-  const noteNamed: Find = (found) => {
-    keepLine(found.place, named.get(found.place.file)?.() ?? '', lines);
-    find(found);
+  const noteNamed: Find = (diagnostic) => {
+    keepLine(diagnostic.place, named.get(diagnostic.place.file)?.() ?? '', lines);
+    find(diagnostic);
   };
   images.sort((a, b) => compareText(a.place.file, b.place.file));
   const archives = images.length === 0 ? new Map<string, never>() : await readArchiveNames(listing, { signal });

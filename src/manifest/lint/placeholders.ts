@@ -63,9 +63,12 @@ function documentAt(text: string, at: number): { readonly to: number; readonly p
 }
 
 /** Remarks about placeholders that are not in `filled`, at most twenty. */
-export function placeholderRemarks(found: readonly Placeholder[], filled: ReadonlySet<string>): readonly Remark[] {
-  const left = found.filter(({ name }) => !filled.has(name));
-  return left.slice(0, MAX_REPORTED).map(({ name, from, to }) => ({
+export function placeholderRemarks(
+  placeholders: readonly Placeholder[],
+  filled: ReadonlySet<string>,
+): readonly Remark[] {
+  const rest = placeholders.filter(({ name }) => !filled.has(name));
+  return rest.slice(0, MAX_REPORTED).map(({ name, from, to }) => ({
     code: 'addon/placeholder',
     from,
     to,

@@ -61,12 +61,12 @@ function nestedText(scalar: Scalar, base: number, original: string): NestedText 
   if (!isLiteral) return { text: String(scalar.value), outward: () => ({ from, to: from + 1 }) };
   const body = original.slice(header + 1, to);
   const indent = /^( *)[^ \n]/m.exec(body)?.[1]?.length ?? 0;
-  const lines = body.split('\n').map((line) => ({ full: line.length, kept: line.slice(indent) }));
+  const lines = body.split('\n').map((line) => ({ full: line.length, text: line.slice(indent) }));
   const starts: { readonly inner: number; readonly outer: number }[] = [];
   let [inner, outer] = [0, header + 1];
-  for (const { full, kept } of lines) {
-    starts.push({ inner, outer: outer + full - kept.length });
-    inner += kept.length + 1;
+  for (const { full, text } of lines) {
+    starts.push({ inner, outer: outer + full - text.length });
+    inner += text.length + 1;
     outer += full + 1;
   }
   const outwards = (offset: number): number => {
@@ -74,7 +74,7 @@ function nestedText(scalar: Scalar, base: number, original: string): NestedText 
     return line.outer + offset - line.inner;
   };
   return {
-    text: lines.map(({ kept }) => kept).join('\n'),
+    text: lines.map(({ text }) => text).join('\n'),
     outward: (spot) => ({ from: outwards(spot.from), to: Math.max(outwards(spot.from) + 1, outwards(spot.to)) }),
   };
 }

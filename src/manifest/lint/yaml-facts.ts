@@ -62,11 +62,11 @@ export async function yamlFacts(
   return { remarks: [...remarks, ...images.remarks], uses: images.uses, rewrites: images.rewrites, specs, whole };
 }
 
-function addSpec(document: YamlDocument, outward: FoundSpec['outward'], found: FoundSpec[]): void {
+function addSpec(document: YamlDocument, outward: FoundSpec['outward'], specs: FoundSpec[]): void {
   const kind = specKindOf(kindOf(document.tree));
   if (kind === undefined) return;
   // Another API group, such as another program's SupportBundle, or an older version.
   const apiVersion = document.tree.get('apiVersion');
   if (kind !== 'HostPreflight' && apiVersion !== 'troubleshoot.sh/v1beta2') return;
-  found.push({ kind, document, outward });
+  specs.push({ kind, document, outward });
 }

@@ -35,14 +35,14 @@ const MAX_USES = 10_000;
 const MAX_NODES = 200_000;
 
 interface Walk {
-  readonly found: NamedImages;
+  readonly images: NamedImages;
   readonly base: number;
 }
 
-/** Adds the images of a document to `found`. */
-export function collectImages({ tree, base }: YamlDocument, found: NamedImages): void {
+/** Adds the images of a document to `images`. */
+export function collectImages({ tree, base }: YamlDocument, images: NamedImages): void {
   if (kindOf(tree) === 'CustomResourceDefinition') return;
-  const walk: Walk = { found, base };
+  const walk: Walk = { images, base };
   const stack: { readonly node: unknown; readonly container: boolean }[] = [{ node: tree.contents, container: false }];
   for (let count = 0; count < MAX_NODES; count += 1) {
     const next = stack.pop();
@@ -94,8 +94,8 @@ function readMap(walk: Walk, map: YAMLMap, container: boolean): void {
   }
 }
 
-function add({ found, base }: Walk, { text, from, to }: Text, sure: boolean): void {
-  if (found.uses.length < MAX_USES) found.uses.push({ text, sure, from: base + from, to: base + to });
+function add({ images, base }: Walk, { text, from, to }: Text, sure: boolean): void {
+  if (images.uses.length < MAX_USES) images.uses.push({ text, sure, from: base + from, to: base + to });
 }
 
 /** Many fields are named `image`; outside containers only values that look like an image reference count. */
@@ -107,14 +107,14 @@ function looksLikeImage(text: string, written: 'any' | 'tagged' | 'hosted'): boo
   return written === 'tagged' ? pinned : pinned && HOST.test(text);
 }
 
-function checkPull({ found, base }: Walk, map: YAMLMap, image: Text): void {
+function checkPull({ images, base }: Walk, map: YAMLMap, image: Text): void {
   const policy = textOf(map, 'imagePullPolicy');
   const ref = parseImageRef(image.text);
   const latest = typeof ref !== 'string' && ref.digest === undefined && ref.tag === 'latest';
   if (policy?.text !== 'Always' && !(policy === undefined && latest && looksLikeImage(image.text, 'any'))) return;
   const { from, to } = policy ?? image;
   const because = policy === undefined ? `${quoted(image.text)} has the tag latest, which` : 'imagePullPolicy: Always';
-  found.remarks.push({
+  images.remarks.push({
     code: 'image/pull-always',
     from: base + from,
     to: base + to,
@@ -123,7 +123,7 @@ function checkPull({ found, base }: Walk, map: YAMLMap, image: Text): void {
   });
 }
 
-function readRewrites({ found, base }: Walk, list: YAMLSeq): void {
+function readRewrites({ images, base }: Walk, list: YAMLSeq): void {
   for (const item of list.items) {
     if (!isMap(item)) continue;
     const [name, newName] = [textOf(item, 'name'), textOf(item, 'newName')];
@@ -132,6 +132,6 @@ function readRewrites({ found, base }: Walk, list: YAMLSeq): void {
     const spot = digest ?? tag ?? newName ?? name;
     const suffix = digest === undefined ? tag && `:${tag.text}` : `@${digest.text}`;
     const at: Spot = { from: base + spot.from, to: base + spot.to };
-    found.rewrites.push({ name: name.text, newName: newName?.text, suffix, ...at });
+    images.rewrites.push({ name: name.text, newName: newName?.text, suffix, ...at });
   }
 }

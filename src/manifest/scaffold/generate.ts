@@ -147,5 +147,5 @@ async function canRun(path: string): Promise<boolean> {
 /** Parses `name=value` lines; ignores the delimiter form for multi-line values. */
 function outputsIn(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').map((line) => /^([A-Za-z_][A-Za-z0-9_-]*)=(.*)$/.exec(line));
-  return Object.fromEntries(lines.flatMap((found) => (found === null ? [] : [[found[1] ?? '', found[2] ?? '']])));
+  return Object.fromEntries(lines.flatMap((match) => (match === null ? [] : [[match[1] ?? '', match[2] ?? '']])));
 }

@@ -54,19 +54,19 @@ const CHART_NAME = /^[A-Za-z0-9._-]{1,200}$/;
  * Creates `addons/<name>` with its first version, and with its template if it is to have one. Throws `FILE_EXISTS` if anything exists
  * there, `PACKAGE_INVALID` for names, `USAGE` for arguments, and errors of reading the source; then nothing is created.
  */
-export async function makeAddon(given: NewAddon, { samples, ...options }: NewOptions): Promise<MadeAddon> {
-  const { name, root, from } = given;
-  namesOf(name, given.version ?? FIRST_VERSION);
+export async function makeAddon(addon: NewAddon, { samples, ...options }: NewOptions): Promise<MadeAddon> {
+  const { name, root, from } = addon;
+  namesOf(name, addon.version ?? FIRST_VERSION);
   const folder = join(root, 'addons', name);
   const hint =
     `create the next version with curlew generate ${name} if it has a template, or else copy the folder of a version ` +
     `and change the version in its files, or choose another name`;
   await assertFolder(root);
   await assertNothingAt(folder, hint);
-  chooseHooks(given.hooks, { settings: false });
+  chooseHooks(addon.hooks, { settings: false });
   const texts = await readSamples(samples);
   const source = from === undefined ? undefined : await readSource(from, name, options);
-  const names = namesOf(name, given.version ?? (source?.chart?.version || FIRST_VERSION));
+  const names = namesOf(name, addon.version ?? (source?.chart?.version || FIRST_VERSION));
   const text = source?.text ?? texts['starter.yaml'].replaceAll('sample-addon', mainNamespace(names, NO_SURVEY));
   const chart = source?.chart?.name ?? '';
   const resources: Resources = {
@@ -74,9 +74,9 @@ export async function makeAddon(given: NewAddon, { samples, ...options }: NewOpt
     survey: surveyResources(source?.path ?? 'starter.yaml', text),
     chart: CHART_NAME.test(chart) ? chart : '',
   };
-  const upstream = upstreamOf(given.upstream, given.newest, source?.chart !== undefined);
-  const hooks = (settings: boolean): ReturnType<typeof chooseHooks> => chooseHooks(given.hooks, { settings });
-  const draft = draftAddon({ names, resources, upstream, hooks, hasTemplate: given.hasTemplate, samples: texts });
+  const upstream = upstreamOf(addon.upstream, addon.newest, source?.chart !== undefined);
+  const hooks = (settings: boolean): ReturnType<typeof chooseHooks> => chooseHooks(addon.hooks, { settings });
+  const draft = draftAddon({ names, resources, upstream, hooks, hasTemplate: addon.hasTemplate, samples: texts });
   await createFolder(root, `addons/${name}`, draft.files, (path) => path === 'template/generate.sh', {
     hint,
     signal: options.signal,
@@ -89,7 +89,7 @@ export async function makeAddon(given: NewAddon, { samples, ...options }: NewOpt
     images: draft.images,
     settings: draft.settings.map(({ setting }) => setting),
     namespace: draft.namespace,
-    notes: notesOf(names, draft, resources, given.hasTemplate && upstream.upstream === ''),
+    notes: notesOf(names, draft, resources, addon.hasTemplate && upstream.upstream === ''),
   };
 }
 

@@ -81,7 +81,7 @@ function refused(path: string, text: string, remarks: readonly Remark[]): Curlew
   addFindings(
     remarks,
     placer(path, () => text),
-    (found) => diagnostics.push({ ...found, severity: 'error' }),
+    (diagnostic) => diagnostics.push({ ...diagnostic, severity: 'error' }),
   );
   const hint = 'correct it, or leave it out';
   return new CurlewError('MANIFEST_INVALID', `cannot read ${path}: it cannot be used`, { diagnostics, hint });
