@@ -162,8 +162,8 @@ export function prune(input: {
   };
   const every = { group: '', namespaces: [], labelSelector: '', fieldSelector: '' };
   const kinds = input.spec.kinds.map((kind) => ({ ...every, ...kind }));
-  const kept = new Set(input.manifest.map((object) => objectKey(read(object))));
-  const titles = pruneObjects({ kinds, kept }, input.live.map(read)).map(({ kind, namespace, name }) => {
+  const keptKeys = new Set(input.manifest.map((object) => objectKey(read(object))));
+  const titles = pruneObjects({ kinds, keptKeys }, input.live.map(read)).map(({ kind, namespace, name }) => {
     return [kind, ...(namespace === undefined ? [] : [namespace]), name].join('/');
   });
   return titles.toSorted();
@@ -255,13 +255,13 @@ export function hrp({ release, desired }: { readonly release?: HelmRelease; read
 /** What the removal of a release's record does. */
 export function hrpDelete({
   strategy,
-  ...found
+  ...present
 }: {
   readonly strategy: string;
   readonly cluster: boolean;
   readonly release: boolean;
 }): string {
-  return releaseRemoval({ ...found, once: strategy === 'InstallOnce' });
+  return releaseRemoval({ ...present, once: strategy === 'InstallOnce' });
 }
 
 /** A number or percentage as a count. */

@@ -38,9 +38,9 @@ export async function checkManifests(
     else owners.push(entry);
   }
   const diagnostics: Diagnostic[] = [];
-  const left = [...files];
+  const queue = [...files];
   const work = async (): Promise<void> => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       signal.throwIfAborted();
       const [location, owners] = next;
       diagnostics.push(...(await manifestFindings({ location, owners, kind, compat }, read, { signal })));
@@ -108,9 +108,9 @@ function contentFindings(file: string, content: Uint8Array, kind: Channel['kind'
       one.code === 'manifest/empty' && kind !== 'Channel' ? { ...one, severity: 'warning' as const } : one,
     );
   const [last] = shown.slice(-1);
-  const left = diagnostics.length - shown.length;
-  if (last === undefined || left === 0) return shown;
-  return [...shown, { ...last, code: 'manifest/more', message: `and ${left} more findings`, hint: undefined }];
+  const more = diagnostics.length - shown.length;
+  if (last === undefined || more === 0) return shown;
+  return [...shown, { ...last, code: 'manifest/more', message: `and ${more} more findings`, hint: undefined }];
 }
 
 /** Managed fields name stringData, and the server keeps data: a key that is dropped stays. */

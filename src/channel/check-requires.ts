@@ -80,11 +80,11 @@ function circles(needing: Needing): readonly Diagnostic[] {
   const open = new Map<Entry, Set<Need>>();
   for (const [entry, needs] of needing) {
     const able = needs.filter(({ meeting }) => some(meeting, (other) => isAlternative(entry, other)));
-    const left = able.filter(
+    const candidates = able.filter(
       ({ meeting }) => !some(meeting, (other) => !needing.has(other) && isAlternative(entry, other)),
     );
-    open.set(entry, new Set(left));
-    for (const need of left) {
+    open.set(entry, new Set(candidates));
+    for (const need of candidates) {
       const own = waiting.get(need.name) ?? new Map<Need, Set<Entry>>();
       waiting.set(need.name, own.set(need, (own.get(need) ?? new Set()).add(entry)));
     }

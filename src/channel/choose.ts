@@ -35,23 +35,23 @@ const no = (reason: Reason): Verdict => ({ replaces: false, reason });
  * - `kops`: another id or hash does, and whatever was applied by a program of an older generation. Versions do not count.
  * - `native`: as `kops-2017`, in curlew's order of versions. An incoming entry without hash never differs by it.
  */
-export function replaces(kept: Identity, incoming: Identity, compat: Compat): Verdict {
-  if (compat === 'kops') return byContent(kept, incoming) ?? byGeneration(kept, incoming);
-  if (incoming.version === undefined && kept.version !== undefined) return no('version-missing');
+export function replaces(current: Identity, incoming: Identity, compat: Compat): Verdict {
+  if (compat === 'kops') return byContent(current, incoming) ?? byGeneration(current, incoming);
+  if (incoming.version === undefined && current.version !== undefined) return no('version-missing');
   // Without any version kops keeps the first; natively id and hash still decide.
   if (incoming.version === undefined) {
-    return compat === 'native' ? (byContent(kept, known(kept, incoming)) ?? no('same')) : no('version-missing');
+    return compat === 'native' ? (byContent(current, known(current, incoming)) ?? no('same')) : no('version-missing');
   }
-  if (kept.version === undefined) return yes('kept-unversioned');
+  if (current.version === undefined) return yes('kept-unversioned');
   if (compat === 'native') {
-    const order = compareVersions(incoming.version, kept.version);
-    return byVersion(order) ?? byContent(kept, known(kept, incoming)) ?? no('same');
+    const order = compareVersions(incoming.version, current.version);
+    return byVersion(order) ?? byContent(current, known(current, incoming)) ?? no('same');
   }
   const version = parseVersion(incoming.version);
   if (version === undefined) return no('version-unparseable');
-  const keptVersion = parseVersion(kept.version);
+  const keptVersion = parseVersion(current.version);
   if (keptVersion === undefined) return yes('kept-unparseable');
-  return byVersion(compare(version, keptVersion)) ?? byContent(kept, incoming) ?? no('same');
+  return byVersion(compare(version, keptVersion)) ?? byContent(current, incoming) ?? no('same');
 }
 
 function byVersion(order: number): Verdict | undefined {
@@ -59,24 +59,24 @@ function byVersion(order: number): Verdict | undefined {
   return order > 0 ? yes('version-greater') : no('version-lower');
 }
 
-function known(kept: Identity, incoming: Identity): Identity {
-  return (incoming.hash ?? '') === '' ? { ...incoming, hash: kept.hash } : incoming;
+function known(current: Identity, incoming: Identity): Identity {
+  return (incoming.hash ?? '') === '' ? { ...incoming, hash: current.hash } : incoming;
 }
 
-function byContent(kept: Identity, incoming: Identity): Verdict | undefined {
-  if ((incoming.id ?? '') !== (kept.id ?? '')) return yes('id-differs');
-  return (incoming.hash ?? '') === (kept.hash ?? '') ? undefined : yes('hash-differs');
+function byContent(current: Identity, incoming: Identity): Verdict | undefined {
+  if ((incoming.id ?? '') !== (current.id ?? '')) return yes('id-differs');
+  return (incoming.hash ?? '') === (current.hash ?? '') ? undefined : yes('hash-differs');
 }
 
-function byGeneration(kept: Identity, incoming: Identity): Verdict {
-  const [before, now] = [kept.generation ?? 0, incoming.generation ?? GENERATION];
+function byGeneration(current: Identity, incoming: Identity): Verdict {
+  const [before, now] = [current.generation ?? 0, incoming.generation ?? GENERATION];
   if (before === now) return no('same');
   return before < now ? yes('generation-older') : no('generation-newer');
 }
 
 /** Entries of one file have the generation of the program that reads them. */
-function replacesEntry(kept: Candidate, incoming: Candidate, compat: Compat): Verdict {
-  return replaces({ ...kept, generation: GENERATION }, incoming, compat);
+function replacesEntry(current: Candidate, incoming: Candidate, compat: Compat): Verdict {
+  return replaces({ ...current, generation: GENERATION }, incoming, compat);
 }
 
 /** The one of several alternatives that is chosen, in the order of their file. Undefined if there are none. */

@@ -47,7 +47,7 @@ export interface Difference {
 /** The first `most` places where two values differ, as deep as both are maps or lists. */
 export function differences(before: unknown, after: unknown, most: number): readonly Difference[] {
   const collected: Difference[] = [];
-  collect(before, after, '', { found: collected, most });
+  collect(before, after, '', { differences: collected, most });
   return collected;
 }
 
@@ -59,12 +59,12 @@ function compared(object: Readonly<Record<string, unknown>>): Readonly<Record<st
 }
 
 interface Into {
-  readonly found: Difference[];
+  readonly differences: Difference[];
   readonly most: number;
 }
 
 function collect(before: unknown, after: unknown, field: string, into: Into): void {
-  if (into.found.length >= into.most || Object.is(before, after)) return;
+  if (into.differences.length >= into.most || Object.is(before, after)) return;
   if (isObject(before) && isObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
       collect(own(before, key), own(after, key), `${field}.${key}`, into);
@@ -76,7 +76,7 @@ function collect(before: unknown, after: unknown, field: string, into: Into): vo
     for (const key of new Set([...a.keys(), ...b.keys()])) collect(a.get(key), b.get(key), `${field}${key}`, into);
     return;
   }
-  into.found.push({ field, before, after });
+  into.differences.push({ field, before, after });
 }
 
 /** Not what each object inherits: a key may be `constructor`. */

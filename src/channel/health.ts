@@ -175,8 +175,8 @@ function conditionOf(status: Fields, type: string, wanted: 'True' | 'False'): st
   return condition?.['status'] === wanted ? `${type} is ${wanted}${detail(condition)}` : undefined;
 }
 
-function detail(found: Fields): string {
-  const [reason, message] = [textOf(found['reason']), textOf(found['message'])];
+function detail(condition: Fields): string {
+  const [reason, message] = [textOf(condition['reason']), textOf(condition['message'])];
   const texts = [reason, message].filter((text) => text !== '');
   return texts.length === 0 ? '' : `: ${texts.join(', ')}`;
 }

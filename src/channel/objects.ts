@@ -56,12 +56,12 @@ export function readObjects(file: string, content: Uint8Array): ReadManifest {
   }
   for (const part of parts) {
     const {
-      diagnostics: found,
+      diagnostics: problems,
       placeOf,
       ...yaml
     } = readYaml(file, part.text, { ...MANIFEST_OPTIONS, firstLine: part.line });
     const value: unknown = yaml.value;
-    diagnostics.push(...found);
+    diagnostics.push(...problems);
     if (value !== undefined && value !== null) objects.push(...objectsIn(value, [], { placeOf, error }));
     if (objects.length > MAX_OBJECTS) break;
   }

@@ -212,10 +212,10 @@ function gapOf<T extends Planned>(
   const near: NearEntry<T>[] = [];
   for (const which of ['both', 'new', 'old'] as const) {
     const candidates = own.filter((entry) => nearness(entry, old, next) === which);
-    for (let left = candidates; left.length > 0 && candidates.length - left.length < MAX_NEAR;) {
-      const entry = bestOf(left, compat) as T;
+    for (let pool = candidates; pool.length > 0 && candidates.length - pool.length < MAX_NEAR;) {
+      const entry = bestOf(pool, compat) as T;
       near.push({ entry, fits: which, because: whyNot(entry, which, { old, next, current }) });
-      left = left.filter((one) => one !== entry);
+      pool = pool.filter((one) => one !== entry);
     }
   }
   const what = current.version === undefined ? addon : `${addon} ${current.version}`;
@@ -261,14 +261,14 @@ export function inOrder<T extends Planned>(entries: readonly T[]): readonly T[] 
   const names = byName(entries);
   const ordered = new Set<T>();
   const open = new Set<T>();
-  const left = entries.toReversed();
-  for (let entry = left.at(-1); entry !== undefined; entry = left.at(-1)) {
+  const stack = entries.toReversed();
+  for (let entry = stack.at(-1); entry !== undefined; entry = stack.at(-1)) {
     const required = open.has(entry) ? [] : (entry.requires ?? []).flatMap(({ name }) => names.get(name) ?? []);
     open.add(entry);
     const before = required.filter((other) => !open.has(other));
     if (before.length === 0) ordered.add(entry);
-    if (before.length === 0) left.pop();
-    else left.push(...before.toReversed());
+    if (before.length === 0) stack.pop();
+    else stack.push(...before.toReversed());
   }
   return [...ordered];
 }

@@ -11,12 +11,12 @@ export interface Prunable extends Pick<ManifestObject, 'apiVersion' | 'kind' | '
  * The objects that the kinds select and the manifest does not have, in the order of deletion. What is protected is not among them.
  */
 export function prune<T extends Prunable>(
-  { kinds, kept }: { readonly kinds: readonly PruneKind[]; readonly kept: ReadonlySet<string> },
+  { kinds, keptKeys }: { readonly kinds: readonly PruneKind[]; readonly keptKeys: ReadonlySet<string> },
   live: readonly T[],
 ): readonly T[] {
   const orphans = live.filter(
     (object) =>
-      !kept.has(objectKey(object)) &&
+      !keptKeys.has(objectKey(object)) &&
       kinds.some((kind) => isSelected(kind, object)) &&
       protection(object) === undefined,
   );

@@ -41,7 +41,7 @@ export function readChannel(location: string, text: string, compat: Compat = 'na
   const findings = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
   const channel = yaml.diagnostics.some(isError)
     ? undefined
-    : readDocument(value, { location, text, compat, found: findings });
+    : readDocument(value, { location, text, compat, findings });
   const [second] = others;
   if (second !== undefined && channel?.kind !== 'Manifest') {
     const message = 'only the first document of this file counts';
@@ -67,55 +67,72 @@ interface Document {
   readonly location: string;
   readonly text: string;
   readonly compat: Compat;
-  readonly found: Findings;
+  readonly findings: Findings;
 }
 
-function readDocument(value: Json | undefined, { location, text, compat, found }: Document): Channel | undefined {
+function readDocument(value: Json | undefined, { location, text, compat, findings }: Document): Channel | undefined {
   if (value === undefined) return { kind: 'Addons', name: undefined, location, compat, entries: [] };
   if (!isJsonObject(value)) {
-    found.error('document', [], 'a channel must be a map with kind, metadata and spec');
+    findings.error('document', [], 'a channel must be a map with kind, metadata and spec');
     return undefined;
   }
-  const kind = kindOf(value, found);
+  const kind = kindOf(value, findings);
   if (kind === 'Manifest') return manifestChannel(location, text, compat);
-  const { metadata, spec } = found.read(DOCUMENTS[kind], value);
+  const { metadata, spec } = findings.read(DOCUMENTS[kind], value);
   const context = { kind, name: metadata?.name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
   const items: readonly (EntryFields | undefined)[] = spec?.addons ?? [];
   if (items.length > MAX_ENTRIES) {
-    found.error('entries', ['spec', 'addons'], `there are more than ${MAX_ENTRIES} entries`, 'write several channels');
+    findings.error(
+      'entries',
+      ['spec', 'addons'],
+      `there are more than ${MAX_ENTRIES} entries`,
+      'write several channels',
+    );
     return undefined;
   }
-  const entries = items.flatMap((item, at) => (item && readEntry(item, ['spec', 'addons', at], context, found)) ?? []);
-  noteTwins(entries, found);
+  const entries = items.flatMap(
+    (item, at) => (item && readEntry(item, ['spec', 'addons', at], context, findings)) ?? [],
+  );
+  noteTwins(entries, findings);
   return { ...context, entries };
 }
 
-function kindOf(value: JsonObject, found: Findings): Channel['kind'] {
+function kindOf(value: JsonObject, findings: Findings): Channel['kind'] {
   const { kind, apiVersion } = value;
   if (kind === 'Addons' && (apiVersion === undefined || apiVersion === '')) return 'Addons';
   if (kind === 'Channel' && apiVersion === CHANNEL_API_VERSION) return 'Channel';
   if (kind === 'Channel') {
-    found.error('kind', ['apiVersion'], `apiVersion of a Channel must be ${CHANNEL_API_VERSION}`);
+    findings.error('kind', ['apiVersion'], `apiVersion of a Channel must be ${CHANNEL_API_VERSION}`);
     return 'Channel';
   }
   if (kind === 'Addons') {
-    found.mistake('kind', ['apiVersion'], 'Addons has no apiVersion: this is read as a manifest', 'delete apiVersion');
+    findings.mistake(
+      'kind',
+      ['apiVersion'],
+      'Addons has no apiVersion: this is read as a manifest',
+      'delete apiVersion',
+    );
   } else if (typeof kind !== 'string' || typeof apiVersion !== 'string') {
     const near = typeof kind === 'string' ? nearest(kind, ['Addons', 'Channel']) : undefined;
     const hint = near === undefined ? 'write kind: Channel' : `did you mean "${near}"?`;
-    found.mistake('kind', ['kind'], 'this is not a channel, and not a manifest: kind or apiVersion is missing', hint);
+    findings.mistake(
+      'kind',
+      ['kind'],
+      'this is not a channel, and not a manifest: kind or apiVersion is missing',
+      hint,
+    );
   }
   return 'Manifest';
 }
 
 /** Entries that say the same, and labels that the objects of two add-ons share. */
-function noteTwins(entries: readonly Entry[], found: Findings): void {
+function noteTwins(entries: readonly Entry[], findings: Findings): void {
   const seen = new Map<string, Entry>();
   const owners = new Map<string, Entry>();
   const note = (code: string, { place }: Entry, message: string, hint?: string): void => {
-    found.diagnostics.push({
+    findings.diagnostics.push({
       code: `channel/${code}`,
-      severity: found.lenient ? 'warning' : 'error',
+      severity: findings.lenient ? 'warning' : 'error',
       message,
       place,
       hint,

@@ -135,7 +135,7 @@ async function tryApply(
     if (applied.outcome === 'applied' && !dryRun) await release(call, { object, live: applied.object, former });
     if (applied.outcome !== 'conflict' || applied.fields.length === 0) return { applied, value };
     const fields = applied.fields.filter(({ manager }) => !former.includes(manager));
-    const remaining = fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
+    const remaining = fields.reduce((rest, { field }) => withoutField(rest, field) ?? rest, value);
     if (fields.length > 0 && (!keep || remaining === value)) return { applied: { ...applied, fields }, value };
     isForced = fields.length === 0;
     value = remaining;

@@ -100,21 +100,21 @@ export const charts: Deliverer<DesiredChart> = {
     } catch (error) {
       if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
       const release = releaseOf(task.addon);
-      const left = (await readRevisions(cluster, release)).at(-1);
-      const now = left && (await readRevision(cluster, release, left).catch(() => undefined));
+      const revision = (await readRevisions(cluster, release)).at(-1);
+      const now = revision && (await readRevision(cluster, release, revision).catch(() => undefined));
       return {
         errors: [error],
         release: now?.release ?? begun.release,
-        isNowhere: left === undefined,
+        isNowhere: revision === undefined,
         // A helm that was killed has left its release as it was: the next pass may recover that at once.
         isCut: error instanceof ProgramError && error.problem !== 'status',
       };
     }
   },
 
-  remove: async (tools, { release }, found) => {
+  remove: async (tools, { release }, pruning) => {
     if (release !== undefined) await uninstallRelease(tools.cluster, release, tools.helm);
-    return deleteOrphans(tools.cluster, found, { timeoutMs: timeoutOf(tools.request), byHelm: true });
+    return deleteOrphans(tools.cluster, pruning, { timeoutMs: timeoutOf(tools.request), byHelm: true });
   },
 
   observe: async (cluster, records) => {

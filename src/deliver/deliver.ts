@@ -111,8 +111,8 @@ async function run<D extends Desired>(
   const outcome = { objects: done.changes ?? [], orphans: done.orphans ?? [] };
   const [failure] = errors;
   if (failure !== undefined) {
-    const left = [...recordedObjects(mayHave)].flatMap(([key, one]) => (gone.has(key) ? [] : [one]));
-    const all = joinKinds(kinds, kindsOf(left));
+    const objects = [...recordedObjects(mayHave)].flatMap(([key, one]) => (gone.has(key) ? [] : [one]));
+    const all = joinKinds(kinds, kindsOf(objects));
     const { reason } = failedState(failure);
     const state = done.isCut === true ? 'Progressing' : 'Failed';
     if (record === undefined && done.isNowhere === true) await forgetRecord(cluster, addon);
@@ -129,7 +129,7 @@ async function run<D extends Desired>(
     knownGood: revision,
     release,
     objects: kinds,
-    orphans: done.left,
+    orphans: done.orphanKinds,
   });
   await annotate(cluster, addon, revision);
   return outcomeOf('applied', { ...outcome, nodes });

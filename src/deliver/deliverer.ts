@@ -36,7 +36,7 @@ export interface Delivered {
   readonly gone?: ReadonlySet<string>;
   /** For the record. */
   readonly kinds?: readonly RecordedKind[];
-  readonly left?: readonly RecordedKind[] | undefined;
+  readonly orphanKinds?: readonly RecordedKind[] | undefined;
   readonly release?: AddonRecord['release'];
   /** Nothing of it is in the cluster. */
   readonly isNowhere?: boolean;

@@ -42,22 +42,22 @@ export async function waitForHealth(
       { width: AT_ONCE, signal },
     );
     failures.push(...looked.filter(({ health }) => health.state === 'failed'));
-    const left = looked.filter(({ health }) => health.state === 'progressing');
-    const [first] = left;
-    if (first === undefined) return left;
+    const progressing = looked.filter(({ health }) => health.state === 'progressing');
+    const [first] = progressing;
+    if (first === undefined) return progressing;
     const text = `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
-    if (text !== reported) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
+    if (text !== reported) report(progressing.length > 1 ? `${text} (and ${progressing.length - 1} more)` : text);
     reported = text;
-    return left;
+    return progressing;
   };
   let waiting = applied;
   const late = await repeatUntil(
     async () => {
-      const left = await look(waiting);
-      waiting = left.map(({ object }) => object);
-      return left;
+      const progressing = await look(waiting);
+      waiting = progressing.map(({ object }) => object);
+      return progressing;
     },
-    (left) => left.length === 0,
+    (progressing) => progressing.length === 0,
     { firstMs: FIRST_LOOK_MS, maxMs: LOOK_MS, limitMs: timeoutMs, signal },
   );
   const all = [...failures, ...late.map((one) => ({ ...one, timeoutMs }))];
@@ -73,8 +73,8 @@ async function unhealthy(
   }: { readonly object: AppliedObject; readonly health: Health; readonly timeoutMs?: number },
 ): Promise<CurlewError> {
   const limit = timeoutMs === undefined ? '' : ` after ${Math.round(timeoutMs / 1000)} s`;
-  const troubles = await diagnose(cluster, resource, live);
-  const lines = troubles.map((line) => `\n  | ${line}`).join('');
+  const problems = await diagnose(cluster, resource, live);
+  const lines = problems.map((line) => `\n  | ${line}`).join('');
   return new CurlewError(
     'CLUSTER_FAILED',
     `${titleOf(resource, live.metadata)} is not healthy${limit}: ${health.reason}${lines}`,

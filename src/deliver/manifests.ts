@@ -93,7 +93,7 @@ export const manifests: Deliverer<DesiredManifest> = {
       errors: [...errors, ...pruning.errors, ...pruned.errors],
       gone: new Set(pruned.deleted.map(({ key }) => key)),
       kinds: isPartial(task) ? joinKinds(now, record?.objects ?? []) : now,
-      left: isPartial(task) ? record?.orphans : leftKinds(cluster, addon, pruned.left),
+      orphanKinds: isPartial(task) ? record?.orphans : leftKinds(cluster, addon, pruned.orphans),
       isNowhere: applied.length === 0,
     };
   },
@@ -123,7 +123,7 @@ async function orphansOf(
   return findOrphans(delivery.cluster, {
     addon,
     compat: addon.compat,
-    kept: new Set(objects.map(({ key }) => key)),
+    keptKeys: new Set(objects.map(({ key }) => key)),
     recorded: joinKinds(record?.objects ?? [], record?.orphans ?? []),
     prune: addon.prune,
     isFirst: installed === undefined,

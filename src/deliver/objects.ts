@@ -98,8 +98,10 @@ function homeOf(object: ManifestObject, all: readonly ManifestObject[], { namesp
   const homes = recorded.flatMap(({ apiVersion, kind, objects }) =>
     objects.flatMap((one) => (objectKey({ apiVersion, kind, name: one.name }) === key ? (one.namespace ?? []) : [])),
   );
-  const left = homes.filter((home) => !all.some((one) => objectKey(one) === objectKey({ ...object, namespace: home })));
-  return left.includes(namespace) ? namespace : (left[0] ?? namespace);
+  const candidates = homes.filter(
+    (home) => !all.some((one) => objectKey(one) === objectKey({ ...object, namespace: home })),
+  );
+  return candidates.includes(namespace) ? namespace : (candidates[0] ?? namespace);
 }
 
 function resourcesOf(

@@ -18,7 +18,7 @@ export interface PruneRequest {
   readonly addon: { readonly namespace: string; readonly name: string };
   readonly compat: Compat;
   /** Keys of the objects that it has now. */
-  readonly kept: ReadonlySet<string>;
+  readonly keptKeys: ReadonlySet<string>;
   /** Objects that it had, or left behind before. */
   readonly recorded: readonly RecordedKind[];
   /** The release of a chart, whose objects helm deletes. */
@@ -61,16 +61,16 @@ export interface Orphans {
  * suffice. What merely has the label of the add-on is reported.
  */
 export async function findOrphans(cluster: ChannelCluster, request: PruneRequest): Promise<Orphans> {
-  const { kept, prune } = request;
+  const { keptKeys, prune } = request;
   const errors: CurlewError[] = [];
-  const known = new Map([...recordedObjects(request.recorded)].filter(([key]) => !kept.has(key)));
+  const known = new Map([...recordedObjects(request.recorded)].filter(([key]) => !keptKeys.has(key)));
   const listed = await listCandidates(cluster, request, errors);
   const { looked, unread } = await lookAtKnown(cluster, [...known.values()], errors);
   const all = new Map([...looked, ...listed].map((object) => [objectKey(object), object]));
   const kinds = typeof prune === 'object' ? prune : [];
-  const selected = new Set(selectObjects({ kinds, kept }, listed).map(objectKey));
+  const selected = new Set(selectObjects({ kinds, keptKeys }, listed).map(objectKey));
   const orphans = [...all].flatMap(([key, object]): readonly Orphan[] => {
-    if (kept.has(key)) return [];
+    if (keptKeys.has(key)) return [];
     const facts = { isKnown: known.has(key), isSelected: prune === 'auto' || selected.has(key) };
     const { stays, isLeft = true } = verdictOf(object, facts, request);
     if (!facts.isKnown && stays !== undefined && !isReported(object, addonId(request.addon))) return [];
@@ -161,7 +161,7 @@ export interface Pruned {
   readonly staying: readonly Orphan[];
   readonly errors: readonly CurlewError[];
   /** What the next pass must look at again. */
-  readonly left: readonly ObjectRef[];
+  readonly orphans: readonly ObjectRef[];
 }
 
 /** Open Cluster Management keeps objects that have it. */
@@ -176,11 +176,11 @@ const MAX_LEFT = 500;
 export function leftKinds(
   { warnings }: Pick<ChannelCluster, 'warnings'>,
   { name }: PruneRequest['addon'],
-  left: readonly ObjectRef[],
+  orphans: readonly ObjectRef[],
 ): readonly RecordedKind[] | undefined {
-  const more = left.length - MAX_LEFT;
+  const more = orphans.length - MAX_LEFT;
   if (more > 0) warnings.push(`the record of ${name} does not keep ${more} of the objects that it has left behind`);
-  return left.length === 0 ? undefined : kindsOf(left.slice(0, MAX_LEFT));
+  return orphans.length === 0 ? undefined : kindsOf(orphans.slice(0, MAX_LEFT));
 }
 
 const MAX_WAIT_MS = 30_000;
@@ -219,7 +219,7 @@ export async function deleteOrphans(
     deleted: deleted.filter(({ key }) => !keys.has(key)),
     staying,
     errors,
-    left: [...unread, ...failed, ...staying.filter(({ isLeft }) => isLeft)],
+    orphans: [...unread, ...failed, ...staying.filter(({ isLeft }) => isLeft)],
   };
 }
 
@@ -240,10 +240,10 @@ async function waitUntilGone(
     if (object === undefined || object.metadata.uid !== orphan.uid) return [];
     return [{ ...orphan, isGoing: isBeingDeleted(object.metadata), stays: stillDeleted(object.metadata) }];
   };
-  let left = deleted;
+  let orphans = deleted;
   return repeatUntil(
-    async () => (left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat()),
-    (found) => !found.some(({ isGoing }) => isGoing),
+    async () => (orphans = (await mapLimited(orphans, look, { width: AT_ONCE, signal })).flat()),
+    (orphans) => !orphans.some(({ isGoing }) => isGoing),
     { firstMs: FIRST_LOOK_MS, maxMs: LOOK_MS, limitMs, signal },
   );
 }

@@ -26,12 +26,12 @@ export async function remove(
 ): Promise<Removal> {
   const { cluster, request } = tools;
   const record = cluster.facts.records.get(recordKey(named.namespace, named.name));
-  const { release, objects: recorded = [], orphans: left = [] } = record ?? {};
+  const { release, objects: recorded = [], orphans = [] } = record ?? {};
   const pruning = await findOrphans(cluster, {
     addon: named,
     compat: 'native',
-    kept: new Set(),
-    recorded: joinKinds(recorded, left),
+    keptKeys: new Set(),
+    recorded: joinKinds(recorded, orphans),
     release,
     prune: release === undefined ? 'auto' : undefined,
     isFirst: false,

@@ -69,7 +69,7 @@ test('records of curlew and of Helm, and what Kubernetes itself creates, are nev
   );
   const kinds = [...new Set(kept.map(({ kind }) => kind))].map((kind) => ({ ...KIND, kind }));
   const old = object('ConfigMap', 'old');
-  assert.equal(prune({ kinds, kept: new Set() }, [...kept, old, object('ConfigMap', 'curlew-addons', {}, 'web')]), [
+  assert.equal(prune({ kinds, keptKeys: new Set() }, [...kept, old, object('ConfigMap', 'curlew-addons', {}, 'web')]), [
     object('ConfigMap', 'curlew-addons', {}, 'web'),
     old,
   ]);
@@ -77,7 +77,7 @@ test('records of curlew and of Helm, and what Kubernetes itself creates, are nev
 
 test('a selector that cannot be read selects nothing', () => {
   assert.equal(
-    prune({ kinds: [{ ...KIND, labelSelector: 'a b' }], kept: new Set() }, [object('ConfigMap', 'old')]),
+    prune({ kinds: [{ ...KIND, labelSelector: 'a b' }], keptKeys: new Set() }, [object('ConfigMap', 'old')]),
     [],
   );
 });

@@ -223,8 +223,8 @@ async function planWork(
   const seen = new Map((await Promise.all(wanted.map(look))).map((one) => [one.entry, one]));
   const work = inOrder([...seen.keys()]).flatMap((entry) => seen.get(entry) ?? []);
   const rest = addons.filter(({ entry }) => !seen.has(entry));
-  const left = rest.map((one) => ({ ...one, look: UNSEEN, addon: addonOf(one, files, cluster) }));
-  return { ...others, work, tasks: [...work, ...left] };
+  const tasks = rest.map((one) => ({ ...one, look: UNSEEN, addon: addonOf(one, files, cluster) }));
+  return { ...others, work, tasks: [...work, ...tasks] };
 }
 
 const UNSEEN = { missing: [], changed: [] } as const;
