@@ -67,17 +67,17 @@ async function called(
   const ref = recordedRef(records, name, record.version);
   await requireOwnFolders(directory, [ref]);
   const hook = healthFunction(name);
-  const found = await describedPackage(directory, ref, record.digest, { signal });
-  if (found?.addon.hooks.includes(hook) !== true) return undefined;
+  const description = await describedPackage(directory, ref, record.digest, { signal });
+  if (description?.addon.hooks.includes(hook) !== true) return undefined;
   if ((await placedDigest(directory, ref, { signal })) !== record.digest)
     return { is: 'Unknown', why: `${name}: its files were changed, so ${hook} is not called` };
   const asked = await readSavedRequest(directory, record.run);
   const place = await placeOf(target, context);
   // Agents with folders of their own may share a machine.
   const folder = runFolder(directory, `health-${hexOf(digestOf(directory)).slice(0, 8)}`);
-  const left = (): ReturnType<typeof membersOf>['outside'] =>
+  const processes = (): ReturnType<typeof membersOf>['outside'] =>
     membersOf({ session: -1, marker: hookMarker(folder.run, hook) }).outside;
-  await endProcesses(left, {});
+  await endProcesses(processes, {});
   await rm(folder.path, { recursive: true, force: true });
   try {
     const { variables = [], settings = {} } = asked ?? {};

@@ -25,15 +25,18 @@ export function commandOf(asked: SavedCommand<object>, fields: Fields): SavedCom
 }
 
 /** The command name in such JSON, which determines the fields; undefined for anything else. */
-export function commandName(kept: unknown): string | undefined {
-  const name = isObject(kept) ? kept['name'] : undefined;
+export function commandName(document: unknown): string | undefined {
+  const name = isObject(document) ? document['name'] : undefined;
   return typeof name === 'string' ? name : undefined;
 }
 
 /** Parses JSON of {@link commandOf}, or of former versions, which saved options by name; undefined for anything else. */
-export function parseCommand<Own extends Fields>(kept: unknown, fields: Own): SavedCommand<RequestOf<Own>> | undefined {
-  if (!isObject(kept)) return undefined;
-  const { name, request, operands, options, cwd, installer } = kept;
+export function parseCommand<Own extends Fields>(
+  document: unknown,
+  fields: Own,
+): SavedCommand<RequestOf<Own>> | undefined {
+  if (!isObject(document)) return undefined;
+  const { name, request, operands, options, cwd, installer } = document;
   if (typeof name !== 'string' || !isPath(cwd)) return undefined;
   if (installer !== undefined && typeof installer !== 'string') return undefined;
   const parsed = request === undefined ? ofOptions(operands, options, fields) : checked(request, fields);

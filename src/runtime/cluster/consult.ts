@@ -138,8 +138,8 @@ export function merged(own: Applied, known: Applied): Applied {
     // After another node's run has finished with the add-on, it cannot be rolled back here. Before that, a run that died may have
     // updated only one of the two records.
     const isOver = record.finished && record.run !== run;
-    const kept = record.finished || installed === undefined ? noted : { installed, ...noted };
-    rows.push([name, isOver || previous === undefined ? kept : { ...kept, previous }]);
+    const row = record.finished || installed === undefined ? noted : { installed, ...noted };
+    rows.push([name, isOver || previous === undefined ? row : { ...row, previous }]);
   }
   return Object.fromEntries(rows);
 }

@@ -60,7 +60,7 @@ export class RunCluster {
   /** Records of the cluster before this run. */
   #known: Applied = {};
   /** Records of a cluster that was first reached during the run; undefined if the plan knew the cluster. */
-  #found: Applied | undefined;
+  #applied: Applied | undefined;
   /** The hook of Kubernetes, which may repair a cluster that refuses, has not run yet. */
   #mayRefuse: boolean;
   /** The cluster does not take records until that hook has run. */
@@ -82,8 +82,8 @@ export class RunCluster {
   async whyNotApplied(addon: PlannedAddon): Promise<string | undefined> {
     if (!isOfCluster(addon.ref)) return undefined;
     await this.#meet(addon);
-    if (this.#found === undefined) return undefined;
-    const because = whyInstall(addon, recordOf(this.#found, addon.ref.name), false);
+    if (this.#applied === undefined) return undefined;
+    const because = whyInstall(addon, recordOf(this.#applied, addon.ref.name), false);
     return because === undefined ? undefined : `in the cluster that now responds: ${because}`;
   }
 
@@ -156,7 +156,7 @@ export class RunCluster {
     const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
     const cluster = await repeatUntil(
       async () => this.#find(request),
-      (found) => found !== undefined,
+      (cluster) => cluster !== undefined,
       { firstMs: 250, maxMs: 4000, limitMs: isNeeded ? PATIENCE_MS : 0, signal },
     );
     if (cluster === undefined && isNeeded) {
@@ -172,7 +172,7 @@ export class RunCluster {
     if (before !== undefined && before !== cluster.uid) this.#warn(movedNote(before, cluster.uid));
     const recorded = await cluster.readRecords();
     const known = typeof recorded === 'object' ? recorded.applied : {};
-    this.#found = known;
+    this.#applied = known;
     await this.#enter(cluster, known);
   }
 

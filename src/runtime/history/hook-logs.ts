@@ -55,8 +55,8 @@ export async function listRunLogs(directory: string): Promise<readonly RunSummar
 async function summarize(directory: string, run: string, busy: boolean): Promise<RunSummary> {
   const { actions, plan, ...summary } = await readRun(directory, run, { busy });
   const order = actions.flatMap((action) => action.function ?? []);
-  const found = await logsOf(directory, run);
-  const logs = found.toSorted((a, b) => order.indexOf(a.hook) - order.indexOf(b.hook));
+  const files = await logsOf(directory, run);
+  const logs = files.toSorted((a, b) => order.indexOf(a.hook) - order.indexOf(b.hook));
   const addons = plan?.addons ?? [];
   return { ...summary, addons: addons.map(({ ref }) => ref.name), changes: addons.flatMap(changeOf), logs };
 }
@@ -109,8 +109,8 @@ export async function readHookLogs(directory: string, query: LogQuery): Promise<
   for (const run of requested === undefined ? runs : [requested]) {
     const history = await readRun(directory, run, { busy: busy !== undefined && run === records.lastRun });
     for (const { ref } of history.plan?.addons ?? []) known.add(ref.name);
-    const found = await matching(directory, history, query);
-    if (found.length > 0) return found;
+    const logs = await matching(directory, history, query);
+    if (logs.length > 0) return logs;
     for (const action of history.actions) {
       if (action.addon !== addon || action.function === undefined) continue;
       hooks.add(action.hook ?? action.function);
@@ -136,8 +136,8 @@ async function matching(
   const names = matches.flatMap((action) => action.function ?? []);
   // The look-up of all add-ons belongs to no single add-on.
   const others = own.length === 0 && hook === undefined ? [addon] : [];
-  const found = [...new Set([...names, ...others])].filter((name) => existing.has(name));
-  const read = found.map(async (name): Promise<HookLog> => {
+  const files = [...new Set([...names, ...others])].filter((name) => existing.has(name));
+  const read = files.map(async (name): Promise<HookLog> => {
     const path = join(directory, nodePath.run(run), `${name}${LOG}`);
     const end = await readable(directory, async () => endOfFile(path, lines));
     return { run, addon: own.includes(name) ? addon : undefined, hook: name, path, ...end };

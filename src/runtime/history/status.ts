@@ -97,10 +97,10 @@ async function addonsOf(
     const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
-    const kept = rollbackTarget(name, record);
+    const target = rollbackTarget(name, record);
     const isBroken =
-      kept !== undefined && (await whyUnavailable(directory, name, kept, { extracted, signal })) !== undefined;
-    const back = isBroken ? undefined : kept?.version;
+      target !== undefined && (await whyUnavailable(directory, name, target, { extracted, signal })) !== undefined;
+    const back = isBroken ? undefined : target?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };
   });

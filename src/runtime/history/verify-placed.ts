@@ -75,13 +75,13 @@ async function verifyOne(
     what: one.what,
   }));
   const bytes = record.files.reduce((sum, { size }) => sum + size, 0);
-  const found = { ...known, files: record.files.length, bytes, differences };
-  if (differences.length > 0) return found;
+  const result = { ...known, files: record.files.length, bytes, differences };
+  if (differences.length > 0) return result;
   try {
     await recordedPackage(directory, ref, digest, { signal });
-    return found;
+    return result;
   } catch (error) {
     signal.throwIfAborted();
-    return { ...found, problem: `the record of its files does not match its package: ${asError(error).message}` };
+    return { ...result, problem: `the record of its files does not match its package: ${asError(error).message}` };
   }
 }

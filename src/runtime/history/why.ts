@@ -112,20 +112,20 @@ async function nextOf(
   const record = recordOf(applied, name);
   if (record === undefined) return 'it is installed, because it is not installed now';
   if (!record.finished) return 'it is installed again: its last run did not finish';
-  const found = extracted.find((one) => one.name === name && one.version === record.version);
-  const files = await filesOutlook(directory, found, record, signal);
+  const row = extracted.find((one) => one.name === name && one.version === record.version);
+  const files = await filesOutlook(directory, row, record, signal);
   if (record.by === 'join') return `it joins again: every join and upgrade of this node runs its hooks${files}`;
   return `with the same version, package and settings it is not installed again, only checked${files}`;
 }
 
 async function filesOutlook(
   directory: string,
-  found: ExtractedRecord | undefined,
+  row: ExtractedRecord | undefined,
   { digest }: AppliedRecord,
   signal: AbortSignal,
 ): Promise<string> {
-  if (found !== undefined) {
-    const inPlace = await isPlaced(directory, addonRef(found.name, found.version, found.tree), digest, { signal });
+  if (row !== undefined) {
+    const inPlace = await isPlaced(directory, addonRef(row.name, row.version, row.tree), digest, { signal });
     if (inPlace === true) return '';
     if (inPlace === undefined) return '; its files are verified, or extracted again';
   }

@@ -85,11 +85,11 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
   await requireOwnLinks(directory);
   const hidden = await hiddenPlaces(env);
   const isHidden = (path: string): boolean => hidden.some((place) => isWithin(place, path));
-  const given = filesOf(
+  const credentials = filesOf(
     env,
     passed.filter((name) => CREDENTIALS.includes(name)),
   );
-  const shown = (await existing([...(options.shown ?? []), ...given])).filter(isHidden);
+  const shown = (await existing([...(options.shown ?? []), ...credentials])).filter(isHidden);
   const choices = [
     network ? ['--network'] : [],
     hidden.filter((path) => !shown.includes(path)).flatMap((path) => ['--hide', path]),
@@ -136,9 +136,9 @@ async function tryScript(
 
 /** A new root folder is accessible only to its owner. */
 async function makeRoot(root: string): Promise<void> {
-  const found = await stat(root).catch(() => undefined);
+  const stats = await stat(root).catch(() => undefined);
   await makeFolder(root);
-  if (found === undefined) await chmod(root, 0o700);
+  if (stats === undefined) await chmod(root, 0o700);
 }
 
 /** Hooks can leave set-user-ID programs below the root folder: no other user may reach it. */
@@ -164,22 +164,22 @@ async function hiddenPlaces(env: Environment): Promise<readonly string[]> {
   // A home such as / or /usr also contains the system.
   const homes =
     dirname(resolve(home)) === '/' ? ['.kube', '.config', '.ssh', '.aws'].map((name) => join(home, name)) : [home];
-  const found = await existing([...HIDDEN, ...files.flat(), ...homes, ...filesOf(env, CREDENTIALS)]);
-  return found.filter(
-    (path, index) => found.indexOf(path) === index && !found.some((place) => place !== path && isWithin(place, path)),
+  const places = await existing([...HIDDEN, ...files.flat(), ...homes, ...filesOf(env, CREDENTIALS)]);
+  return places.filter(
+    (path, index) => places.indexOf(path) === index && !places.some((place) => place !== path && isWithin(place, path)),
   );
 }
 
 /** Real paths of existing files. */
 async function existing(paths: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(paths.map(async (path) => realpath(path).catch(() => undefined)));
-  return found.filter((path) => path !== undefined);
+  const places = await Promise.all(paths.map(async (path) => realpath(path).catch(() => undefined)));
+  return places.filter((path) => path !== undefined);
 }
 
 /** The path without symbolic links; its last parts need not exist. */
 async function canonical(path: string): Promise<string> {
-  const found = await realpath(path).catch(() => undefined);
-  return found ?? join(await canonical(dirname(path)), basename(path));
+  const place = await realpath(path).catch(() => undefined);
+  return place ?? join(await canonical(dirname(path)), basename(path));
 }
 
 /** Folders whose contents come from packages and are replaced as a whole. */

@@ -152,8 +152,8 @@ export async function runShell(
     if (stop.aborted) end();
     const exit = await exited(child);
     await ending;
-    const left = membersOf(family);
-    const ended = left.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
+    const members = membersOf(family);
+    const ended = members.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
     await follower.finish();
     // The log must be complete before its end is quoted.
     await settleLog();
@@ -164,7 +164,7 @@ export async function runShell(
     if (shell.place.confined) await requireOwnLinks(shell.place.directory);
     const names = (processes: readonly ProcessInfo[]): readonly string[] => processes.map(({ name }) => name);
     const outcome = { seconds: (performance.now() - started) / 1000, log, notes };
-    return { ...outcome, ended: names(ended), daemons: names(left.outside) };
+    return { ...outcome, ended: names(ended), daemons: names(members.outside) };
   } finally {
     stop.removeEventListener('abort', end);
     clearInterval(heartbeat);
@@ -231,10 +231,10 @@ function pathOf(env: HookShell['env']): string {
 }
 
 function hookEnvironment({ env, run }: HookShell, { function: called, attempt }: HookRequest): Record<string, string> {
-  const given = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
+  const variables = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
   const path = pathOf(env);
   return {
-    ...Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
+    ...Object.fromEntries(variables.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     PATH: path.split(':').includes(EXTRA_PATH) ? path : `${path}:${EXTRA_PATH}`,
     CURLEW_RUN: run,
     CURLEW_HOOK: `${run}/${called}`,
@@ -270,10 +270,10 @@ function watchSilence(
   let size = 0;
   let silent = 0;
   const check = async (): Promise<void> => {
-    const found = await stat(log).catch(() => undefined);
-    if (found === undefined) return;
-    silent = found.size === size ? silent + 1 : 0;
-    size = found.size;
+    const stats = await stat(log).catch(() => undefined);
+    if (stats === undefined) return;
+    silent = stats.size === size ? silent + 1 : 0;
+    size = stats.size;
     if (silent === 0 || silent % CHECKS !== 0 || questions?.isOpen() === true) return;
     const seconds = Math.round((silent * checkMs) / 1000);
     report({

@@ -93,9 +93,9 @@ async function readBounded(path: string, whose: string): Promise<string | undefi
   );
   if (file === undefined) return undefined;
   try {
-    const found = await file.stat();
-    if (!found.isFile()) return undefined;
-    const { size } = found;
+    const stats = await file.stat();
+    if (!stats.isFile()) return undefined;
+    const { size } = stats;
     if (size <= RESULT_LIMIT) return await file.readFile('utf8');
     throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
       hint: 'keep large values for later hooks in a file',

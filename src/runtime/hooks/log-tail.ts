@@ -29,8 +29,8 @@ export interface FileEnd {
 /** The last `count` lines of at most 64 KiB. Throws the system's error if the log cannot be read. */
 export async function endOfFile(path: string, count: number): Promise<FileEnd> {
   const { size } = await stat(path);
-  const found = await endOf(path, plainLine);
-  const lines = found.at(-1) === '' ? found.slice(0, -1) : found;
+  const pieces = await endOf(path, plainLine);
+  const lines = pieces.at(-1) === '' ? pieces.slice(0, -1) : pieces;
   return { bytes: size, lines: count === 0 ? [] : lines.slice(-count), cut: size > TAIL_BYTES || lines.length > count };
 }
 

@@ -91,7 +91,7 @@ export async function takenBy(folder: string, { signal }: Pick<FactOptions, 'sig
     const path = join(folder, entry.name);
     if (entry.isDirectory()) bytes += await takenBy(path, { signal });
     const blocks = await lstat(path).then(
-      (found) => found.blocks,
+      (stats) => stats.blocks,
       () => 0,
     );
     bytes += blocks * BLOCK;

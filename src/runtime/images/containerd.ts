@@ -25,7 +25,7 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
       // Names are validated: none contains a quote.
       const filters = names.slice(at, at + NAMES_AT_ONCE).map((name) => `name=="${name}"`);
       const text = await query('list the images', ['images', 'check', ...filters], options);
-      for (const [name, found] of parseCheck(text)) known.set(name, found);
+      for (const [name, state] of parseCheck(text)) known.set(name, state);
     }
     return known;
   };

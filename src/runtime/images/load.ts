@@ -35,11 +35,11 @@ export interface LoadedImages {
  */
 export async function loadImages(
   runtime: ImageRuntime,
-  { doing, images, missing: given, progress, note }: LoadRequest,
+  { doing, images, missing: missingImages, progress, note }: LoadRequest,
   { signal }: Cancellable,
 ): Promise<LoadedImages> {
   const failures = createFailures();
-  const { images: missing, aliases } = given ?? (await findMissing(runtime, images, { signal }));
+  const { images: missing, aliases } = missingImages ?? (await findMissing(runtime, images, { signal }));
   const load: Load = { runtime, doing: `${doing} into ${runtime.name}`, bytes: 0, sent: 0, total: 0, progress };
   if (missing.size > 0) {
     const { width } = runtime;

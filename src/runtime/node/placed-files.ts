@@ -199,12 +199,12 @@ async function compareFolders(
 }
 
 /** Why the files of a folder cannot be trusted: other users could replace them at any moment. */
-export function folderProblems(found: BigIntStats | undefined): readonly Difference[] {
-  if (found === undefined) return ['missing'];
-  if (!found.isDirectory()) return ['type'];
-  const what: Difference[] = isStranger(Number(found.uid)) ? ['owner'] : [];
+export function folderProblems(stats: BigIntStats | undefined): readonly Difference[] {
+  if (stats === undefined) return ['missing'];
+  if (!stats.isDirectory()) return ['type'];
+  const what: Difference[] = isStranger(Number(stats.uid)) ? ['owner'] : [];
   // Rights that an ACL grants to single users show as group bits.
-  if ((Number(found.mode) & 0o022) !== 0) what.push('mode');
+  if ((Number(stats.mode) & 0o022) !== 0) what.push('mode');
   return what;
 }
 

@@ -27,11 +27,11 @@ export interface PlacedState {
   /** Differences of the files in place, if there are any files. */
   readonly differences: readonly FileDifference[];
   /** New record for {@link keepPlaced}; undefined if the present one is up to date. */
-  readonly found: PlacedRecord | undefined;
+  readonly record: PlacedRecord | undefined;
 }
 
 /** No package is in the place, or it has not been checked. */
-export const NOT_PLACED: PlacedState = { digest: undefined, differences: [], found: undefined };
+export const NOT_PLACED: PlacedState = { digest: undefined, differences: [], record: undefined };
 
 /** Compares the files in place with the package's own index. Changes nothing. */
 export async function checkPlaced(
@@ -51,20 +51,20 @@ export async function checkPlaced(
   const judged = await compareFiles(join(directory, path), wanted, { known, thorough: false, progress, signal });
   const wrong = judged.differences.filter(({ harmless }) => !harmless);
   if (wrong.some(({ path: one, what }) => one === './' && what.includes('missing'))) return NOT_PLACED;
-  if (wrong.length > 0) return { digest: undefined, differences: wrong, found: undefined };
+  if (wrong.length > 0) return { digest: undefined, differences: wrong, record: undefined };
   const now = new Map([...known, ...judged.files.map((file) => [file.path, file] as const)]);
   const isKnown = judged.files.every((file) => {
     const before = known.get(file.path);
     return before?.digest === file.digest && before.mark === file.mark;
   });
-  return { digest, differences: [], found: isKnown ? undefined : { digest, files: [...now.values()] } };
+  return { digest, differences: [], record: isKnown ? undefined : { digest, files: [...now.values()] } };
 }
 
 /** Writes the new record of a package in place, so that the next run need not read all of it. */
-export async function keepPlaced(directory: string, ref: AddonRef, { found }: PlacedState): Promise<void> {
-  if (found === undefined) return;
+export async function keepPlaced(directory: string, ref: AddonRef, { record }: PlacedState): Promise<void> {
+  if (record === undefined) return;
   try {
-    await writePlacedRecord(directory, nodePath.addon(ref), found);
+    await writePlacedRecord(directory, nodePath.addon(ref), record);
   } catch (error) {
     throw fileError(`record the files of ${nodePath.addon(ref)}`, error);
   }
@@ -77,7 +77,7 @@ export async function recordPlaced(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<void> {
   const marked = await markFiles(join(directory, nodePath.addon(ref)), files, { signal });
-  await keepPlaced(directory, ref, { digest, differences: [], found: { digest, files: marked } });
+  await keepPlaced(directory, ref, { digest, differences: [], record: { digest, files: marked } });
 }
 
 /** Recorded digest of the package in this place. Its files are not checked. */

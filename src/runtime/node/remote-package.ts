@@ -57,16 +57,16 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
   }
   const index = await readIndex(source, options);
   requireContents(source, index, published?.toc);
-  const [found, other] = await archivePackages(source, index, options);
-  const isOther = published !== undefined && found?.addon.digest !== published.digest;
-  if (found === undefined || other !== undefined || !isWhole(found) || isOther) {
+  const [first, other] = await archivePackages(source, index, options);
+  const isOther = published !== undefined && first?.addon.digest !== published.digest;
+  if (first === undefined || other !== undefined || !isWhole(first) || isOther) {
     const what =
       published === undefined
         ? 'it does not contain exactly one whole package'
         : 'not the package that the catalog names';
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, { hint: REPUBLISH });
   }
-  return remotePackage(file, found, {
+  return remotePackage(file, first, {
     size: source.size,
     contents: published === undefined ? index.tocDigest : undefined,
   });
@@ -76,23 +76,23 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
  * A package whose contents are known from the node: no place is asked before it is fetched. It is fetched below the install
  * folder, under the package's digest.
  */
-export function knownPackage(file: RemoteFile, found: PlacedPackage, size: number): SourcePackage {
-  return remotePackage(file, found, { size, contents: undefined });
+export function knownPackage(file: RemoteFile, placed: PlacedPackage, size: number): SourcePackage {
+  return remotePackage(file, placed, { size, contents: undefined });
 }
 
 /** `contents` is the digest of the table of contents that was read, for a package that no catalog describes. */
 function remotePackage(
   { name, published, places }: RemoteFile,
-  found: PlacedPackage,
+  placed: PlacedPackage,
   { size, contents }: { readonly size: number; readonly contents: Digest | undefined },
 ): SourcePackage {
   let path: string | undefined;
   return {
-    ...found,
+    ...placed,
     extract: async (into, options) => {
       if (path === undefined) throw new Error(`not fetched: ${name}`);
       await using source = await openFileSource(path);
-      await (await packageIn(source, found, { toc: published?.toc, ...options })).extract(into, options);
+      await (await packageIn(source, placed, { toc: published?.toc, ...options })).extract(into, options);
     },
     discard: async () => {
       if (path !== undefined) await rm(path, { force: true });
@@ -100,7 +100,7 @@ function remotePackage(
     remote: {
       size,
       fetch: async (directory, { onBytes, report, signal }) => {
-        const target = fetchedPath(directory, found.addon.digest);
+        const target = fetchedPath(directory, placed.addon.digest);
         const { fetched } = await transfer(places, target, {
           doing: `fetch ${name}`,
           sha256: published?.sha256,

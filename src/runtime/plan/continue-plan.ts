@@ -53,8 +53,8 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
     if (action.kind === 'fetch' || action.kind === 'extract') return [];
     if (action.kind !== 'hook') return [action];
     const because = last.refuted.get(action.id);
-    const left = because === undefined ? action : installAfter(action, because);
-    return last.done.has(left.id) ? [] : [limits.has(left.addon) ? withLimit(left, limits.get(left.addon)) : left];
+    const next = because === undefined ? action : installAfter(action, because);
+    return last.done.has(next.id) ? [] : [limits.has(next.addon) ? withLimit(next, limits.get(next.addon)) : next];
   });
   const addons = before.addons.map((addon): PlannedAddon => {
     const because = last.refuted.get(hookActionId(addon.ref.name, 'already_applied'));

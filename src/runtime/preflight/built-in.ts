@@ -93,7 +93,7 @@ function diskChecks(situation: Situation): readonly Check[] {
     ['warn', 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
     ['pass', '', `The disk of ${path} has at least 30Gi in total and 10Gi left, and is less than 60% full`],
   ];
-  const left = (path: string, verdict: 'warn' | 'fail'): readonly Row[] => [
+  const space = (path: string, verdict: 'warn' | 'fail'): readonly Row[] => [
     [verdict, 'used/total > 80%', `The disk of ${path} is more than 80% full`],
     [verdict, 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
     ['pass', '', `The disk of ${path} has enough space`],
@@ -109,8 +109,8 @@ function diskChecks(situation: Situation): readonly Check[] {
     check('/var/lib/kubelet', total('/var/lib/kubelet')),
     check('/var/lib/docker', total('/var/lib/docker'), 'docker'),
     check('/var/lib/containerd', total('/var/lib/containerd'), 'containerd'),
-    check('/var/lib/rook', left('/var/lib/rook', 'fail'), 'rook'),
-    check('/var/openebs', left('/var/openebs', 'warn'), 'openebs'),
+    check('/var/lib/rook', space('/var/lib/rook', 'fail'), 'rook'),
+    check('/var/openebs', space('/var/openebs', 'warn'), 'openebs'),
   ];
 }
 

@@ -43,27 +43,27 @@ export function parsePreflight(file: string, text: string, data: ValueMap): Pars
   };
 }
 
-function readDocument(value: Json | undefined, found: Findings): HostPreflight | undefined {
+function readDocument(value: Json | undefined, findings: Findings): HostPreflight | undefined {
   if (!isJsonObject(value)) {
-    found.add('error', 'document', [], 'not a HostPreflight: it must be a map with apiVersion, kind and spec');
+    findings.add('error', 'document', [], 'not a HostPreflight: it must be a map with apiVersion, kind and spec');
     return undefined;
   }
   const { apiVersion, kind, metadata, spec = {} } = value;
-  if (apiVersion !== API_VERSION) found.add('error', 'schema', ['apiVersion'], `apiVersion must be ${API_VERSION}`);
-  if (kind !== 'HostPreflight') found.add('error', 'schema', ['kind'], 'kind must be HostPreflight');
+  if (apiVersion !== API_VERSION) findings.add('error', 'schema', ['apiVersion'], `apiVersion must be ${API_VERSION}`);
+  if (kind !== 'HostPreflight') findings.add('error', 'schema', ['kind'], 'kind must be HostPreflight');
   if (!isJsonObject(spec)) {
-    found.add('error', 'schema', ['spec'], 'spec must be a map with collectors and analyzers');
+    findings.add('error', 'schema', ['spec'], 'spec must be a map with collectors and analyzers');
     return undefined;
   }
   for (const key of Object.keys(spec)) {
     if (['collectors', 'analyzers', 'uri'].includes(key)) continue;
-    found.add('warning', 'unknown', ['spec', key], `"${key}" is not supported and is ignored`);
+    findings.add('warning', 'unknown', ['spec', key], `"${key}" is not supported and is ignored`);
   }
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
   return {
     name: typeof name === 'string' ? name : undefined,
-    collectors: itemsOf(spec, 'collectors', found).flatMap((item) => readCollector(item, found) ?? []),
-    analyzers: itemsOf(spec, 'analyzers', found).flatMap((item) => readAnalyzer(item, found) ?? []),
+    collectors: itemsOf(spec, 'collectors', findings).flatMap((item) => readCollector(item, findings) ?? []),
+    analyzers: itemsOf(spec, 'analyzers', findings).flatMap((item) => readAnalyzer(item, findings) ?? []),
   };
 }
 
@@ -106,44 +106,44 @@ function itemsOf(spec: JsonObject, name: string, { add }: Findings): readonly It
   });
 }
 
-function readCollector({ kind, content, path }: Item, found: Findings): CollectorSpec | undefined {
+function readCollector({ kind, content, path }: Item, findings: Findings): CollectorSpec | undefined {
   const collector = COLLECTORS.get(kind);
   if (collector === undefined) {
     const near = nearest(kind, [...COLLECTORS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
-    found.add('warning', 'unknown', path, `unknown collector "${kind}": nothing is collected`, hint);
+    findings.add('warning', 'unknown', path, `unknown collector "${kind}": nothing is collected`, hint);
     return undefined;
   }
   const common: SettingForms = { collectorName: 'text' };
-  const settings = checkSettings(content, { ...common, ...collector.settings }, ['exclude'], path, found);
+  const settings = checkSettings(content, { ...common, ...collector.settings }, ['exclude'], path, findings);
   return {
     kind,
     name: settings.text('collectorName'),
-    excluded: readTruth(content, 'exclude', path, found),
+    excluded: readTruth(content, 'exclude', path, findings),
     settings,
-    place: found.placeOf(path),
+    place: findings.placeOf(path),
   };
 }
 
-function readAnalyzer({ kind, content, path }: Item, found: Findings): AnalyzerSpec | undefined {
+function readAnalyzer({ kind, content, path }: Item, findings: Findings): AnalyzerSpec | undefined {
   const analyzer = ANALYZERS.get(kind);
   if (analyzer === undefined) {
     const near = nearest(kind, [...ANALYZERS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
-    found.add('warning', 'unknown', path, `unknown analyzer "${kind}": it fails`, hint);
+    findings.add('warning', 'unknown', path, `unknown analyzer "${kind}": it fails`, hint);
   }
   const common: SettingForms = { collectorName: 'text', checkName: 'text', annotations: 'map' };
   const others = ['exclude', 'strict', 'outcomes', ...(analyzer === undefined ? Object.keys(content) : [])];
-  const settings = checkSettings(content, { ...common, ...analyzer?.analyzerSettings }, others, path, found);
+  const settings = checkSettings(content, { ...common, ...analyzer?.analyzerSettings }, others, path, findings);
   return {
     kind,
     checkName: settings.text('checkName'),
     collectorName: settings.text('collectorName'),
-    excluded: readTruth(content, 'exclude', path, found),
-    strict: readTruth(content, 'strict', path, found),
-    outcomes: readOutcomes(content['outcomes'], [...path, 'outcomes'], found),
+    excluded: readTruth(content, 'exclude', path, findings),
+    strict: readTruth(content, 'strict', path, findings),
+    outcomes: readOutcomes(content['outcomes'], [...path, 'outcomes'], findings),
     settings,
-    place: found.placeOf(path),
+    place: findings.placeOf(path),
   };
 }
 
@@ -185,9 +185,9 @@ function readTruth(content: JsonObject, name: string, path: Path, { add }: Findi
   return truth ?? false;
 }
 
-function readOutcomes(value: Json | undefined, path: Path, found: Findings): readonly Outcome[] {
+function readOutcomes(value: Json | undefined, path: Path, findings: Findings): readonly Outcome[] {
   if (value === undefined || !Array.isArray(value)) {
-    found.add('error', 'schema', path, 'outcomes must be a list of pass, warn and fail');
+    findings.add('error', 'schema', path, 'outcomes must be a list of pass, warn and fail');
     return [];
   }
   return (value as readonly Json[]).flatMap((item, at) => {
@@ -197,18 +197,18 @@ function readOutcomes(value: Json | undefined, path: Path, found: Findings): rea
     const content = entries[0]?.[1];
     if (verdict === undefined || entries.length > 1 || !isJsonObject(content)) {
       const spot = entries[0] === undefined ? here : [...here, entries[0][0]];
-      found.add('error', 'schema', spot, 'an outcome is one of pass, warn and fail, with when and message below it');
+      findings.add('error', 'schema', spot, 'an outcome is one of pass, warn and fail, with when and message below it');
       return [];
     }
     const forms: SettingForms = { when: 'text', message: 'text', uri: 'text' };
-    const settings = checkSettings(content, forms, [], [...here, verdict], found);
+    const settings = checkSettings(content, forms, [], [...here, verdict], findings);
     return [
       {
         verdict,
         when: settings.text('when') ?? '',
         message: settings.text('message') ?? '',
         uri: settings.text('uri'),
-        place: found.placeOf(content['when'] === undefined ? [...here, verdict] : [...here, verdict, 'when']),
+        place: findings.placeOf(content['when'] === undefined ? [...here, verdict] : [...here, verdict, 'when']),
       },
     ];
   });

@@ -36,8 +36,8 @@ export interface LookOptions {
  * changes nothing else; an install folder that was created for the lock is removed with it if it stayed empty. `BUSY` if another
  * run is in progress on the folder.
  */
-export async function prepare(given: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
-  const { directory } = given.place;
+export async function prepare(request: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
+  const { directory } = request.place;
   await makeFolder(directory);
   const lock = await lockFolder(directory);
   const release = async (): Promise<void> => {
@@ -46,7 +46,7 @@ export async function prepare(given: RunRequest, options: LookOptions): Promise<
     await rmdir(directory).catch(() => undefined);
   };
   try {
-    const view = await viewRun(given, options);
+    const view = await viewRun(request, options);
     for (const { ref, state } of view.placed) await keepPlaced(directory, ref, state);
     return { ...view, [Symbol.asyncDispose]: release };
   } catch (error) {
@@ -56,25 +56,26 @@ export async function prepare(given: RunRequest, options: LookOptions): Promise<
 }
 
 /** Plans a run without taking the lock or changing anything; another run may change the folder meanwhile. */
-export async function viewRun(given: RunRequest, look: LookOptions): Promise<RunView> {
-  const { directory } = given.place;
+export async function viewRun(runRequest: RunRequest, look: LookOptions): Promise<RunView> {
+  const { directory } = runRequest.place;
   await requireOwnFolders(
     directory,
-    [...given.packages, ...(given.removal?.packages ?? [])].map(({ source }) => source.ref),
+    [...runRequest.packages, ...(runRequest.removal?.packages ?? [])].map(({ source }) => source.ref),
   );
-  const own = recordsFor(given.place.cluster, await readRecords(directory));
+  const own = recordsFor(runRequest.place.cluster, await readRecords(directory));
   const last = await readLastRun(directory, own);
   // Only the primary applies add-ons to the cluster.
-  const isJoin = given.kind === 'join' || given.kind === 'upgrade';
-  const cluster = isJoin ? undefined : given.cluster;
-  const repairs = given.kind === 'reset' || given.packages.some(({ source }) => source.ref.name === KUBERNETES);
+  const isJoin = runRequest.kind === 'join' || runRequest.kind === 'upgrade';
+  const cluster = isJoin ? undefined : runRequest.cluster;
+  const repairs =
+    runRequest.kind === 'reset' || runRequest.packages.some(({ source }) => source.ref.name === KUBERNETES);
   const consulted = await consultCluster(cluster, own, { repairs });
-  const { leaving, notes } = await leavingAddons({ ...given, cluster }, own, consulted);
+  const { leaving, notes } = await leavingAddons({ ...runRequest, cluster }, own, consulted);
   const view = { ...consulted, notes: [...consulted.notes, ...notes] };
   // Only add-ons of this node are removed.
-  const isRemoval = given.kind === 'uninstall' || given.kind === 'reset';
+  const isRemoval = runRequest.kind === 'uninstall' || runRequest.kind === 'reset';
   const records = isRemoval ? { ...view.records, applied: own.applied } : view.records;
-  const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
+  const request = { ...runRequest, cluster, variables: variablesFor(runRequest.variables, view) };
   const placed: RunView['placed'][number][] = [];
   const check = async (source: SourcePackage): Promise<PlacedState> => {
     const state = await checkPlaced(directory, source, look);

@@ -111,8 +111,8 @@ export async function resultOf(run: Run): Promise<RunResult> {
   const addons = plan.addons.map(({ ref, mode, because, replaces, hasInstallScript }): RunResult['addons'][number] => {
     const again = refuted.get(ref.name);
     const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
-    const left = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
-    const leaves = outcome === 'removed' && hasInstallScript ? left() : undefined;
+    const leftovers = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
+    const leaves = outcome === 'removed' && hasInstallScript ? leftovers() : undefined;
     const seconds = spent.get(ref.name);
     const now = recordOf(run.changes.now.applied, ref.name);
     const back = replaces === undefined || now === undefined ? undefined : rollbackTarget(ref.name, now)?.version;
