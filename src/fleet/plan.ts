@@ -80,8 +80,8 @@ export function planFleet(
       const silence = isSilent ? (holds ? CUT : SILENT) : undefined;
       // What an earlier content has failed with says nothing about the one that begins.
       const isNew = wants && goal === undefined && !isAsWanted;
-      const said = isNew ? '' : reasonOf(cluster.name, addon);
-      const recorded = said || (isFailure(state) && !cluster.available ? LATE : undefined);
+      const reason = isNew ? '' : reasonOf(cluster.name, addon);
+      const recorded = reason || (isFailure(state) && !cluster.available ? LATE : undefined);
       // What waits to be tried again still says why it has failed.
       const held = hold && [!wants && isFailure(state) ? recorded : '', hold.message].filter(Boolean).join('; ');
       const isBegun = state === 'Progressing' || state === 'Removing';

@@ -22,7 +22,7 @@ const MAX_GOOD = 2;
 /** Add-ons that were removed and are remembered. */
 const MAX_REMOVED = 1000;
 
-const kept = v.object({
+const keptAddon = v.object({
   /** The last one that was obeyed: what is acted on while the hub is away. */
   spec: SPEC,
   state: v.picklist(['Progressing', 'Succeeded', 'Failed', 'Removing', 'TimedOut']),
@@ -45,14 +45,14 @@ const kept = v.object({
   /** The add-on of the fleet that has left its objects to this one. */
   takesOver: v.exactOptional(v.string()),
 });
-export type Kept = Read<typeof kept>;
+export type Kept = Read<typeof keptAddon>;
 
 /** What was healthy here before it was removed. */
 const removed = v.object({ hub: v.exactOptional(v.string()), version: v.string() });
 
 const agentRecord = v.object({
   format: v.literal(1),
-  addons: byKey(kept),
+  addons: byKey(keptAddon),
   /** By the package, or else the add-on; the last ones. */
   removed: v.exactOptional(byKey(removed)),
 });

@@ -27,8 +27,10 @@ export function readChannel({ spec }: Live): HubChannel {
 export function withChannel(one: HubAddon, channel: HubChannel | undefined): HubAddon {
   const { problem, addon } = one;
   if (one.channel === undefined || problem !== undefined) return one;
-  const found = resolve(one, one.channel, channel);
-  return typeof found === 'string' ? { ...one, problem: found } : { ...one, addon: { ...addon, ...found } };
+  const resolution = resolve(one, one.channel, channel);
+  return typeof resolution === 'string'
+    ? { ...one, problem: resolution }
+    : { ...one, addon: { ...addon, ...resolution } };
 }
 
 function resolve(
@@ -64,11 +66,11 @@ function alternativeOf(entry: Entry, name: string): Alternative | string {
   const { name: addon, version, hash = '', kubernetesVersion = '', parsed } = entry;
   const { range, problem = '' } = parsed;
   if (range === undefined) return problem;
-  const found = sourceOf(contentOf(entry), name);
-  if (found === undefined) return 'it has no content';
-  const read = convert(resolvedSource, found.source.content);
+  const origin = sourceOf(contentOf(entry), name);
+  if (origin === undefined) return 'it has no content';
+  const read = convert(resolvedSource, origin.source.content);
   if ('problems' in read) return read.problems[0].message;
-  const { identity, namespace } = found;
+  const { identity, namespace } = origin;
   const known = { name: addon, version, hash: hash.replace('sha256:', ''), range, kubernetesVersion };
   return { ...known, content: read.value, identity, ...(namespace !== undefined && { namespace }) };
 }

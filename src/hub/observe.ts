@@ -242,8 +242,8 @@ function statusIn(status: unknown): AddonStatus | undefined {
   const read = convert(HUB_KINDS.FleetAddon.status, known);
   if (!('problems' in read)) return read.value;
   for (const { path } of read.problems) delete known[String(path[0])];
-  const kept = { ...NOT_STORED, ...known };
-  return fits(HUB_KINDS.FleetAddon.status, kept) ? kept : undefined;
+  const fields = { ...NOT_STORED, ...known };
+  return fits(HUB_KINDS.FleetAddon.status, fields) ? fields : undefined;
 }
 
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;

@@ -64,16 +64,19 @@ export function fleetOf(
     const made = { name, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
     addons.set(file.path, [...(addons.get(file.path) ?? []), made]);
   }
-  const said = documents.flatMap(({ file, findings }) =>
+  const findings = documents.flatMap(({ file, findings }) =>
     findings.diagnostics.map((one) => ({ ...one, from: file.path })),
   );
   // Other clusters may have other ways to their add-ons.
-  const wrong = said.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
+  const wrong = findings.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
   const undecided = undecidedIn(objects, recent);
   return {
     addons,
     problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
-    notes: [...said.map(({ from, message }) => `${from}: ${message}`), ...[...undecided].map((one) => one.join(': '))],
+    notes: [
+      ...findings.map(({ from, message }) => `${from}: ${message}`),
+      ...[...undecided].map((one) => one.join(': ')),
+    ],
     labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
     configs: configsIn(objects),
     onClusters: groupBy(

@@ -21,9 +21,9 @@ export function removalRulesIn(
   const { rollout, ...own } = isObject(spec) ? spec : {};
   const problems: string[] = [];
   const read = (field: object, consequence: string): Rules | undefined => {
-    const found = convert(removalRules, field);
-    if (!('problems' in found)) return found.value;
-    problems.push(`${found.problems[0].message} (${consequence})`);
+    const read = convert(removalRules, field);
+    if (!('problems' in read)) return read.value;
+    problems.push(`${read.problems[0].message} (${consequence})`);
     return undefined;
   };
   const ofRollout = (name: string): object => {

@@ -78,11 +78,11 @@ function conditionsOf({ counts, stopped, asks }: FleetAddonStatus, problem: stri
   const isDegraded = why !== undefined || failed > 0;
   const isMoving = why === undefined && moving > 0;
   const isAvailable = problem === undefined && total > 0 && Succeeded === total;
-  const left = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
+  const reason = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
   const done = `${Succeeded} of ${total} clusters have it${asks === undefined ? '' : `; ${asks}`}`;
   return [
-    { type: 'Available', ...either(isAvailable, 'AllSucceeded', left), message: why ?? done },
-    { type: 'Progressing', ...either(isMoving, 'RollingOut', isAvailable ? 'AllSucceeded' : left), message: done },
+    { type: 'Available', ...either(isAvailable, 'AllSucceeded', reason), message: why ?? done },
+    { type: 'Progressing', ...either(isMoving, 'RollingOut', isAvailable ? 'AllSucceeded' : reason), message: done },
     {
       type: 'Degraded',
       ...either(isDegraded, trouble, 'AsExpected'),

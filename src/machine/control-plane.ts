@@ -9,7 +9,7 @@ import {
   isLeftOver,
   joinChain,
   keptAs,
-  NOTHING,
+  EMPTY_TURN,
   removalChain,
   removalLimit,
   replacedFor,
@@ -31,7 +31,7 @@ export function controlPlaneTurn(world: World, to: string | undefined, next?: st
     if (turn.chains.length > 0) return turn;
     held.push(...turn.held);
   }
-  return { ...NOTHING, held };
+  return { ...EMPTY_TURN, held };
 }
 
 /** Steps in the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
@@ -99,7 +99,7 @@ export function replaceControlPlane(world: World, to: string): Turn {
       return { chains: chains.map((chain) => replacement(chain, one.name, join)), held };
     }
   }
-  return { ...NOTHING, held };
+  return { ...EMPTY_TURN, held };
 }
 
 function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boolean {

@@ -31,10 +31,10 @@ export function quorumAfter(
   change: { readonly remove?: string | undefined; readonly add?: boolean },
 ): Quorum {
   const add = change.add === true;
-  const left = members.filter(({ name }) => name === '' || name !== change.remove);
-  const learners = left.filter(({ name, learner }) => name === '' || learner === true).length;
-  const voting = left.length - learners + (add ? 1 : 0);
-  const broken = left.filter((member) => !works(member)).length + (add && members.length > 1 ? 1 : 0);
+  const remaining = members.filter(({ name }) => name === '' || name !== change.remove);
+  const learners = remaining.filter(({ name, learner }) => name === '' || learner === true).length;
+  const voting = remaining.length - learners + (add ? 1 : 0);
+  const broken = remaining.filter((member) => !works(member)).length + (add && members.length > 1 ? 1 : 0);
   const quorum = Math.floor(voting / 2) + 1;
   return { voting, quorum, safe: voting - broken >= quorum && learners === 0 };
 }

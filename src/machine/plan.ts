@@ -8,7 +8,7 @@ import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf } from './refusals.ts';
 import { workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
-import { lostReason, NOTHING, World, type Turn } from './world.ts';
+import { lostReason, EMPTY_TURN, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
   /** Steps in an order in which they are possible. */
@@ -63,9 +63,9 @@ function titleOf(action: Action | undefined): string {
 /** Control planes first, then workers, then the next version: a turn begins only when those before it have nothing left to do. */
 function turnOf(world: World): Turn {
   const { desired, seen } = world;
-  if (desired.paused === true) return { ...NOTHING, held: [{ reason: 'the cluster is paused' }] };
+  if (desired.paused === true) return { ...EMPTY_TURN, held: [{ reason: 'the cluster is paused' }] };
   if (!seen.complete)
-    return { ...NOTHING, held: [{ reason: 'the nodes of the cluster could not be listed completely' }] };
+    return { ...EMPTY_TURN, held: [{ reason: 'the nodes of the cluster could not be listed completely' }] };
   const { version } = world.lists;
   // Drained for its next version, a control plane looks like one that has just got its present one.
   const isDrained = world.lists.controlPlanes.some((one) => one.cordon === 'curlew' && one.apiServer === version);
@@ -99,7 +99,7 @@ function nextVersion(
       'native',
     );
     const { steps, gaps } = planUpgrade(entries, { kubernetes, installed, compat, allowGap });
-    if (gaps.length > 0) return { ...NOTHING, held: gaps.map(({ message }) => ({ reason: message })) };
+    if (gaps.length > 0) return { ...EMPTY_TURN, held: gaps.map(({ message }) => ({ reason: message })) };
     const moves: Action[] = [];
     for (const step of steps) {
       if (step.type === 'kubernetes') break;
@@ -108,6 +108,6 @@ function nextVersion(
     }
     return { chains: moves.length > 0 ? [moves] : [], held: [], to: kubernetes[1] };
   } catch (error) {
-    return { ...NOTHING, refused: [{ reason: reasonOf(error) }] };
+    return { ...EMPTY_TURN, refused: [{ reason: reasonOf(error) }] };
   }
 }

@@ -1,6 +1,6 @@
 /** How a running cluster loses one machine that a person names. Pure. */
 import type { SeenCluster } from './cluster.ts';
-import { chainOf, hold, NOTHING, removalChain, World, type Turn } from './world.ts';
+import { chainOf, hold, EMPTY_TURN, removalChain, World, type Turn } from './world.ts';
 import { removeControlPlane, removeOrphan } from './control-plane.ts';
 
 const REASON = 'requested';
@@ -12,6 +12,6 @@ export function planRemoval(seen: SeenCluster, name: string): Turn {
   const isMember = world.members?.some((one) => one.name === name) === true;
   if (machine?.role === 'worker' && !isMember) return chainOf(removalChain(world, machine, REASON));
   if (world.members === undefined) return hold(name, 'the members of etcd could not be listed');
-  if (machine === undefined) return isMember ? removeOrphan(world, name) : NOTHING;
+  if (machine === undefined) return isMember ? removeOrphan(world, name) : EMPTY_TURN;
   return removeControlPlane(world, machine, REASON);
 }

@@ -13,7 +13,7 @@ export interface Turn {
 
 const MAX_REMOVALS = '10%';
 
-export const NOTHING: Turn = { chains: [], held: [] };
+export const EMPTY_TURN: Turn = { chains: [], held: [] };
 
 export function chainOf(actions: readonly Action[]): Turn {
   return { chains: [actions], held: [] };

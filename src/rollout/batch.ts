@@ -78,12 +78,12 @@ function stagesOf<M>(
   { unresolved, assumed = 0 }: { readonly unresolved: readonly Unresolved[]; readonly assumed?: number },
 ): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
-  let left = unresolved;
+  let remaining = unresolved;
   /** The first stage of a group has all of it. */
   const unresolvedIn = (own: readonly Group<M>[]): readonly Unresolved[] => {
-    const found = left.filter(({ group }) => own.some(({ name }) => name === group));
-    left = left.filter((one) => !found.includes(one));
-    return found;
+    const matches = remaining.filter(({ group }) => own.some(({ name }) => name === group));
+    remaining = remaining.filter((one) => !matches.includes(one));
+    return matches;
   };
   const titleOf = (group: Group<M>): string => `group ${keyOf(group)}`;
   let stage = -1;
@@ -110,12 +110,12 @@ function stagesOf<M>(
   });
   last = undefined;
   const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
-    const found = unresolvedIn(own);
+    const failures = unresolvedIn(own);
     const unnamed = own.at(-1) === rest.at(-1) ? assumed : 0;
-    const total = countIn(own) + found.filter(({ isGone }) => isGone).length + unnamed;
+    const total = countIn(own) + failures.filter(({ isGone }) => isGone).length + unnamed;
     const allowed = type === 'All' ? Infinity : failuresOf(strategy, total, 'native');
     const number = numberOf(own[0]?.name ?? '');
-    return { title, number, allowed, unresolved: found.length + unnamed, groups: own, proof: [] };
+    return { title, number, allowed, unresolved: failures.length + unnamed, groups: own, proof: [] };
   };
   const others =
     type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
@@ -131,7 +131,7 @@ function stagesOf<M>(
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
   strategy: Strategy,
-  given: {
+  progress: {
     readonly reached: number;
     readonly unresolved: readonly Unresolved[];
     /** Further failures of unknown clusters, which count in the last stage. */
@@ -142,19 +142,26 @@ export function advance<M extends Member>(
     readonly unproven: (group: Unproven<M>) => string;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
-  const stages = stagesOf(groups, strategy, given);
+  const stages = stagesOf(groups, strategy, progress);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
-  const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free, kept: free };
+  const place: Place = {
+    stopped: progress.stopped,
+    earlier: undefined,
+    unproven: undefined,
+    group: '',
+    free,
+    kept: free,
+  };
   for (const { title, allowed, unresolved, groups: own } of stages) {
     const failed = countIn(own, ({ state }) => isFailure(state)) + unresolved;
-    const left = unresolved === 1 ? 'is gone or has not succeeded since' : 'are gone or have not succeeded since';
-    const note = unresolved === 0 ? '' : `; ${unresolved} of these clusters ${left}: retry the add-on, or change it`;
+    const clause = unresolved === 1 ? 'is gone or has not succeeded since' : 'are gone or have not succeeded since';
+    const note = unresolved === 0 ? '' : `; ${unresolved} of these clusters ${clause}: retry the add-on, or change it`;
     if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may${note}`;
     place.free -= countIn(own, ({ holds }) => holds);
     place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);
   }
-  const isReached = ({ number }: Stage<M>): boolean => number < given.reached;
+  const isReached = ({ number }: Stage<M>): boolean => number < progress.reached;
   const only = (isNew: boolean) => (group: Group<M>) => {
     return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isNew) };
   };
@@ -164,13 +171,14 @@ export function advance<M extends Member>(
     const { title, number, groups: own, proof } = stage;
     const present = isReached(stage) ? own.map(only(false)) : own;
     const queue = at === stages.length - 1 ? [...present, ...late] : present;
-    const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
+    const isDone = begin(queue, place, progress.hold) && place.stopped === undefined;
     const meant = proof.flatMap(({ members }) => members.filter(({ isMeant }) => isMeant));
-    const isWaived = own.some(given.mayStayUnproven);
+    const isWaived = own.some(progress.mayStayUnproven);
     const isProven = isWaived || meant.length === 0 || meant.some((member) => member.isProven);
     if (!(isDone && isProven) && !isReached(stage) && place.earlier === undefined) {
       place.earlier = title;
-      if (isDone) place.unproven = given.unproven({ group: own[0] ?? { name: title, index: number }, members: meant });
+      if (isDone)
+        place.unproven = progress.unproven({ group: own[0] ?? { name: title, index: number }, members: meant });
       reached = number;
     }
   }

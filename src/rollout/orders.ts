@@ -102,8 +102,8 @@ export function retryNote(run: Retry, record: ClusterAddon | undefined): string 
   const later =
     retry > 0 && record !== undefined && record.spec.startedAt < retrySeen - INEXACT && laterThanRetry(run, record);
   if (later === false || later === undefined) return undefined;
-  const given = orderOf('retry', run.addon.orders?.retryGiven ?? retry);
-  return `${given} has no effect here: what has failed is of ${timeOf(later)}, which is not before it: ${AGAIN}`;
+  const order = orderOf('retry', run.addon.orders?.retryGiven ?? retry);
+  return `${order} has no effect here: what has failed is of ${timeOf(later)}, which is not before it: ${AGAIN}`;
 }
 
 function partsOf(orders: FleetAddon['lapsed']): readonly Part[] {
@@ -124,6 +124,6 @@ function partsOf(orders: FleetAddon['lapsed']): readonly Part[] {
 
 /** What a person who waits under an approval must know; nothing if none is meant, or it counts. */
 export function voidNote({ voids }: Pick<Ordered, 'voids'>, isMeant: (approval: Approval) => boolean): string {
-  const found = voids.find(isMeant);
-  return found === undefined ? '' : `; the approval of ${timeOf(found.at)} ${found.why}`;
+  const approval = voids.find(isMeant);
+  return approval === undefined ? '' : `; the approval of ${timeOf(approval.at)} ${approval.why}`;
 }

@@ -121,8 +121,8 @@ function planOf(run: Run): AddonPlan {
     if (isStaged(target)) staged.push(target);
     else if (target.wants || !isUnderRemoval(target)) target.hold = holdOf(target, ANY_PLACE);
   }
-  const found = { run, targets, dropped, lost, held };
-  if (run.isFrozen) return { ...found, stopped: begun.stopped, reached: begun.reached, failed: run.failed };
+  const state = { run, targets, dropped, lost, held };
+  if (run.isFrozen) return { ...state, stopped: begun.stopped, reached: begun.reached, failed: run.failed };
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize, keepsEmpty: run.rules !== 'ocm' };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const groups = groupsOf(staged, sizes);
@@ -147,7 +147,7 @@ function planOf(run: Run): AddonPlan {
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
     holdForRetry(run, targets);
-    return { ...found, stopped, reached, failed };
+    return { ...state, stopped, reached, failed };
   }
   run.rolledBack = true;
   const { cluster, record } = staged.find(({ state }) => isFailure(state)) ?? {};

@@ -76,8 +76,8 @@ export interface Settled {
 export function settle(state: State, age: number, { soak, deadline }: Times, rules: Rules): Settled {
   if (state === 'ToApply') return { state, holds: true, recheckAfter: Infinity };
   const isFinal = state === 'TimedOut' || state === 'Skipped' || (state === 'Failed' && rules === 'native');
-  const left = isFinal ? 0 : (state === 'Succeeded' ? soak : deadline) - age;
-  if (left > 0) return { state, holds: true, recheckAfter: left };
+  const seconds = isFinal ? 0 : (state === 'Succeeded' ? soak : deadline) - age;
+  if (seconds > 0) return { state, holds: true, recheckAfter: seconds };
   return { state: isFinal || state === 'Succeeded' ? state : 'TimedOut', holds: false, recheckAfter: Infinity };
 }
 

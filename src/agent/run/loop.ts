@@ -136,7 +136,7 @@ class Loop {
   #seen: Omit<ClusterSeen, 'ahead'> | undefined;
   /** The status of the cluster as the hub has it; undefined until it is read. */
   #stored: { readonly status: unknown } | undefined;
-  #said = '';
+  #lastNote = '';
   /** A hook that says how a package is; a job waits for it, and none begins meanwhile: in a sandbox, two could not write. */
   #asking: Promise<Found | undefined> | undefined;
   #isBusy = false;
@@ -202,8 +202,8 @@ class Loop {
   }
 
   #say(level: 'info' | 'warning', text: string): void {
-    if (text !== this.#said) this.#parts.context.report({ type: 'note', level, text });
-    this.#said = text;
+    if (text !== this.#lastNote) this.#parts.context.report({ type: 'note', level, text });
+    this.#lastNote = text;
   }
 
   async #lookNow(): Promise<void> {

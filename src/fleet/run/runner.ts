@@ -137,12 +137,12 @@ export class Runner {
     if (act === 'forget') {
       await annotate(this.#cluster, { ...named, compat: 'native' }, undefined);
       await forgetRecord(this.#cluster, named);
-      const left = (record.objects ?? []).flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
-      return { result: 'done', reason: '', orphans: left };
+      const titles = (record.objects ?? []).flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
+      return { result: 'done', reason: '', orphans: titles };
     }
     const { isDone, errors, orphans } = await remove(this.#delivery, named, { isReal: true });
-    const left = orphans.map(({ object }) => object);
-    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '', orphans: left };
+    const titles = orphans.map(({ object }) => object);
+    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '', orphans: titles };
   }
 
   /** A template can have objects that must run before its others are removed: they join these. */

@@ -21,11 +21,11 @@ const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
 
 /** The objects of an add-on on a cluster; `hooks` are those that run before it is removed, and are no part of it until then. */
 export function objectsOf(
-  { templates: [template] = [], configs = [], namespace: given = '' }: TemplateValues,
+  { templates: [template] = [], configs = [], namespace: chosen = '' }: TemplateValues,
   cluster: string,
 ): { readonly objects: readonly Fields[]; readonly hooks: readonly Fields[] } {
   const config = Object.assign({}, ...configs) as Config;
-  const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : given);
+  const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : chosen);
   const builtin = { CLUSTER_NAME: cluster, ...(where !== '' && { INSTALL_NAMESPACE: where }) };
   const variables = configs.flatMap(({ customizedVariables = [] }) => customizedVariables);
   const known = { ...Object.fromEntries(variables.map(({ name, value }) => [name, value])), ...builtin };

@@ -5,12 +5,12 @@ import { namespaceOf, readCluster, type HubCluster, type Live } from '../observe
 export function clusterReader(report: (text: string) => void): (object: Live) => HubCluster | undefined {
   const reported = new Set<string>();
   return (object) => {
-    const found = readCluster(object);
+    const cluster = readCluster(object);
     const { uid, namespace = '', name } = object.metadata;
-    if (found === undefined && !reported.has(uid)) {
+    if (cluster === undefined && !reported.has(uid)) {
       reported.add(uid);
       report(`Cluster ${namespace}/${name} is left alone: create it in its own namespace, ${namespaceOf(name)}`);
     }
-    return found;
+    return cluster;
   };
 }

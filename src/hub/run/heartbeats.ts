@@ -68,7 +68,7 @@ export class Heartbeats {
 
   /** Milliseconds until the next agent may count as silent. */
   get nextMs(): number {
-    const left = [...this.#beats.values()].map(({ at }) => at + GRACE_MS - this.#now()).filter((ms) => ms > 0);
-    return Math.min(Infinity, ...left);
+    const waits = [...this.#beats.values()].map(({ at }) => at + GRACE_MS - this.#now()).filter((ms) => ms > 0);
+    return Math.min(Infinity, ...waits);
   }
 }

@@ -111,8 +111,8 @@ export class OcmAddons {
   #recent(objects: readonly OcmObject[], now: number): ReadonlyMap<string, number> {
     const uids = objects.flatMap(({ kind, at }) => (kind === 'Placement' ? [at.uid] : []));
     this.#seen = new Map(uids.map((uid) => [uid, this.#seen.get(uid) ?? now]));
-    const left = [...this.#seen].map(([uid, since]) => [uid, since + DECIDED_WITHIN - now] as const);
-    return new Map(left.filter(([, seconds]) => seconds > 0));
+    const waits = [...this.#seen].map(([uid, since]) => [uid, since + DECIDED_WITHIN - now] as const);
+    return new Map(waits.filter(([, seconds]) => seconds > 0));
   }
 
   #source(kind: string): Source<OcmObject> {
@@ -166,12 +166,12 @@ export class OcmAddons {
     const source = this.#source('ManagedClusterAddOn');
     const { name, uid } = one.at;
     const { apiVersion, kind } = source.resource;
-    const present = new Map(onClusters.map((found) => [found.at.namespace ?? '', found]));
+    const present = new Map(onClusters.map((object) => [object.at.namespace ?? '', object]));
     const there = new Set<string>();
-    for (const [at, found] of addons.entries()) {
-      if (found === undefined) continue;
-      const contents = new Contents(found.addon, hub.memo);
-      for (const record of records.get(found.addon.name) ?? []) {
+    for (const [at, addon] of addons.entries()) {
+      if (addon === undefined) continue;
+      const contents = new Contents(addon.addon, hub.memo);
+      for (const record of records.get(addon.addon.name) ?? []) {
         const { cluster: namespace } = record;
         const cluster = hub.clusters.get({ namespace: namespaceOf(namespace), name: namespace });
         there.add(namespace);

@@ -236,8 +236,8 @@ class Pass {
     await this.#each([...puts, ...drops]);
     const isGone = ({ addon, finalizers }: HubAddon): boolean =>
       writes.released.includes(addon.name) && finalizers.includes(FINALIZER) && isFree({ addon: addon.name });
-    const left = new Set(writes.drop.flatMap((one) => (this.#held.has(keyOf(one)) ? [one.addon] : [])));
-    const gone = [...all.values()].filter((one) => isGone(one) && !left.has(one.addon.name));
+    const heldAddons = new Set(writes.drop.flatMap((one) => (this.#held.has(keyOf(one)) ? [one.addon] : [])));
+    const gone = [...all.values()].filter((one) => isGone(one) && !heldAddons.has(one.addon.name));
     await this.#each(gone.map((one): Job => ({ key: one.addon.name, run: async () => this.#release(one) })));
     const keys = [...jobs, ...bound, ...puts, ...drops].map(({ key }) => key);
     this.nextMs = this.#hub.backoff.keep(new Set(keys));

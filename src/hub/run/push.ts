@@ -318,8 +318,8 @@ export class Pushes {
     const before = this.#triesOf(own);
     if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
     const { result, reason } = await runner.run(job);
-    const left = result === 'done' ? leftBy(job, own.record, look) : undefined;
-    if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
+    const leftover = result === 'done' ? leftBy(job, own.record, look) : undefined;
+    if (leftover !== undefined) await runner.run({ ...job, addon: leftover, act: 'forget', hash: '' });
     const word = job.act === 'remove' ? 'Removal' : 'Delivery';
     const error = runner.errors.get(job);
     const failure = failureOf(error);

@@ -24,10 +24,10 @@ export async function getSecret(
   call: Call,
   { namespace, name }: SecretPlace,
 ): Promise<<Found>(read: (secret: LiveObject, title: string) => Found) => Found> {
-  const found = await getObject(call, SECRETS, { namespace, name });
+  const object = await getObject(call, SECRETS, { namespace, name });
   const title = titleOfSecret({ namespace, name });
   return (read) => {
-    if (found === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
-    return read(found, title);
+    if (object === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
+    return read(object, title);
   };
 }

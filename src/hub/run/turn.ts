@@ -50,9 +50,9 @@ export async function eachOrdered(
   const isTaken = (one: Ordered): boolean => isRelease(one) && namesOf(one).some((name) => taken.has(name));
   const joining = (): readonly Ordered[] => {
     isOpen = isOpen && performance.now() < until;
-    const found = isOpen ? find().filter(([, { order }]) => !followed.has(order)) : [];
-    isOpen = isOpen && found.every((one) => isRelease(one) && !isTaken(one));
-    return isOpen ? found.slice(0, 1) : [];
+    const orders = isOpen ? find().filter(([, { order }]) => !followed.has(order)) : [];
+    isOpen = isOpen && orders.every((one) => isRelease(one) && !isTaken(one));
+    return isOpen ? orders.slice(0, 1) : [];
   };
   let running = 0;
   let isShared = false;

@@ -62,7 +62,7 @@ export class Upstream {
   readonly #api: KubeApi;
   readonly #options: UpstreamOptions;
   readonly #names: readonly Upstreams[];
-  readonly #said = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #takings = new Map<Upstreams, Taking>();
   /** What reads in other versions, and replaces the present one in a pass, once it has listed all. */
   readonly #next = new Map<Upstreams, Taking>();
@@ -152,8 +152,8 @@ export class Upstream {
 
   #takerOf(name: Upstreams, resources: ReadonlyMap<string, Resource>, served: readonly Resource[]): Taker {
     const note = (text: string): void => {
-      if (!this.#said.has(text)) this.#options.say('info', text);
-      this.#said.add(text);
+      if (!this.#reported.has(text)) this.#options.say('info', text);
+      this.#reported.add(text);
     };
     const find = (kind: string): Resource => {
       const resource = resources.get(kind);

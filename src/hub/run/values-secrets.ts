@@ -22,7 +22,7 @@ export class ValuesSecrets {
   static readonly keptMs = 15_000;
   readonly #call: Call;
   readonly #now: () => number;
-  readonly #kept = new Map<string, { readonly until: number; readonly digest: Digest }>();
+  readonly #checks = new Map<string, { readonly until: number; readonly digest: Digest }>();
 
   /** Since when the server refuses to return a Secret, although it may be read. */
   readonly #refused = new Map<string, number>();
@@ -56,7 +56,7 @@ export class ValuesSecrets {
   }
 
   async #digestOf(place: Place): Promise<Digest> {
-    const known = this.#kept.get(keyOf(place));
+    const known = this.#checks.get(keyOf(place));
     if (known !== undefined && this.#now() < known.until) return known.digest;
     try {
       const answer = await this.#valuesOf(place);
@@ -79,7 +79,7 @@ export class ValuesSecrets {
   }
 
   #keep(place: Place, digest: Digest): Digest {
-    this.#kept.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, digest });
+    this.#checks.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, digest });
     return digest;
   }
 

@@ -43,18 +43,18 @@ interface Configured {
 }
 
 /** `SPEC_INVALID` for mistakes in a file, `USAGE` if the files have no cluster, or several. Begins errors with `cannot DOING`. */
-export async function readCluster(given: readonly string[], doing: string, context: Context): Promise<ClusterFields> {
-  return (await findCluster(given, doing, context)).fields;
+export async function readCluster(paths: readonly string[], doing: string, context: Context): Promise<ClusterFields> {
+  return (await findCluster(paths, doing, context)).fields;
 }
 
-async function findCluster(given: readonly string[], doing: string, context: Context): Promise<Found> {
+async function findCluster(paths: readonly string[], doing: string, context: Context): Promise<Found> {
   const { cwd, signal } = context;
-  const found = (await Promise.all(given.map(async (one) => listFiles(one, context)))).flat();
+  const files = (await Promise.all(paths.map(async (one) => listFiles(one, context)))).flat();
   const read = async ({ path }: { readonly path: string }) => {
     const content = await readLimited(resolve(cwd, path), MAX_BYTES, { signal });
     return { path, folder: dirname(path), text: content.toString('utf8') };
   };
-  return oneCluster(await mapLimited(found, read, { width: AT_ONCE, signal }), doing, given.join(' '));
+  return oneCluster(await mapLimited(files, read, { width: AT_ONCE, signal }), doing, paths.join(' '));
 }
 
 function oneCluster(texts: readonly FleetFile[], doing: string, name: string): Found {

@@ -110,7 +110,7 @@ export async function drainNode(
   node: string,
   { limitMs, report, signal }: DrainOptions,
 ): Promise<void> {
-  const said = new Set<string>();
+  const reported = new Set<string>();
   let reasons: readonly string[] = [];
   const attempt = async (): Promise<number> => {
     const { toEvict, waiting } = await leftToDrain(cluster, node);
@@ -123,22 +123,22 @@ export async function drainNode(
       },
       { width: AT_ONCE, signal },
     );
-    const news = refused.filter((text) => !said.has(text));
+    const news = refused.filter((text) => !reported.has(text));
     for (const text of news) {
-      said.add(text);
+      reported.add(text);
       report({ type: 'note', level: 'info', text });
     }
     reasons = [...refused.toSorted(), ...waiting.map((name) => `${name}: has not ended yet`)];
     const object = await getObject(cluster.call, NODES, { name: node });
     return object !== undefined && seenNode(object).answers ? toEvict.length + waiting.length : 0;
   };
-  const left = await repeatUntil(attempt, (count) => count === 0, {
+  const count = await repeatUntil(attempt, (count) => count === 0, {
     firstMs: FIRST_MS,
     maxMs: MAX_MS,
     limitMs,
     signal,
   });
-  if (left === 0) return;
+  if (count === 0) return;
   const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more` : '';
   const why = reasons.slice(0, MAX_NAMED).join('; ') + more;
   throw new CurlewError('CLUSTER_FAILED', `cannot drain ${node} in ${Math.round(limitMs / 1000)} s: ${why}`, {

@@ -59,7 +59,7 @@ export interface ClusterLook {
 
 export async function lookAt(
   cluster: WrittenCluster,
-  given: {
+  options: {
     readonly ssh: Ssh;
     readonly bundle: BundleFacts | undefined;
     /** Machines that this command has made new. */
@@ -67,7 +67,7 @@ export async function lookAt(
   },
   context: Context,
 ): Promise<ClusterLook> {
-  const { ssh, bundle, born } = given;
+  const { ssh, bundle, born } = options;
   const { signal } = context;
   const listed = await listHosts(cluster, signal);
   const look = async (one: ListedHost, at: { readonly signal: AbortSignal }): Promise<HostLook> =>

@@ -16,9 +16,9 @@ interface Leaving {
   readonly refused: readonly Held[];
 }
 
-const NOTHING: Leaving = { chain: [], refused: [] };
+const NO_CHAIN: Leaving = { chain: [], refused: [] };
 
-interface Given {
+interface WantedMachine {
   readonly cluster: WrittenCluster;
   readonly name: string;
   readonly bundle: BundleFacts | undefined;
@@ -28,18 +28,18 @@ interface Given {
 const MAX_UNHEALTHY = '40%';
 
 /** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
-export function planMachine(given: Given, look: ClusterLook): PlannedMachine {
-  const { cluster, name } = given;
+export function planMachine(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
+  const { cluster, name } = wanted;
   const { machines } = cluster;
   const first = [...machines.filter((one) => one.name === name), ...machines.filter((one) => one.name !== name)];
   // The first control plane of a new cluster is that of the file.
   const ordered = look.speaker === undefined ? machines : first;
-  return narrowed(planFor(given, { ...cluster, machines: ordered }, look), given, look);
+  return narrowed(planFor(wanted, { ...cluster, machines: ordered }, look), wanted, look);
 }
 
 /** Another worker that a person must settle first holds only what needs it, as if it did not answer. */
 function planFor(
-  { name, bundle }: Given,
+  { name, bundle }: WantedMachine,
   cluster: WrittenCluster,
   look: ClusterLook,
   choices: Choices = {},
@@ -60,15 +60,19 @@ function planFor(
 }
 
 /** The same for one that is part of the cluster already. */
-export function planUpgraded(given: Given, look: ClusterLook): PlannedMachine {
-  const plan = planMachine(given, look);
-  const { name } = given;
+export function planUpgraded(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
+  const plan = planMachine(wanted, look);
+  const { name } = wanted;
   if (look.seen.machines.some((one) => one.name === name && one.joined)) return plan;
   const reason = 'it is not in the cluster: curlew cluster apply lets it join';
   return { ...plan, steps: [], refused: [...plan.refused, { host: name, reason }] };
 }
 
-function narrowed(plan: PlannedCluster, { cluster, name }: Given, { seen, silent }: ClusterLook): PlannedMachine {
+function narrowed(
+  plan: PlannedCluster,
+  { cluster, name }: WantedMachine,
+  { seen, silent }: ClusterLook,
+): PlannedMachine {
   const isFirst = plan.steps.some(({ host, phase }) => host === name && phase === 'snapshot');
   const steps = plan.steps.filter(({ host, phase }) => {
     // The first control plane is upgraded once all nodes have the images; one that cannot be asked gets them before anything is known.
@@ -97,23 +101,23 @@ function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, na
 }
 
 /** How it leaves: its Node first, then its host is reset, or deleted by its provider. Refused where the others would not work without it. */
-export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
-  const { cluster, name, bundle } = given;
+export function planLeaving(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
+  const { cluster, name, bundle } = wanted;
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
   // A person names it: that is the approval. What other machines need does not keep it, nor what is wrong with its host.
   const able = look.refused.filter((one) => one.host !== name);
-  const rest = planFor(given, others, { ...look, held: [], refused: able }, { approveRemovals: Infinity });
+  const rest = planFor(wanted, others, { ...look, held: [], refused: able }, { approveRemovals: Infinity });
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name);
-  const { chain, refused: kept } = leave(look, cluster.name, name);
+  const { chain, refused: refusals } = leave(look, cluster.name, name);
   const provider = providerOf(look, cluster.name, host);
   // What its provider deletes needs no reset.
   const before = chain.filter(({ phase }) => phase !== 'reset' || provider.chain.length === 0);
   const isReset = before.some(({ phase }) => phase === 'reset');
-  const images = isReset ? imagesFor(host, bundle) : NOTHING;
+  const images = isReset ? imagesFor(host, bundle) : NO_CHAIN;
   const strange = isReset ? otherMachine(host) : [];
   const refused = [
     ...rest.refused.filter((one) => one.host !== name),
-    ...kept,
+    ...refusals,
     ...strange,
     ...images.refused,
     ...provider.refused,
@@ -139,13 +143,13 @@ function otherMachine(look: HostLook | undefined): readonly Held[] {
 
 /** A machine of which its provider says nothing, or that runs and that it does not have, is not forgotten: no one else would delete it. */
 function providerOf({ seen }: ClusterLook, cluster: string, look: HostLook | undefined): Leaving {
-  if (look?.host.provided === undefined) return NOTHING;
+  if (look?.host.provided === undefined) return NO_CHAIN;
   const { host, exists, problem } = look;
   const node = seen.machines.find((one) => one.name === host.name);
   const { cluster: owner = cluster } = node ?? {};
   const elsewhere = runsElsewhere(look, node);
   if (elsewhere !== undefined) return { chain: [], refused: [{ host: host.name, reason: elsewhere }] };
-  if (exists === false) return NOTHING;
+  if (exists === false) return NO_CHAIN;
   const wrong = exists === undefined ? problem?.reason : owner === cluster ? undefined : belongsTo(owner);
   if (wrong !== undefined) return { chain: [], refused: [{ host: host.name, reason: wrong }] };
   return { chain: [{ host: host.name, phase: 'delete', reason: 'its provider has it' }], refused: [] };
@@ -171,7 +175,7 @@ function silence({ speaker, silent, hosts }: ClusterLook, bundle: BundleFacts | 
 
 /** curlew itself resets a host, by the bundle that is there, or that is sent. */
 function imagesFor(look: HostLook | undefined, bundle: BundleFacts | undefined): Leaving {
-  if (look?.facts === undefined || look.facts.bundle !== undefined) return NOTHING;
+  if (look?.facts === undefined || look.facts.bundle !== undefined) return NO_CHAIN;
   const { name: host } = look.host;
   if (bundle === undefined)
     return { chain: [], refused: [{ host, reason: 'no bundle is on it to reset it: add --bundle' }] };
@@ -181,7 +185,7 @@ function imagesFor(look: HostLook | undefined, bundle: BundleFacts | undefined):
 /** Its Node, then its host if that is still part of the cluster. Nothing where neither is. */
 function leave({ seen, speaker }: ClusterLook, cluster: string, name: string): Leaving {
   // Nothing is known of nodes while none of the control planes answers.
-  if (speaker === undefined) return NOTHING;
+  if (speaker === undefined) return NO_CHAIN;
   const machine = seen.machines.find((one) => one.name === name);
   const joined = { ...seen, machines: seen.machines.filter((one) => one.joined) };
   const { chains, held } = planRemoval(joined, name);
@@ -200,7 +204,7 @@ function titleOf({ host, phase, to }: Action): string {
   return [phase, host, to].filter((part) => part !== undefined).join(' ');
 }
 
-interface Repair extends Given {
+interface Repair extends WantedMachine {
   /** Most machines that may be unhealthy: a number, or a percentage of all. */
   readonly maxUnhealthy?: string | undefined;
 }
@@ -210,10 +214,10 @@ interface Repair extends Given {
  * provider. Nothing for one that is healthy, so that the same command can be
  * repeated. `done` is what this command has done.
  */
-export function planRepair(given: Repair, look: ClusterLook, done: readonly Done[]): PlannedMachine {
-  const { cluster, name, bundle } = given;
+export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Done[]): PlannedMachine {
+  const { cluster, name, bundle } = wanted;
   const { seen, hosts } = look;
-  const asWritten = planMachine(given, look);
+  const asWritten = planMachine(wanted, look);
   const machine = seen.machines.find((one) => one.name === name);
   const isBack = done.some(({ phase }) => phase === 'join');
   // Nodes that are not listed say nothing about this one.
@@ -230,8 +234,8 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
     members: seen.members?.filter((one) => one.name !== name),
   };
   // What is wrong with a host that is deleted does not keep it.
-  const left = isDeleted ? look.refused.filter((one) => one.host !== name) : look.refused;
-  const after = planMachine(given, { ...look, seen: gone, refused: left });
+  const others = isDeleted ? look.refused.filter((one) => one.host !== name) : look.refused;
+  const after = planMachine(wanted, { ...look, seen: gone, refused: others });
   const silent =
     machine.answers || host?.exists !== undefined
       ? []
@@ -245,17 +249,17 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
   ].map((reason) => {
     return { host: name, reason };
   });
-  const found = [
+  const reasons = [
     ...after.refused,
     ...refused,
     ...silent,
     ...strange,
-    ...(chain.length > 0 ? tooMany(cluster, seen, given.maxUnhealthy) : []),
+    ...(chain.length > 0 ? tooMany(cluster, seen, wanted.maxUnhealthy) : []),
   ];
   // What has left and cannot come back is not repaired.
-  const isAble = found.length === 0 && after.steps.some(({ phase }) => phase === 'join' || phase === 'init');
-  if (!isAble) return { ...after, steps: [], refused: found };
-  const images = isReset ? imagesFor(host, bundle) : NOTHING;
+  const isAble = reasons.length === 0 && after.steps.some(({ phase }) => phase === 'join' || phase === 'init');
+  if (!isAble) return { ...after, steps: [], refused: reasons };
+  const images = isReset ? imagesFor(host, bundle) : NO_CHAIN;
   const deletion: Action = { host: name, phase: 'delete', reason: 'it does not answer' };
   const before = inTurn([...images.chain, ...chain, ...(isDeleted ? [deletion] : [])]);
   const last = before.slice(-1).map(titleOf);
@@ -274,15 +278,15 @@ function isHealthy({ members }: SeenCluster, { name, joined, ready, leaving, rol
 }
 
 /** Many broken machines have one cause, which a repair of each does not fix. */
-function tooMany({ machines }: WrittenCluster, seen: SeenCluster, given: string | undefined): readonly Held[] {
-  const found = new Map(seen.machines.map((one) => [one.name, one]));
-  const ours = machines.flatMap(({ name }) => found.get(name) ?? []).filter(({ joined }) => joined);
+function tooMany({ machines }: WrittenCluster, seen: SeenCluster, maxUnhealthy: string | undefined): readonly Held[] {
+  const byName = new Map(seen.machines.map((one) => [one.name, one]));
+  const ours = machines.flatMap(({ name }) => byName.get(name) ?? []).filter(({ joined }) => joined);
   const unhealthy = ours.filter((one) => !isHealthy(seen, one)).length;
   const total = machines.length;
-  const limit = given ?? MAX_UNHEALTHY;
+  const limit = maxUnhealthy ?? MAX_UNHEALTHY;
   const threshold = /^\d+$/.test(limit) ? Number(limit) : limit;
   const isAllowed = mayRepair({ total, unhealthy, threshold });
-  if (isAllowed || (given === undefined && unhealthy <= 1)) return [];
+  if (isAllowed || (maxUnhealthy === undefined && unhealthy <= 1)) return [];
   const reason = `${unhealthy} of ${total} machines are not healthy, and a repair begins only while at most ${limit} are: look for what they have in common, or change --max-unhealthy`;
   return [{ reason }];
 }

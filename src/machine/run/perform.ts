@@ -77,7 +77,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
     if (host === undefined) throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name}: its host is unknown`);
     const { labels = {} } = host.machine;
     const words = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-    const given = [
+    const installFlags = [
       'airgap',
       'installer-spec-file=../input',
       ...(words.length === 0 ? [] : [`labels=${words.join(',')}`]),
@@ -99,13 +99,13 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
         return run(host, ['sh', '-c', './tasks.sh load-images && touch .images']);
       }
       case 'init':
-        return run(host, ['./install.sh', ...flags, ...given], {
+        return run(host, ['./install.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
           input: settingsOf(scene, host),
         });
       case 'join': {
         const token = await joinSettings(scene, host);
-        return run(host, ['./join.sh', ...flags, ...given], {
+        return run(host, ['./join.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
           input: settingsOf(scene, host, token),
         });
@@ -224,9 +224,10 @@ async function speakerFor({ look, remote, file }: Scene, about: string): Promise
   const others = hosts.filter(({ host: { name, role }, facts }) => {
     return role === 'control-plane' && name !== about && facts?.isControlPlane === true;
   });
-  const found = others.find(({ facts }) => facts?.bundle !== undefined) ?? others[0];
-  if (found === undefined) throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);
-  const { host, facts } = found;
+  const controlPlane = others.find(({ facts }) => facts?.bundle !== undefined) ?? others[0];
+  if (controlPlane === undefined)
+    throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);
+  const { host, facts } = controlPlane;
   if (facts?.bundle === undefined) await sendBundle(remote, host.ssh, { file: await file(), sent: () => undefined });
   return host;
 }

@@ -44,8 +44,8 @@ export function planOf(
   const { hosts, seen, silent } = look;
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
   // Providers say addresses only when they are asked.
-  const said = new Map(hosts.map(({ host }) => [host.name, host.address]));
-  const machines = cluster.machines.map(({ name, role, address = said.get(name), kubeletVersion, update }) => {
+  const addresses = new Map(hosts.map(({ host }) => [host.name, host.address]));
+  const machines = cluster.machines.map(({ name, role, address = addresses.get(name), kubeletVersion, update }) => {
     return { name, role, address, kubeletVersion, update };
   });
   const desired = { ...own, machines };
@@ -122,17 +122,17 @@ function jsonOf(value: unknown): unknown {
 }
 
 function refusals({ machines, version, installer }: WrittenCluster, bundle: BundleFacts | undefined): readonly Held[] {
-  const found: Held[] = [];
+  const held: Held[] = [];
   const { loadBalancerAddress } = Object(installer['kubernetes']);
   const control = machines.filter(({ role }) => role === 'control-plane');
   if (control.length > 1 && typeof loadBalancerAddress !== 'string') {
-    found.push({
+    held.push({
       reason: `${control.length} control planes need an address that reaches all of them: add spec.installer.kubernetes.loadBalancerAddress`,
     });
   }
   if (bundle !== undefined && bundle.kubernetes !== version)
-    found.push({
+    held.push({
       reason: `the bundle has Kubernetes ${bundle.kubernetes}, and the file wants ${version}: use one that has it, or change the file`,
     });
-  return found;
+  return held;
 }

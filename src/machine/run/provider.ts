@@ -103,14 +103,14 @@ export function isReady(seen: Provided | undefined): seen is Ready {
 /** Returns what its list has of the machine at the end: its own answer only says that it has begun. */
 async function change(
   provider: Provider,
-  given: {
+  options: {
     readonly command: 'create' | 'delete';
     readonly wanted: Wanted;
     readonly isDone: (seen: Provided | undefined) => boolean;
   },
   signal: AbortSignal,
 ): Promise<Provided | undefined> {
-  const { command, wanted, isDone } = given;
+  const { command, wanted, isDone } = options;
   const { uid, name } = wanted;
   const limitMs = LONGER * (provider.limitMs ?? LIST_MS);
   const answer = await ask(provider, { command, body: { machine: wanted }, schema: changed, limitMs }, signal);
@@ -125,7 +125,7 @@ async function change(
     }
   };
   // A list may fail while other machines come and go.
-  const isEnd = (found: Looked): boolean => found.error === undefined && isDone(found.seen);
+  const isEnd = (result: Looked): boolean => result.error === undefined && isDone(result.seen);
   const { seen, error } = await repeatUntil(look, isEnd, { firstMs: FIRST_MS, maxMs: MAX_MS, limitMs, signal });
   if (error !== undefined) throw error;
   return seen;
@@ -140,7 +140,7 @@ interface Looked {
 /** What a provider prints is checked here, once. Its standard error is in the message of a failure; its output never is. */
 async function ask<Schema extends v.GenericSchema>(
   provider: Provider,
-  given: {
+  options: {
     readonly command: string;
     readonly body: { readonly machine?: Wanted; readonly machines?: readonly Wanted[]; readonly cluster?: string };
     readonly schema: Schema;
@@ -148,7 +148,7 @@ async function ask<Schema extends v.GenericSchema>(
   },
   signal: AbortSignal,
 ): Promise<Read<Schema>> {
-  const { command, body, schema, limitMs } = given;
+  const { command, body, schema, limitMs } = options;
   const { name, program, env } = provider;
   const settings = [...(body.machines ?? []), body.machine].map((wanted) => wanted?.config ?? {});
   const secrets = [env, ...settings].flatMap(namedSecrets);

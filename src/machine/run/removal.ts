@@ -5,7 +5,7 @@ import type { Etcd } from '../../kube/etcd.ts';
 import { deleteObject } from '../../kube/objects.ts';
 import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
-import { NOTHING } from '../world.ts';
+import { EMPTY_TURN } from '../world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
 import { markLeaving, NODES, nodesAndMembers, type NodeApi } from './nodes.ts';
 
@@ -53,7 +53,7 @@ export async function removeFrom(
     const { members, ...seen } = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
     const isGone = done.some(({ phase }) => phase === 'delete-node');
-    const { chains, held } = isGone ? NOTHING : planRemoval({ ...seen, members }, node);
+    const { chains, held } = isGone ? EMPTY_TURN : planRemoval({ ...seen, members }, node);
     if (held[0] !== undefined) {
       const hint =
         members === undefined
@@ -62,9 +62,9 @@ export async function removeFrom(
       throw new CurlewError('CLUSTER_FAILED', `cannot remove ${node}: ${held[0].reason}`, { hint });
     }
     // A step may leave something behind, such as a pod that tolerates everything: the next one does not wait for it.
-    const left = (chains[0] ?? []).filter(({ phase }) => done.every((one) => one.phase !== phase));
-    const steps = [...done, ...left.map(({ phase, reason }) => ({ phase, reason }))];
-    const [next] = left;
+    const remaining = (chains[0] ?? []).filter(({ phase }) => done.every((one) => one.phase !== phase));
+    const steps = [...done, ...remaining.map(({ phase, reason }) => ({ phase, reason }))];
+    const [next] = remaining;
     if (next === undefined || !yes) {
       const others = seen.machines.filter(({ name }) => name !== node);
       return {
@@ -87,8 +87,8 @@ export async function removeFrom(
 async function look(cluster: Parameters<typeof removeFrom>[0], node: string) {
   const { machines: nodes, members } = await nodesAndMembers(cluster.call, cluster.etcd);
   const isKnown = nodes.some(({ name, answers }) => name === node && answers);
-  const left = isKnown ? await leftToDrain(cluster, node) : undefined;
-  const drained = left !== undefined && left.toEvict.length === 0 && left.waiting.length === 0;
+  const pods = isKnown ? await leftToDrain(cluster, node) : undefined;
+  const drained = pods !== undefined && pods.toEvict.length === 0 && pods.waiting.length === 0;
   const machines = nodes.map((one) => (one.name === node ? { ...one, drained } : one));
   return { complete: true, machines, members };
 }

@@ -68,24 +68,24 @@ export async function planNodeUpgrade(
   const others = versions?.others ?? [];
   // Evicted from the only node, pods would wait for it.
   const moves = !isAdmin || others.some((one) => one.ready === true && one.cordon === undefined);
-  const left = moves ? await leftToDrain(cluster, node) : undefined;
+  const pods = moves ? await leftToDrain(cluster, node) : undefined;
   const saves = leads && versions !== undefined && versions.cluster !== wanted;
   return {
     node,
     steps: [
       ...(saves ? ['save etcd'] : []),
       cordon === 'other' ? `${node} is cordoned already, and stays so` : `cordon ${node}`,
-      left === undefined
+      pods === undefined
         ? `no drain: no other node takes pods, so those of ${node} stay, and may restart`
-        : `drain it: ${counted(left.toEvict.length, 'pod')}`,
+        : `drain it: ${counted(pods.toEvict.length, 'pod')}`,
       ...(isOther ? [`${runtime} -> ${request.containerd ?? ''}`] : []),
       ...(isBehind ? [`Kubernetes ${kubelet} -> ${wanted ?? ''}`] : []),
       cordon === 'other' ? 'wait until it is ready' : 'wait until it is ready, and uncordon it',
     ],
     notes: [
-      ...(left === undefined
+      ...(pods === undefined
         ? []
-        : (await refusedEvictions(cluster, left, { signal })).map((text) => `not yet: ${text}`)),
+        : (await refusedEvictions(cluster, pods, { signal })).map((text) => `not yet: ${text}`)),
       ...(isBehind && isAdmin ? await removedApis(cluster, versions.wanted, signal) : []),
     ],
     begin: async () => {
@@ -96,7 +96,7 @@ export async function planNodeUpgrade(
         report({ type: 'note', level: 'info', text });
       }
       if (cordon === undefined) await markUpgrading(call, node, wanted ?? kubelet);
-      if (left === undefined) return;
+      if (pods === undefined) return;
       const text = `${node}: no new pods, and evicting those that it has; kubectl uncordon ${node} ends this, if you do not continue`;
       report({ type: 'note', level: 'info', text });
       await drainNode(cluster, node, { limitMs: request.limitMs, report, signal });
@@ -124,9 +124,9 @@ export async function planNodeUpgrade(
     if (!isVersion(to) || !isVersion(kubelet)) return undefined;
     const all = isAdmin ? await seenNodes(call) : [];
     const others = all.filter(({ name }) => name !== node);
-    const found = { kubelet, cluster: await clusterVersion(cluster), wanted: to, leads, others };
-    const why = whyNotUpgrade(found);
-    if (why === undefined) return found;
+    const versions = { kubelet, cluster: await clusterVersion(cluster), wanted: to, leads, others };
+    const why = whyNotUpgrade(versions);
+    if (why === undefined) return versions;
     throw new CurlewError('CLUSTER_FAILED', `cannot upgrade ${node}: ${why}`, {
       hint: 'use a bundle with another version of kubernetes, or upgrade the other node first',
     });
