@@ -77,8 +77,8 @@ export const registerAgent = useCase(
       });
       if (asked.state === 'issued') {
         await keepCertificate(folder, asked, hub);
-        const found = await done();
-        if (found !== undefined) return found;
+        const result = await done();
+        if (result !== undefined) return result;
         throw new CurlewError(
           'CLUSTER_FAILED',
           `cannot register ${cluster}: the hub does not accept its own certificate`,
@@ -118,7 +118,7 @@ async function isKnown(folder: AgentFolder, { env, signal }: Context, cluster: s
   const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
   const named = { namespace: namespaceOf(cluster), name: cluster };
   return getObject(call, resourceOf('Cluster'), named).then(
-    (found) => found !== undefined,
+    (object) => object !== undefined,
     (error: unknown) => {
       signal.throwIfAborted();
       if (error instanceof CurlewError) return false;

@@ -28,8 +28,8 @@ async function unregister(
   isFor: boolean,
 ): Promise<Unregistration> {
   const folder = new AgentFolder(root === undefined ? undefined : resolve(cwd, root));
-  const found = await folder.readSettings();
-  if (found === undefined) {
+  const settings = await folder.readSettings();
+  if (settings === undefined) {
     throw new CurlewError('NOT_FOUND', `cannot unregister: ${folder.path} names no hub`, {
       hint: 'add --root DIR if the agent is below another folder',
     });
@@ -38,5 +38,5 @@ async function unregister(
     await using _claim = await folder.claim();
     await folder.forget();
   }
-  return { cluster: found.cluster, folder: folder.path, done: isFor };
+  return { cluster: settings.cluster, folder: folder.path, done: isFor };
 }

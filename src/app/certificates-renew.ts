@@ -65,7 +65,7 @@ export const renewCertificates = useCase(
       await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
     }
     const after = dryRun ? new Map<string, number>() : await daysOf(kubernetes, new Date());
-    return { certificates: [...before].map(([name, left]) => ({ name, before: left, after: after.get(name) })) };
+    return { certificates: [...before].map(([name, days]) => ({ name, before: days, after: after.get(name) })) };
   },
 );
 

@@ -164,11 +164,11 @@ function refuseShared(channels: readonly Channel[], installed: ReadonlyMap<strin
   }
 }
 
-function availableVersions(entries: readonly Entry[], given: readonly string[] = []): readonly string[] {
-  for (const version of given) kubernetesTriple(version);
+function availableVersions(entries: readonly Entry[], available: readonly string[] = []): readonly string[] {
+  for (const version of available) kubernetesTriple(version);
   const own = entries.flatMap(({ name, version = '' }) => (name === KUBERNETES ? [version] : []));
   const usable = own.filter((version) => parseTriple(version) !== undefined);
-  return [...given, ...usable].map((version) => `v${plain(version)}`);
+  return [...available, ...usable].map((version) => `v${plain(version)}`);
 }
 
 function notesAbout(

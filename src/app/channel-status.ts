@@ -112,9 +112,9 @@ async function unhealthyObjects(
   const look = async (one: (typeof there)[number]): Promise<AddonStatus['unhealthy']> => {
     const { state, reason } = await currentHealth(cluster, one, all);
     if (state === 'healthy') return [];
-    const troubles = await diagnose(cluster, one.resource, one.live);
+    const problems = await diagnose(cluster, one.resource, one.live);
     // A pod says why; the object itself often only that it waits for the pod.
-    const trouble = troubles.find((line) => line.startsWith('pod ')) ?? troubles[0];
+    const trouble = problems.find((line) => line.startsWith('pod ')) ?? problems[0];
     const why = trouble === undefined ? reason : `${reason}; ${trouble}`;
     return [{ object: titleOf(one.resource, one.live.metadata), reason: why }];
   };

@@ -132,7 +132,7 @@ const SHUT =
 function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, speaker }: ClusterLook) {
   const refused: Held[] = paused === true ? [{ reason: 'the cluster is paused' }] : [];
   const unreached: Held[] = [];
-  const left: HostLook[] = [];
+  const hostsLeft: HostLook[] = [];
   for (const one of hosts) {
     const { host, facts, problem, exists } = one;
     const node = seen.machines.find((machine) => machine.name === host.name);
@@ -144,17 +144,17 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, spe
     const belongs = node?.cluster;
     const refuse = (reason: string): unknown => refused.push({ host: host.name, reason });
     // Its provider deletes it by its uid, which needs no connection.
-    if (facts === undefined && exists === true) left.push(one);
+    if (facts === undefined && exists === true) hostsLeft.push(one);
     else if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
     else if (belongs !== undefined && belongs !== name) refuse(`it belongs to the cluster ${belongs}`);
     else if (facts.cluster !== undefined && facts.cluster !== name) {
       // Nothing of it is left there; but a provider has its machine until it deletes it.
       if (exists === true) refuse(`it is prepared for the cluster ${facts.cluster}`);
     } else if (facts.hostname !== host.name) refuse(`its hostname is ${facts.hostname}: it may be another machine`);
-    else if (exists === true) left.push(one);
+    else if (exists === true) hostsLeft.push(one);
     else if (facts.isPart && facts.bundle === undefined)
       refuse('curlew is not there: curlew reset on it, or cluster apply sends it the bundle');
-    else if (belongs === name || facts.cluster === name || facts.bundle !== undefined) left.push(one);
+    else if (belongs === name || facts.cluster === name || facts.bundle !== undefined) hostsLeft.push(one);
   }
   const known = new Set(hosts.map(({ host }) => host.name));
   const others = seen.machines.filter((machine) => machine.joined && !known.has(machine.name));
@@ -175,7 +175,7 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, spe
     );
   }
   const rank = ({ host }: HostLook): number => (host.role === 'worker' ? 0 : 1);
-  return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
+  return { refused, unreached, left: hostsLeft.toSorted((a, b) => rank(a) - rank(b)) };
 }
 
 /** The hook of the kubernetes package reads it. Hooks do not get a variable of the caller that begins with `CURLEW_`. */

@@ -69,13 +69,13 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Co
   await using ssh = openSsh(context.env);
   const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
-  const said = await healthOfHosts(ssh, look, context.signal);
-  const problems = said.flatMap(({ host, problems: all }) => {
+  const answers = await healthOfHosts(ssh, look, context.signal);
+  const problems = answers.flatMap(({ host, problems: all }) => {
     const more = all.length > MAX_PROBLEMS ? [`${all.length - MAX_PROBLEMS} more problems`] : [];
     return [...all.slice(0, MAX_PROBLEMS), ...more].map((reason) => ({ host, reason }));
   });
   // Whoever is root on a worker must not be able to speak for the cluster.
-  const speaker = said.find(({ host }) => host === look.speaker?.name)?.health;
+  const speaker = answers.find(({ host }) => host === look.speaker?.name)?.health;
   const { addons, pods, morePods }: Part = speaker ?? { addons: [], pods: [], morePods: 0 };
   const reasons = new Map(speaker?.nodes.map(({ name, reason }) => [name, reason]));
   const shown = hosts.map((host): ClusterStatus['hosts'][number] => {
@@ -89,10 +89,10 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Co
       ...(ready === false && { reason: reasons.get(name) || 'it is not ready' }),
       cordoned: node?.cordon !== undefined,
       lock: facts?.lock,
-      asked: said.some((one) => one.host === name && one.health !== undefined),
+      asked: answers.some((one) => one.host === name && one.health !== undefined),
     };
   });
-  const certificates = said.flatMap(({ host, health }) =>
+  const certificates = answers.flatMap(({ host, health }) =>
     (health?.certificates ?? []).map((one) => ({ host, ...one })),
   );
   const [certificate] = certificates.toSorted((a, b) => Date.parse(a.expires) - Date.parse(b.expires));

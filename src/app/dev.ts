@@ -66,11 +66,11 @@ async function newestOf({ addons }: DevRequest, { cwd, signal }: Context): Promi
 /** Without reading it: what a pipe has can be read once. `NOT_FOUND` if there is none. */
 async function requireFile(path: string, name: string): Promise<void> {
   const doing = `read ${name}`;
-  const found = await stat(path).catch((error: unknown) => {
+  const stats = await stat(path).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(doing, error);
   });
-  if (found === undefined) throw noSuchFile(doing);
+  if (stats === undefined) throw noSuchFile(doing);
 }
 
 async function tryOnce(

@@ -173,8 +173,8 @@ export const doctor = useCase(DOCTOR, async (request, context: Context): Promise
 async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<Finding> {
   const { name, needed, use, how, look } = check;
   try {
-    const found = await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal);
-    const { message, hint } = typeof found === 'string' ? { message: found, hint: undefined } : found;
+    const result = await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal);
+    const { message, hint } = typeof result === 'string' ? { message: result, hint: undefined } : result;
     if (hint === undefined) return { check: name, verdict: 'pass', message };
     return { check: name, verdict: 'warn', message, hint: redact(`${use}: ${hint}`) };
   } catch (thrown) {

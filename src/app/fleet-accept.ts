@@ -37,8 +37,8 @@ export interface Acceptance {
 
 /** What would be accepted. Errors as {@link acceptCluster}. */
 export const planAcceptance = useCase(FLEET_ACCEPT, async (request, context: Context): Promise<Acceptance> => {
-  const { found } = await choose(request, context);
-  return found;
+  const { acceptance } = await choose(request, context);
+  return acceptance;
 });
 
 /**
@@ -46,9 +46,9 @@ export const planAcceptance = useCase(FLEET_ACCEPT, async (request, context: Con
  * if there are several, one breaks the rules, or another site has the name.
  */
 export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Context): Promise<Acceptance> => {
-  const { api, call, chosen, others, found } = await choose(request, context);
+  const { api, call, chosen, others, acceptance } = await choose(request, context);
   const { signal } = context;
-  const { cluster } = found;
+  const { cluster } = acceptance;
   await createParts(call, cluster);
   for (const right of agentRights({ ...chosen, request: chosen.name })) {
     const object = { ...right.metadata, value: right };
@@ -63,7 +63,7 @@ export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Cont
       hint: 'start kube-controller-manager of the hub: it signs what is approved',
     });
   }
-  return { ...found, accepted: true };
+  return { ...acceptance, accepted: true };
 });
 
 interface Chosen {
@@ -72,7 +72,7 @@ interface Chosen {
   readonly chosen: AgentRequest;
   /** Pending ones of other sites. */
   readonly others: readonly AgentRequest[];
-  readonly found: Acceptance;
+  readonly acceptance: Acceptance;
 }
 
 async function choose(request: Parameters<typeof planAcceptance>[0], context: Context): Promise<Chosen> {
@@ -111,7 +111,7 @@ async function choose(request: Parameters<typeof planAcceptance>[0], context: Co
     call,
     chosen,
     others,
-    found: {
+    acceptance: {
       cluster,
       request: name,
       createdAt,

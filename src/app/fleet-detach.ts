@@ -47,13 +47,13 @@ async function detach(
   const user = await readAccepted(call, cluster);
   const tokens = await tokensOf(call, cluster);
   const pending = (await requestsOf(call, cluster)).filter(({ isPending }) => isPending);
-  const found = { cluster, user, tokens, requests: pending.map(({ name }) => name), detached: isFor };
+  const detachment = { cluster, user, tokens, requests: pending.map(({ name }) => name), detached: isFor };
   if (user === undefined && tokens.length + pending.length === 0) {
     throw new CurlewError('NOT_FOUND', `cannot detach ${cluster}: no agent of it was accepted or asks to be`, {
       hint: 'kubectl get clusters.fleet.curlew.dev -A lists the clusters',
     });
   }
-  if (!isFor) return found;
+  if (!isFor) return detachment;
   for (const right of agentRights({ cluster, user: '', by: '', request: '' }))
     await deleteObject(call, resourceOfRight(right), right.metadata);
   // An agent without rights is not silent, but gone.
@@ -63,5 +63,5 @@ async function detach(
     const operations = decision(one, 'Denied', `${cluster} was detached`);
     await patchObject(call, REQUESTS, one, { operations, subresource: 'approval' });
   }
-  return found;
+  return detachment;
 }

@@ -64,10 +64,10 @@ interface Resolved {
 }
 
 /** Merges the request with its plan and its flags. An upgrade of the node that add-ons were installed from is an install. */
-async function resolveRequest(given: InstallRequest, context: Context): Promise<Resolved> {
-  const { plan } = given;
+async function resolveRequest(input: InstallRequest, context: Context): Promise<Resolved> {
+  const { plan } = input;
   const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan), RUN.fields);
-  const whole = saved === undefined ? given : withSavedOptions(RUN.fields, given, saved);
+  const whole = saved === undefined ? input : withSavedOptions(RUN.fields, input, saved);
   const { flags, request } = flagsOf(whole, context);
   await requireTrialFolder(request, context);
   const kind = await kindOf(request, context);
@@ -80,8 +80,8 @@ async function resolveRequest(given: InstallRequest, context: Context): Promise<
 }
 
 /** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
-export const install = useCase(RUN, async (given, context: Context): Promise<NodeResult> => {
-  const { request, flags, saved } = await resolveRequest(given, context);
+export const install = useCase(RUN, async (input, context: Context): Promise<NodeResult> => {
+  const { request, flags, saved } = await resolveRequest(input, context);
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
@@ -101,12 +101,12 @@ export const install = useCase(RUN, async (given, context: Context): Promise<Nod
 });
 
 /** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
-export const planInstall = useCase(PLANNED_RUN, async (given, context: Context): Promise<NodeResult> => {
+export const planInstall = useCase(PLANNED_RUN, async (input, context: Context): Promise<NodeResult> => {
   const { cwd, report, signal } = context;
-  const { request, flags, saved } = await resolveRequest(given, context);
+  const { request, flags, saved } = await resolveRequest(input, context);
   const { directory } = placesOf(request, context);
-  const force = given.force === true;
-  const out = given.out === undefined ? undefined : resolve(cwd, given.out);
+  const force = input.force === true;
+  const out = input.out === undefined ? undefined : resolve(cwd, input.out);
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
   await using source = await openSource(request, context, { directory, remember: false });

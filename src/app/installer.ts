@@ -83,11 +83,11 @@ async function readText(file: string, { cwd }: Context): Promise<SpecText> {
 }
 
 /** The spec and the flags, one of which may name an overlay. */
-async function specsOf({ spec, flags: given = [] }: InstallerRequest, context: Context): Promise<Specs> {
-  const other = given.find((flag) => /^[^=]*\.ya?ml$/i.test(flag));
+async function specsOf({ spec, flags: texts = [] }: InstallerRequest, context: Context): Promise<Specs> {
+  const other = texts.find((flag) => /^[^=]*\.ya?ml$/i.test(flag));
   if (other !== undefined)
     throw usage(`${other}: only one spec is allowed; for an overlay, use installer-spec-file=FILE or merge`);
-  const flags = readFlags(given);
+  const flags = readFlags(texts);
   for (const text of flags.notes) context.report({ type: 'note', level: 'warning', text });
   const first = await readText(spec, context);
   return { texts: flags.overlay === undefined ? [first] : [first, await readText(flags.overlay, context)], flags };

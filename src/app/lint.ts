@@ -29,11 +29,11 @@ export const lint = useCase(LINT, async (request, { signal, report, env, cwd }: 
   return { ...result, fixed };
 });
 
-async function fixAll(found: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
+async function fixAll(selection: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
   const fixed: FixedLine[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { diagnostics } = await lintAddons(found, { ...options, shellcheck: false });
-    const more = fixFiles(found.folders, diagnostics, options);
+    const { diagnostics } = await lintAddons(selection, { ...options, shellcheck: false });
+    const more = fixFiles(selection.folders, diagnostics, options);
     if (more.length === 0) break;
     fixed.push(...more);
   }

@@ -41,8 +41,8 @@ export interface LoadResult {
  * Loads missing images: those that the container runtime does not have by name and digest, and of those only missing blobs.
  * Unpacks and moves nothing, and runs no hook.
  */
-export const loadImages = useCase(LOAD_IMAGES, async (given, context: Context): Promise<LoadResult> => {
-  const { request } = flagsOf(given, context);
+export const loadImages = useCase(LOAD_IMAGES, async (input, context: Context): Promise<LoadResult> => {
+  const { request } = flagsOf(input, context);
   const { bundle, dir } = request;
   if (bundle !== undefined && dir !== undefined)
     throw usage('curlew load-images: only one of --bundle and --dir can be used');
@@ -95,7 +95,7 @@ async function imagesBelow(
 }
 
 async function load(
-  found: readonly FoundImages[],
+  all: readonly FoundImages[],
   request: LoadImagesRequest,
   { env, report, signal }: Context,
 ): Promise<LoadResult> {
@@ -116,18 +116,18 @@ async function load(
   const results = isTrial
     ? await planNeeds(
         runtime,
-        found.map(({ images }) => images),
+        all.map(({ images }) => images),
         { failures, signal },
       )
     : (
         await loadPackages(
           runtime,
-          found.map((one) => ({ ...one, id: `images ${one.title}` })),
+          all.map((one) => ({ ...one, id: `images ${one.title}` })),
           { report, signal },
         )
       ).map(({ references, bytes }) => ({ missing: references, bytes }));
   failures.check();
-  const packages = found.map(({ title, images }, at) => {
+  const packages = all.map(({ title, images }, at) => {
     const { missing = [], bytes = 0 } = results[at] ?? {};
     return { package: title, images: images.length, missing, bytes };
   });

@@ -32,7 +32,7 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
       ? before
       : await readChanged({ file: before.file, text: changed.after, config }, doing, context);
   const facts = await bundleFacts(path, context);
-  const given = { cluster, name, bundle: facts };
+  const wanted = { cluster, name, bundle: facts };
   let written = false;
   const result = await carryOut(
     {
@@ -40,7 +40,7 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
       doing,
       bundle: { path, facts },
       ignore,
-      next: (look) => planMachine(given, look),
+      next: (look) => planMachine(wanted, look),
       ...(changed !== undefined && {
         begin: async () => {
           await writeChanged(changed);

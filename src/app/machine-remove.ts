@@ -20,8 +20,8 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   const host = cluster.machines.find((one) => one.name === name);
   if (host !== undefined) await changedFile(cluster, { remove: name });
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
-  const given = { cluster, name, bundle: bundle?.facts };
-  const plan = { cluster, doing, bundle, next: (look: Parameters<typeof planLeaving>[1]) => planLeaving(given, look) };
+  const wanted = { cluster, name, bundle: bundle?.facts };
+  const plan = { cluster, doing, bundle, next: (look: Parameters<typeof planLeaving>[1]) => planLeaving(wanted, look) };
   const result = await carryOut(plan, { yes }, context);
   if (!yes || !isSettled(result)) {
     return { ...result, change: host && `remove ${name} from ${file}` };

@@ -14,7 +14,7 @@ export const repairMachine = useCase(MACHINE_REPAIR, async (request, context: Co
   const cluster = await readHosts({ files: [file], config }, doing, context);
   requireMachine(cluster, name, doing);
   const facts = await bundleFacts(path, context);
-  const given = { cluster, name, bundle: facts, maxUnhealthy };
+  const wanted = { cluster, name, bundle: facts, maxUnhealthy };
   const plan = { cluster, doing, bundle: { path, facts }, ignore };
-  return carryOut({ ...plan, next: (look, done) => planRepair(given, look, done) }, { yes }, context);
+  return carryOut({ ...plan, next: (look, done) => planRepair(wanted, look, done) }, { yes }, context);
 });

@@ -14,7 +14,7 @@ export const upgradeMachine = useCase(MACHINE_UPGRADE, async (request, context: 
   const cluster = await readHosts({ files: [file], config }, doing, context);
   requireMachine(cluster, name, doing);
   const facts = await bundleFacts(path, context);
-  const given = { cluster, name, bundle: facts };
+  const wanted = { cluster, name, bundle: facts };
   const plan = { cluster, doing, bundle: { path, facts }, ignore };
-  return carryOut({ ...plan, next: (look) => planUpgraded(given, look) }, { yes }, context);
+  return carryOut({ ...plan, next: (look) => planUpgraded(wanted, look) }, { yes }, context);
 });

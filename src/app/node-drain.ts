@@ -21,15 +21,15 @@ export const drain = useCase(NODE_DRAIN, async (request, context: Context): Prom
   const { report, signal } = context;
   const cluster = await openNodeApi(context);
   const look = async (): Promise<NodeDrain> => {
-    const found = await getObject(cluster.call, NODES, { name: node });
-    if (found === undefined) {
+    const object = await getObject(cluster.call, NODES, { name: node });
+    if (object === undefined) {
       throw new CurlewError('NOT_FOUND', `cannot drain ${node}: the cluster has no such node`, {
         hint: 'curlew cluster nodes lists them',
       });
     }
     const { toEvict, waiting } = await leftToDrain(cluster, node);
     const pods = [...toEvict.map(({ name }) => name), ...waiting];
-    const { cordon, cordonFor } = seenNode(found);
+    const { cordon, cordonFor } = seenNode(object);
     return { node, isCordoned: cordon !== undefined && cordonFor === undefined, pods };
   };
   const before = await look();

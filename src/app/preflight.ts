@@ -35,9 +35,9 @@ export interface PreflightReport {
 }
 
 /** Checks whether this machine meets the requirements. Changes only the files that the request names. */
-export const preflight = useCase(PREFLIGHT, async (given, context: Context): Promise<PreflightReport> => {
+export const preflight = useCase(PREFLIGHT, async (input, context: Context): Promise<PreflightReport> => {
   const { cwd, env, report, signal } = context;
-  const { flags, request } = flagsOf(given, context);
+  const { flags, request } = flagsOf(input, context);
   const { factsFile, places } = await sortFrom(request, context);
   const read = await readSituation({ ...request, from: places }, flags, context);
   const { situation, addons, packages, required } = read;

@@ -53,18 +53,18 @@ interface Resumed {
   readonly context: Context;
 }
 
-type Repeat = (kept: unknown, resumed: Resumed) => Promise<NodeResult>;
+type Repeat = (document: unknown, resumed: Resumed) => Promise<NodeResult>;
 
 type Run<Request> = (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>;
 
 /** Repeats a saved request, or plans that; `installer` is the text of its spec. */
 function repeated<Request extends KeptRequest>(
-  parse: (kept: unknown) => SavedCommand<Request> | undefined,
+  parse: (document: unknown) => SavedCommand<Request> | undefined,
   run: Run<Request>,
   plan: Run<Request>,
 ): Repeat {
-  return async (kept, { request, directory, context }) => {
-    const asked = parse(kept);
+  return async (document, { request, directory, context }) => {
+    const asked = parse(document);
     if (asked === undefined) throw unusable();
     const again = {
       ...asked.request,
@@ -85,7 +85,7 @@ function withFlagFolder<Request extends KeptRequest & Pick<InstallRequest, 'flag
 
 function specRun(kind: InstallRequest['kind']): Repeat {
   return repeated(
-    (kept) => parseCommand(kept, RUN.fields),
+    (document) => parseCommand(document, RUN.fields),
     async (request, context, installerText) => install({ ...request, kind, installerText }, context),
     async (request, context, installerText) => planInstall({ ...request, kind, installerText }, context),
   );
@@ -95,16 +95,16 @@ const REPEATED: ReadonlyMap<string, Repeat> = new Map([
   ['install', specRun('install')],
   ['join', specRun('join')],
   ['upgrade', specRun('upgrade')],
-  ['rollback', repeated((kept) => parseCommand(kept, ROLLBACK.fields), rollback, planRollback)],
-  ['uninstall', repeated((kept) => parseCommand(kept, UNINSTALL.fields), uninstall, planUninstall)],
-  ['reset', repeated((kept) => parseCommand(kept, RESET.fields), reset, planReset)],
+  ['rollback', repeated((document) => parseCommand(document, ROLLBACK.fields), rollback, planRollback)],
+  ['uninstall', repeated((document) => parseCommand(document, UNINSTALL.fields), uninstall, planUninstall)],
+  ['reset', repeated((document) => parseCommand(document, RESET.fields), reset, planReset)],
 ]);
 
 /** The request in a copied or moved folder is for another place, possibly the machine itself, which must not be changed. */
-async function requireSameFolder(given: string, original: string): Promise<void> {
+async function requireSameFolder(folder: string, original: string): Promise<void> {
   const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
-  if ((await real(given)) === (await real(original))) return;
-  throw new CurlewError('FILE_UNUSABLE', `cannot resume: the last run in ${given} was started in ${original}`, {
+  if ((await real(folder)) === (await real(original))) return;
+  throw new CurlewError('FILE_UNUSABLE', `cannot resume: the last run in ${folder} was started in ${original}`, {
     hint: 'the folder was copied or moved: repeat the full command that started it, for the right folder',
   });
 }

@@ -98,7 +98,7 @@ async function signFile(file: string, { request, context, key, claim, written }:
   const creates = (await describeDelta(source, index, { signal }))?.contents;
   const { role, name } = await nameOf(source, index, {
     file,
-    given: request.name,
+    requestedName: request.name,
     isDelta: creates !== undefined,
     signal,
   });
@@ -113,7 +113,7 @@ async function signFile(file: string, { request, context, key, claim, written }:
 
 interface NameOptions {
   readonly file: string;
-  readonly given: string | undefined;
+  readonly requestedName: string | undefined;
   readonly isDelta: boolean;
   readonly signal: AbortSignal;
 }
@@ -125,17 +125,21 @@ interface NameOptions {
 async function nameOf(
   source: RangeSource & { readonly whole: string },
   index: ArchiveIndex,
-  { file, given, isDelta, signal }: NameOptions,
+  { file, requestedName, isDelta, signal }: NameOptions,
 ): Promise<{ readonly role: ArchiveStatement['role']; readonly name: string }> {
   const { role, name: own } = archiveOf(index.entries.map(({ path }) => path));
   if (own !== undefined) {
-    if (given === undefined) return { role, name: own };
+    if (requestedName === undefined) return { role, name: own };
     throw new CurlewError('USAGE', `cannot sign ${file}: --name is for bundles, but it is the package ${own}`);
   }
   const entry = findEntry(index, INSTALLER_YAML);
   const spec = entry && Buffer.from(await readFile(source, entry, { limit: INSTALLER_LIMIT, signal })).toString();
   const specName = spec === undefined ? undefined : parseInstaller(file, spec).installer?.name;
-  const names = [given, specName, isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
+  const names = [
+    requestedName,
+    specName,
+    isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, ''),
+  ];
   const name = names.find((one) => one !== undefined && isBundleName(one));
   if (name !== undefined) return { role, name };
   throw new CurlewError('USAGE', `cannot sign ${file}: --name is required`, { hint: NAME_HINT });

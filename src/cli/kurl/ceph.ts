@@ -20,8 +20,8 @@ const IGNORED_WARNINGS: readonly string[] = [
 
 /** Why Ceph is not healthy according to `ceph status --format json`; undefined if it is. */
 export function cephTrouble(status: unknown, ignored: readonly string[] = []): string | undefined {
-  const troubles = [failedChecks(status, ignored), movingData(status), runningTasks(status)];
-  const present = troubles.filter((trouble) => trouble !== undefined);
+  const problems = [failedChecks(status, ignored), movingData(status), runningTasks(status)];
+  const present = problems.filter((trouble) => trouble !== undefined);
   return present.length === 0 ? undefined : present.join('; ');
 }
 
@@ -30,10 +30,10 @@ function failedChecks(status: unknown, ignored: readonly string[]): string | und
   if (health === 'HEALTH_OK') return undefined;
   if (health === '') return 'Ceph does not report its health';
   const checks = at(status, 'health', 'checks');
-  const left = Object.entries(isObject(checks) ? checks : {})
+  const warnings = Object.entries(isObject(checks) ? checks : {})
     .filter(([name]) => !IGNORED_WARNINGS.includes(name) && !ignored.includes(name))
     .map(([name, check]) => stringOf(at(check, 'summary', 'message')) || name);
-  return left.length === 0 ? undefined : `${health}: ${left.toSorted().join(', ')}`;
+  return warnings.length === 0 ? undefined : `${health}: ${warnings.toSorted().join(', ')}`;
 }
 
 function movingData(status: unknown): string | undefined {
@@ -236,14 +236,14 @@ export async function waitForVersion({ what, version, seconds }: VersionWait, co
   const target = version.replace(/^v/, '');
   context.say(`Waiting for all deployments of Rook-Ceph to use ${what} ${target}`);
   const sayLeft = sayChanges(context.say);
-  let left = '';
+  let problem = '';
   const done = await withinSeconds(seconds, context, async (signal) =>
     until(
       async () => {
         const items = await cluster.list(ROOK_DEPLOYMENTS, signal);
-        left = outdatedDeployments(items, target, `${what.toLowerCase()}-version`).join('; ');
-        if (left !== '') sayLeft(left);
-        return left === '';
+        problem = outdatedDeployments(items, target, `${what.toLowerCase()}-version`).join('; ');
+        if (problem !== '') sayLeft(problem);
+        return problem === '';
       },
       async () => context.pause(VERSION_PAUSE_MS, { signal }),
     ),
@@ -251,6 +251,6 @@ export async function waitForVersion({ what, version, seconds }: VersionWait, co
   if (done === true) return `${what} ${target} has been rolled out`;
   throw new CurlewError(
     'CLUSTER_FAILED',
-    `kurl ${verb}: ${what} ${target} was not rolled out within ${seconds ?? 0} s: ${left === '' ? 'no response' : left}`,
+    `kurl ${verb}: ${what} ${target} was not rolled out within ${seconds ?? 0} s: ${problem === '' ? 'no response' : problem}`,
   );
 }

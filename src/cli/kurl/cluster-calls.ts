@@ -53,9 +53,9 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
 
 /** The value at a path in a response, or undefined. Responses are not trusted to have a certain structure. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>((found, key) => {
-    if (Array.isArray(found)) return typeof key === 'number' ? (found as readonly unknown[])[key] : undefined;
-    return isObject(found) && Object.hasOwn(found, key) ? found[String(key)] : undefined;
+  return path.reduce<unknown>((value, key) => {
+    if (Array.isArray(value)) return typeof key === 'number' ? (value as readonly unknown[])[key] : undefined;
+    return isObject(value) && Object.hasOwn(value, key) ? value[String(key)] : undefined;
   }, value);
 }
 

@@ -24,8 +24,8 @@ export function parseGoFlags(
   const texts = new Map<string, string>();
   const on = new Set<string>();
   const operands: string[] = [];
-  const left = [...args];
-  for (let arg = left.shift(); arg !== undefined; arg = left.shift()) {
+  const queue = [...args];
+  for (let arg = queue.shift(); arg !== undefined; arg = queue.shift()) {
     if (arg === '--') break;
     if (!arg.startsWith('-') || arg === '-') {
       operands.push(arg);
@@ -36,14 +36,14 @@ export function parseGoFlags(
     if (switches.includes(name)) {
       if (value !== 'false') on.add(name);
     } else if (values.includes(name)) {
-      const argument = value ?? left.shift();
+      const argument = value ?? queue.shift();
       if (argument === undefined) throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} requires a value`);
       texts.set(name, argument);
     } else {
       throw new CurlewError('USAGE', `curlew kurl ${tool}: unknown flag ${arg}`);
     }
   }
-  return { values: texts, switches: on, operands: [...operands, ...left] };
+  return { values: texts, switches: on, operands: [...operands, ...queue] };
 }
 
 /** The value of a required flag. */

@@ -37,8 +37,8 @@ async function writePrivate(path: string, text: string): Promise<void> {
 const KNOWN: ReadonlySet<string> = new Set(SETTINGS.flatMap(({ variable }) => variable ?? []));
 
 /** `-i SPEC -b FILE`: writes all variables of a spec, sorted, for sourcing. */
-export async function yamltobash(given: readonly string[]): Promise<string> {
-  const flags = parseGoFlags('yamltobash', given, { values: ['i', 'b'], switches: [] });
+export async function yamltobash(args: readonly string[]): Promise<string> {
+  const flags = parseGoFlags('yamltobash', args, { values: ['i', 'b'], switches: [] });
   const { installer } = await readValid('yamltobash', requiredFlag('yamltobash', flags, 'i'));
   const variables = shellVariables(installer, new Map()).filter(([name, value]) => value !== '' || KNOWN.has(name));
   const lines = variables.map(([name, value]) => `${assignment(name, value)}\n`);
@@ -47,8 +47,8 @@ export async function yamltobash(given: readonly string[]): Promise<string> {
 }
 
 /** `-m OUT -b BASE -o OVERLAY`: merges two specs. If one is empty, copies the other unchanged. */
-export async function installermerge(given: readonly string[]): Promise<string> {
-  const flags = parseGoFlags('installermerge', given, { values: ['m', 'b', 'o'], switches: [] });
+export async function installermerge(args: readonly string[]): Promise<string> {
+  const flags = parseGoFlags('installermerge', args, { values: ['m', 'b', 'o'], switches: [] });
   const [base, overlay] = [requiredFlag('installermerge', flags, 'b'), requiredFlag('installermerge', flags, 'o')];
   const out = requiredFlag('installermerge', flags, 'm');
   const specs = [
@@ -64,8 +64,8 @@ export async function installermerge(given: readonly string[]): Promise<string> 
 }
 
 /** `-c SPEC -f FLAGS`: applies flags to the spec. */
-export async function bashmerge(given: readonly string[]): Promise<string> {
-  const flags = parseGoFlags('bashmerge', given, { values: ['c', 'f'], switches: [] });
+export async function bashmerge(args: readonly string[]): Promise<string> {
+  const flags = parseGoFlags('bashmerge', args, { values: ['c', 'f'], switches: [] });
   const file = requiredFlag('bashmerge', flags, 'c');
   const kurlFlags = requiredFlag('bashmerge', flags, 'f').split(/\s+/);
   const { settings } = readFlags(kurlFlags.filter((flag) => flag !== ''));
@@ -92,8 +92,8 @@ function settingItems({ spec }: JsonObject, specName: string, field: string): re
 }
 
 /** `-i SPEC -o FILE`: writes the vendor's host preflights of a spec, if any. */
-export async function vendorflights(given: readonly string[]): Promise<string> {
-  const flags = parseGoFlags('vendorflights', given, { values: ['i', 'o'], switches: [] });
+export async function vendorflights(args: readonly string[]): Promise<string> {
+  const flags = parseGoFlags('vendorflights', args, { values: ['i', 'o'], switches: [] });
   const file = requiredFlag('vendorflights', flags, 'i');
   const { document } = await readValid('vendorflights', file);
   const { spec } = document;

@@ -56,9 +56,9 @@ export function freeNetwork(range: Network, size: number, taken: readonly Networ
 }
 
 /** `[--cidr-range SIZE] [--subnet-alloc-range NETWORK] [--exclude-subnet NETWORK,…]`; default is a /22 in 10.0.0.0/8. */
-export async function subnet(given: readonly string[]): Promise<string> {
+export async function subnet(args: readonly string[]): Promise<string> {
   const values = ['cidr-range', 'subnet-alloc-range', 'exclude-subnet'];
-  const flags = parseGoFlags('subnet', given, { values, switches: ['debug'] }).values;
+  const flags = parseGoFlags('subnet', args, { values, switches: ['debug'] }).values;
   const size = Number(flags.get('cidr-range') ?? '22');
   const usage = (what: string): CurlewError => new CurlewError('USAGE', `curlew kurl subnet: ${what}`);
   if (!Number.isInteger(size) || size < 1 || size > 32) throw usage('-cidr-range must be a number from 1 to 32');

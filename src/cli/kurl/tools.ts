@@ -24,8 +24,8 @@ async function applyChange(flags: GoFlags, change: (text: string) => string): Pr
   return '';
 }
 
-const yamlutil: Tool = async (given) => {
-  const flags = parseGoFlags('yamlutil', given, {
+const yamlutil: Tool = async (args) => {
+  const flags = parseGoFlags('yamlutil', args, {
     values: ['fp', 'yc', 'yp', 'jf', 'v'],
     switches: ['a', 'r', 'p', 'j'],
   });
@@ -45,8 +45,8 @@ async function bcryptHash(password: string, cost: number): Promise<string> {
   return hash(password, cost);
 }
 
-const bcrypt: Tool = async (given, { input }) => {
-  const flags = parseGoFlags('bcrypt', given, { values: ['cost'], switches: [] });
+const bcrypt: Tool = async (args, { input }) => {
+  const flags = parseGoFlags('bcrypt', args, { values: ['cost'], switches: [] });
   const cost = Number(flags.values.get('cost') ?? '14');
   if (!Number.isInteger(cost) || cost < 4 || cost > 31) {
     throw new CurlewError('USAGE', 'curlew kurl bcrypt: -cost must be a number from 4 to 31');
@@ -59,8 +59,8 @@ const bcrypt: Tool = async (given, { input }) => {
 };
 
 /** Sets one user's line in a file of users, which may be missing. */
-const htpasswd: Tool = async (given) => {
-  const flags = parseGoFlags('htpasswd', given, { values: ['u', 'p', 'f'], switches: [] });
+const htpasswd: Tool = async (args) => {
+  const flags = parseGoFlags('htpasswd', args, { values: ['u', 'p', 'f'], switches: [] });
   const [user, password, path] = [
     requiredFlag('htpasswd', flags, 'u'),
     requiredFlag('htpasswd', flags, 'p'),
