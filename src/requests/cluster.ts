@@ -1,6 +1,7 @@
 /** Requests about clusters that are described in files. */
 import { flag, numberOf, one, path, paths, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
+import { DRY_RUN } from './channel.ts';
 import { CONFIG } from './connection.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -44,7 +45,7 @@ export const CLUSTER_APPLY = request(
     plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
     ...CHOICES,
   },
-  { yes: flag('apply the changes; without this, show them', { short: 'y' }) },
+  { yes: flag('apply the changes; without this, show them', { short: 'y' }), dryRun: DRY_RUN },
 );
 
 export const CLUSTER_STATUS = request(
@@ -59,10 +60,15 @@ export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of a clust
   out: path('FILE', 'write it to this file, which must not exist (default: print it)', { short: 'o' }),
 });
 
-export const CLUSTER_DELETE = request('cluster delete', 'Reset all machines of a cluster', {
-  ...FILES,
-  confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),
-  skipUnreachable: flag('leave out machines that cannot be reached'),
-});
+export const CLUSTER_DELETE = request(
+  'cluster delete',
+  'Reset all machines of a cluster',
+  {
+    ...FILES,
+    confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),
+    skipUnreachable: flag('leave out machines that cannot be reached'),
+  },
+  { dryRun: flag('only show what would be reset, as without --confirm') },
+);
 
 export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});

@@ -3,6 +3,7 @@ import { choice, flag, numberOf, one, path, text, texts } from '../core/field.ts
 import { request } from '../core/request.ts';
 import { HOST_BUNDLE } from './cluster.ts';
 import { CONFIG } from './connection.ts';
+import { DRY_RUN } from './channel.ts';
 import { IGNORE } from './node.ts';
 
 const MACHINE = {
@@ -14,46 +15,72 @@ const MACHINE = {
   ...CONFIG,
 } as const;
 const yes = flag('do it; without this, show what would be done', { short: 'y' });
+const SHOW = { dryRun: DRY_RUN };
 
-export const MACHINE_ADD = request('machine add', 'Add a machine to the file of a cluster, and let it join', {
-  ...MACHINE,
-  address: text('HOST', 'name or address of the host', {
-    required: 'add --address HOST',
-    hint: 'a machine of a provider has none: copy the entry of another one in the file, and curlew cluster apply creates it',
-  }),
-  hostKey: text('KEY', 'its host key: SHA256:…, or type and key', {
-    required: 'add --host-key',
-    hint: 'ssh-keyscan -t ed25519 HOST | ssh-keygen -lf - prints it: compare it with the console of the host',
-  }),
-  role: choice(['worker', 'control-plane'], 'what it becomes (default: worker)'),
-  user: text('USER', 'user of its SSH server'),
-  port: one(numberOf(1, 65_535, 'not a port'))('PORT', 'port of its SSH server'),
-  via: text('HOST', 'a host to connect through'),
-  label: texts('KEY=VALUE', 'a label of its node; can be repeated'),
-  ...HOST_BUNDLE,
-  ...IGNORE,
-  yes,
-});
+export const MACHINE_ADD = request(
+  'machine add',
+  'Add a machine to the file of a cluster, and let it join',
+  {
+    ...MACHINE,
+    address: text('HOST', 'name or address of the host', {
+      required: 'add --address HOST',
+      hint: 'a machine of a provider has none: copy the entry of another one in the file, and curlew cluster apply creates it',
+    }),
+    hostKey: text('KEY', 'its host key: SHA256:…, or type and key', {
+      required: 'add --host-key',
+      hint: 'ssh-keyscan -t ed25519 HOST | ssh-keygen -lf - prints it: compare it with the console of the host',
+    }),
+    role: choice(['worker', 'control-plane'], 'what it becomes (default: worker)'),
+    user: text('USER', 'user of its SSH server'),
+    port: one(numberOf(1, 65_535, 'not a port'))('PORT', 'port of its SSH server'),
+    via: text('HOST', 'a host to connect through'),
+    label: texts('KEY=VALUE', 'a label of its node; can be repeated'),
+    ...HOST_BUNDLE,
+    ...IGNORE,
+    yes,
+  },
+  SHOW,
+);
 
-export const MACHINE_DRAIN = request('machine drain', 'Move the pods of a machine to others', { ...MACHINE, yes });
+export const MACHINE_DRAIN = request(
+  'machine drain',
+  'Move the pods of a machine to others',
+  { ...MACHINE, yes },
+  SHOW,
+);
 
-export const MACHINE_UPGRADE = request('machine upgrade', 'Bring one machine to the version in the file', {
-  ...MACHINE,
-  ...HOST_BUNDLE,
-  ...IGNORE,
-  yes,
-});
+export const MACHINE_UPGRADE = request(
+  'machine upgrade',
+  'Bring one machine to the version in the file',
+  {
+    ...MACHINE,
+    ...HOST_BUNDLE,
+    ...IGNORE,
+    yes,
+  },
+  SHOW,
+);
 
-export const MACHINE_REPAIR = request('machine repair', 'Let a broken machine leave the cluster and join again', {
-  ...MACHINE,
-  ...HOST_BUNDLE,
-  maxUnhealthy: text('N|P%', 'repair only while at most so many are unhealthy (default: 40%, at least 1)'),
-  ...IGNORE,
-  yes,
-});
+export const MACHINE_REPAIR = request(
+  'machine repair',
+  'Let a broken machine leave the cluster and join again',
+  {
+    ...MACHINE,
+    ...HOST_BUNDLE,
+    maxUnhealthy: text('N|P%', 'repair only while at most so many are unhealthy (default: 40%, at least 1)'),
+    ...IGNORE,
+    yes,
+  },
+  SHOW,
+);
 
-export const MACHINE_REMOVE = request('machine remove', 'Remove a machine from the cluster and from its file', {
-  ...MACHINE,
-  bundle: path('FILE', 'a bundle for a host that has none, to reset it'),
-  yes,
-});
+export const MACHINE_REMOVE = request(
+  'machine remove',
+  'Remove a machine from the cluster and from its file',
+  {
+    ...MACHINE,
+    bundle: path('FILE', 'a bundle for a host that has none, to reset it'),
+    yes,
+  },
+  SHOW,
+);

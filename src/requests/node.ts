@@ -18,6 +18,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { RUNTIME_NAMES } from '../runtime/images/image-runtime.ts';
 import { CHECK_MODES } from '../runtime/prepare/request.ts';
+import { DRY_RUN } from './channel.ts';
 import { CONFIG, STORE, WEB, type ADDRESS } from './connection.ts';
 import { DOWNGRADE, SIGNED } from './trust.ts';
 
@@ -224,15 +225,25 @@ const DRAINED = {
   drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
 };
 
-export const NODE_REMOVE = request('node remove', 'Remove another node from the cluster', {
-  ...DRAINED,
-  yes: flag('remove it; without this, show what would be done', { short: 'y' }),
-});
+export const NODE_REMOVE = request(
+  'node remove',
+  'Remove another node from the cluster',
+  {
+    ...DRAINED,
+    yes: flag('remove it; without this, show what would be done', { short: 'y' }),
+  },
+  { dryRun: DRY_RUN },
+);
 
-export const NODE_DRAIN = request('node drain', 'Move the pods of a node to others, on a control plane', {
-  ...DRAINED,
-  yes: flag('drain it; without this, show what would be done', { short: 'y' }),
-});
+export const NODE_DRAIN = request(
+  'node drain',
+  'Move the pods of a node to others, on a control plane',
+  {
+    ...DRAINED,
+    yes: flag('drain it; without this, show what would be done', { short: 'y' }),
+  },
+  { dryRun: DRY_RUN },
+);
 
 export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),

@@ -1,7 +1,7 @@
 /** Requests about the identity of clusters at a hub: who may come in, and how a site does. */
 import { duration, flag, outputFile, path, paths, text } from '../core/field.ts';
 import { request } from '../core/request.ts';
-import { CLUSTER } from './channel.ts';
+import { CLUSTER, DRY_RUN } from './channel.ts';
 
 const NAME = {
   cluster: text('NAME', 'name of the cluster', { operand: true, required: 'specify the name of a cluster' }),
@@ -31,6 +31,7 @@ export const FLEET_ACCEPT = request(
   },
   {
     yes: flag('accept it', { short: 'y' }),
+    dryRun: DRY_RUN,
     rejoin: flag('instead, make a one-use token for a cluster whose certificate has expired'),
     ...TOKEN,
   },
@@ -42,7 +43,7 @@ export const FLEET_DETACH = request(
   'fleet detach',
   'Take a cluster out of a hub, with the rights of its agent',
   { ...NAME, ...CLUSTER },
-  { yes: flag('take them', { short: 'y' }) },
+  { yes: flag('take them', { short: 'y' }), dryRun: DRY_RUN },
 );
 
 const ROOT = {
@@ -58,4 +59,5 @@ export const AGENT_REGISTER = request('agent register', 'Register this site at a
 
 export const AGENT_UNREGISTER = request('agent unregister', 'Forget the hub of this site', ROOT, {
   yes: flag('delete the certificate, its key, and the trusted keys', { short: 'y' }),
+  dryRun: DRY_RUN,
 });

@@ -53,6 +53,29 @@ const CHANGES: Readonly<Record<string, readonly [args: readonly string[], status
   'certificates renew': [[]],
 };
 
+/**
+ * Commands that show what would change unless these arguments let them change it. `--dry-run` asks for the same, so the suites of these
+ * commands, with their hubs and hosts, show that it changes nothing.
+ */
+const SHOWN: Readonly<Record<string, readonly [args: string, change: string]>> = {
+  'channel apply': ['c.yaml', '--yes'],
+  'channel remove': ['page', '--yes'],
+  'fleet apply': ['fleet.yaml', '--yes'],
+  'fleet remove': ['page fleet.yaml', '--yes'],
+  'fleet accept': ['paris', '--yes'],
+  'fleet detach': ['paris', '--yes'],
+  'agent unregister': ['', '--yes'],
+  'cluster apply': ['paris.yaml --bundle b.tar.gz', '--yes'],
+  'cluster delete': ['paris.yaml', '--confirm paris'],
+  'machine add': ['paris.yaml p2 --address p2 --host-key KEY --bundle b.tar.gz', '--yes'],
+  'machine drain': ['paris.yaml p2', '--yes'],
+  'machine upgrade': ['paris.yaml p2 --bundle b.tar.gz', '--yes'],
+  'machine repair': ['paris.yaml p2 --bundle b.tar.gz', '--yes'],
+  'machine remove': ['paris.yaml p2', '--yes'],
+  'node drain': ['node2', '--yes'],
+  'node remove': ['node2', '--yes'],
+};
+
 /** An engine without images, which refuses to load one. */
 const DOCKER = `#!/bin/sh
 case $1-$2 in version-*) echo 29.0.0 ;; image-list) ;; *) exit 3 ;; esac
@@ -105,7 +128,7 @@ test('no dry run of any command writes anything: no lock, no file in a cache, no
   signal,
 }) => {
   const commands = REQUESTS.filter((of) => parametersOf(of).options.some(([name]) => name === 'dry-run'));
-  assert.equal(commands.map(({ name }) => name).toSorted(), Object.keys(CHANGES).toSorted());
+  assert.equal(commands.map(({ name }) => name).toSorted(), Object.keys({ ...CHANGES, ...SHOWN }).toSorted());
   await using scene = await openFull(signal);
   const { box, requests } = scene;
   const env = {
@@ -138,12 +161,19 @@ test('former names of the option still work, with a note, and are not in the hel
     assert.not.match(commandHelp(await commandOf(name)), /--plan(?:-only)?\b(?!:)/);
 });
 
-for (const command of ['channel apply c.yaml', 'channel remove page']) {
-  test(`${command} does not take --yes and --dry-run together`, async () => {
-    const { exitCode, stderr } = await runCommand([...command.split(' '), '--yes', '--dry-run'], '/');
-    assert.is(exitCode, 64);
-    assert.match(stderr, '--yes and --dry-run cannot be used together');
-  });
-}
+test('where showing is the default, a command does not take --dry-run together with what lets it change something', async () => {
+  for (const [command, [args, change]] of Object.entries(SHOWN)) {
+    const words = `${command} ${args} ${change} --dry-run`.split(' ').filter((word) => word !== '');
+    const { exitCode, stderr } = await runCommand(words, '/');
+    assert.is(exitCode, 64, `${command}: ${stderr}`);
+    assert.match(stderr, `${change.split(' ')[0]} and --dry-run cannot be used together`);
+  }
+});
+
+test('a token for a cluster that comes back is no dry run', async () => {
+  const { exitCode, stderr } = await runCommand(['fleet', 'accept', 'paris', '--rejoin', '--dry-run'], '/');
+  assert.is(exitCode, 64);
+  assert.match(stderr, '--rejoin makes a token, and accepts nothing');
+});
 
 test.run();

@@ -4,6 +4,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { CLUSTER_DELETE } from '../../requests/cluster.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 
 /** Exit status of a preview with something to do. */
 const DIFFERS = 2;
@@ -12,7 +13,10 @@ export const command = commandFor(CLUSTER_DELETE, {
   details:
     'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, and 33 if something has failed, is refused, or was not reached.',
   examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
-  run: async ({ request }, context) => (await import('../../app/cluster-delete.ts')).deleteCluster(request, context),
+  run: async ({ request, options: { dryRun } }, context) => {
+    requireOneOf({ yes: request.confirm !== undefined, dryRun }, 'cluster delete', '--confirm');
+    return (await import('../../app/cluster-delete.ts')).deleteCluster(request, context);
+  },
   render: (result) => deletionLines(result).map(visible).join('\n'),
   exitCode: (result) => {
     if (!isBlocked(result) && result.left.length + result.failed.length === 0) return 0;

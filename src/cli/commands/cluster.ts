@@ -8,6 +8,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 import { columns } from '../render/columns.ts';
 
 /** Exit status of clusters that differ and of plans that would change something, as of diff tools. */
@@ -47,6 +48,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --plan paris.plan --yes',
   ],
   run: async ({ request, options }, context): Promise<PlannedCluster & Partial<AppliedCluster>> => {
+    requireOneOf(options, 'cluster apply');
     const { applyCluster, previewApply } = await import('../../app/cluster-apply.ts');
     return options.yes ? applyCluster(request, context) : previewApply(request, context);
   },

@@ -5,6 +5,7 @@ import { isSettled } from '../../machine/cluster.ts';
 import type { MachineResult } from '../../machine/run/settle.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 import { drainLines, isDrained } from '../render/drain.ts';
 import { planLines } from './cluster.ts';
 
@@ -43,8 +44,10 @@ const shown = {
 export const add = commandFor(MACHINE_ADD, {
   details: `Adds the machine at the end of the list in the file, whose other lines stay as they are, then lets it join as curlew cluster apply would. Two control planes more than before need two entries: change the file, and use curlew cluster apply.\n\n${EXITS}`,
   examples: ['curlew machine add paris.yaml p3 --address p3 --host-key KEY --bundle b.tar.gz'],
-  run: async ({ request }, context): Promise<MachineResult> =>
-    (await import('../../app/machine-add.ts')).addMachine(request, context),
+  run: async ({ request, options: { dryRun } }, context): Promise<MachineResult> => {
+    requireOneOf({ yes: request.yes, dryRun }, 'machine add');
+    return (await import('../../app/machine-add.ts')).addMachine(request, context);
+  },
   ...shown,
 });
 
@@ -52,7 +55,10 @@ export const drain = commandFor(MACHINE_DRAIN, {
   details:
     'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon. Without --yes it shows the pods.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
-  run: async ({ request }, context) => (await import('../../app/machine-drain.ts')).drainMachine(request, context),
+  run: async ({ request, options: { dryRun } }, context) => {
+    requireOneOf({ yes: request.yes, dryRun }, 'machine drain');
+    return (await import('../../app/machine-drain.ts')).drainMachine(request, context);
+  },
   render: (result, { request: { yes } }) => {
     const { machine, held, failed } = result;
     const lines = [
@@ -72,23 +78,29 @@ export const drain = commandFor(MACHINE_DRAIN, {
 export const upgrade = commandFor(MACHINE_UPGRADE, {
   details: `Does what curlew cluster apply would do on this machine, and nothing on others. It comes before others of its kind; what must come before it, such as the control planes before a worker, is shown as what it waits for.\n\n${EXITS}`,
   examples: ['curlew machine upgrade paris.yaml p2 --bundle bundle.tar.gz --yes'],
-  run: async ({ request }, context): Promise<MachineResult> =>
-    (await import('../../app/machine-upgrade.ts')).upgradeMachine(request, context),
+  run: async ({ request, options: { dryRun } }, context): Promise<MachineResult> => {
+    requireOneOf({ yes: request.yes, dryRun }, 'machine upgrade');
+    return (await import('../../app/machine-upgrade.ts')).upgradeMachine(request, context);
+  },
   ...shown,
 });
 
 export const repair = commandFor(MACHINE_REPAIR, {
   details: `For a machine that is not ready, or whose member of etcd is not healthy: its pods move, its member leaves etcd, its Node is deleted, its host is reset, and it joins again. A healthy machine is left alone. Refused for the only control plane, where etcd would lose its quorum, and where too many machines are not healthy.\n\n${EXITS}`,
   examples: ['curlew machine repair paris.yaml p2 --bundle bundle.tar.gz --yes'],
-  run: async ({ request }, context): Promise<MachineResult> =>
-    (await import('../../app/machine-repair.ts')).repairMachine(request, context),
+  run: async ({ request, options: { dryRun } }, context): Promise<MachineResult> => {
+    requireOneOf({ yes: request.yes, dryRun }, 'machine repair');
+    return (await import('../../app/machine-repair.ts')).repairMachine(request, context);
+  },
   ...shown,
 });
 
 export const remove = commandFor(MACHINE_REMOVE, {
   details: `Its pods move, its member leaves etcd, its Node is deleted, its host is reset, and its lines are removed from the file; all other lines stay as they are. A host that does not answer is not reset. Refused for the last control plane, where an even number of them would be left, and where etcd would lose its quorum.\n\n${EXITS}`,
   examples: ['curlew machine remove paris.yaml p2', 'curlew machine remove paris.yaml p2 --yes'],
-  run: async ({ request }, context): Promise<MachineResult> =>
-    (await import('../../app/machine-remove.ts')).removeMachine(request, context),
+  run: async ({ request, options: { dryRun } }, context): Promise<MachineResult> => {
+    requireOneOf({ yes: request.yes, dryRun }, 'machine remove');
+    return (await import('../../app/machine-remove.ts')).removeMachine(request, context);
+  },
   ...shown,
 });

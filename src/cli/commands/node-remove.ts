@@ -2,6 +2,7 @@
 import { NODE_REMOVE } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 
 const DETAILS = `Runs on a control plane, for another node: it gets no new pods, its pods are evicted as their disruption budgets allow, a control plane's member leaves etcd, and its Node is deleted. A node that does not answer is not drained. Each step is looked at before it is done, so the same command continues after any interruption. The last control plane, and one without which etcd would lose its quorum, are refused.
 
@@ -13,7 +14,10 @@ const WOULD_CHANGE = 2;
 export const command = commandFor(NODE_REMOVE, {
   details: DETAILS,
   examples: ['curlew node remove node2', 'curlew node remove node2 --drain-timeout 15m --yes'],
-  run: async ({ request }, context) => (await import('../../app/node-remove.ts')).removeNode(request, context),
+  run: async ({ request, options: { dryRun } }, context) => {
+    requireOneOf({ yes: request.yes, dryRun }, 'node remove');
+    return (await import('../../app/node-remove.ts')).removeNode(request, context);
+  },
   render: ({ node, steps, isDone, others, notes }) => {
     const rows = steps.map(({ phase, reason }) => `${node}: ${isDone ? 'done' : 'to do'}: ${phase} (${reason})`);
     const end = isDone

@@ -5,6 +5,7 @@ import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '..
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 import { tokenText } from './hub.ts';
 
 /** Exit status of a preview by which something would change. */
@@ -19,17 +20,18 @@ export const accept = commandFor(FLEET_ACCEPT, {
     'curlew fleet accept paris --rejoin -o paris.token',
   ],
   run: async ({ request, options }, context): Promise<Acceptance | MadeToken> => {
-    const { yes, rejoin, out, expires, server } = options;
+    const { yes, dryRun, rejoin, out, expires, server } = options;
     const { fingerprint, ...others } = request;
-    if (rejoin && (yes || fingerprint !== undefined)) {
+    if (rejoin && (yes || dryRun || fingerprint !== undefined)) {
       throw new CurlewError('USAGE', 'curlew fleet accept: --rejoin makes a token, and accepts nothing', {
-        hint: 'omit --yes and --fingerprint; run the command without --rejoin when the site has registered',
+        hint: 'omit --yes, --dry-run and --fingerprint; run the command without --rejoin when the site has registered',
       });
     }
     if (rejoin)
       return (await import('../../app/hub-token.ts')).makeRejoinToken({ ...others, out, expires, server }, context);
     if ((out ?? expires ?? server) !== undefined)
       throw new CurlewError('USAGE', 'curlew fleet accept: --out, --expires and --server require --rejoin');
+    requireOneOf(options, 'fleet accept');
     const { acceptCluster, planAcceptance } = await import('../../app/fleet-accept.ts');
     return yes ? acceptCluster(request, context) : planAcceptance(request, context);
   },
@@ -54,6 +56,7 @@ export const detach = commandFor(FLEET_DETACH, {
     'Shows the agent of a cluster, and with --yes takes all its rights, deletes its tokens and denies its requests: its certificate is of a user without rights from then on, also if the name is registered again. The Cluster and its add-ons stay; the site runs curlew agent unregister.',
   examples: ['curlew fleet detach paris', 'curlew fleet detach paris --yes'],
   run: async ({ request, options }, context) => {
+    requireOneOf(options, 'fleet detach');
     const { detachCluster, planDetachment } = await import('../../app/fleet-detach.ts');
     return options.yes ? detachCluster(request, context) : planDetachment(request, context);
   },
@@ -84,6 +87,7 @@ export const unregister = commandFor(AGENT_UNREGISTER, {
     'Shows, and with --yes deletes, what curlew agent register has written: the certificate, its key, and the trusted keys. Add-ons stay. At the hub, curlew fleet detach takes the rights of the agent.',
   examples: ['curlew agent unregister', 'curlew agent unregister --yes'],
   run: async ({ request, options }, context) => {
+    requireOneOf(options, 'agent unregister');
     const { planUnregistration, unregisterAgent } = await import('../../app/agent-unregister.ts');
     return options.yes ? unregisterAgent(request, context) : planUnregistration(request, context);
   },
