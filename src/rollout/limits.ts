@@ -1,5 +1,6 @@
 /** Counts and times of a rollout strategy as people write them. Pure. */
 import { CurlewError } from '../core/errors.ts';
+import { parseDuration } from '../core/units.ts';
 
 /** Whose rules apply: those of the Helm add-on provider of Cluster API, of Open Cluster Management, or curlew's own. */
 export type Rules = 'caaph' | 'ocm' | 'native';
@@ -32,13 +33,11 @@ export function problemIn(read: () => unknown): string | undefined {
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 };
-
 /** Seconds of `90s`, `10m` or `2h`; infinite for `None` and for an empty text. `SPEC_INVALID` for any other text. */
 export function parseTimeout(text: string): number {
   if (text === '' || text === 'None') return Number.POSITIVE_INFINITY;
-  const [, count, unit = ''] = /^(\d{1,9})([hms])$/.exec(text) ?? [];
-  if (count !== undefined) return Number(count) * (UNITS[unit] ?? 1);
+  const ms = /^\d{1,9}[hms]$/.test(text) ? parseDuration(text) : undefined;
+  if (ms !== undefined) return ms / 1000;
   throw new CurlewError('SPEC_INVALID', `cannot read the time ${JSON.stringify(text)}: it is not a duration`, {
     hint: 'write a number with a unit, such as 90s, 10m or 2h, or None',
   });

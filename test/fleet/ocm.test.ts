@@ -113,6 +113,12 @@ test('a strategy has the decision groups of its Placement, and times as Go write
   });
 });
 
+test('a time with a fraction has as many seconds as Go says', () => {
+  const rolloutStrategy = { type: 'All', all: { minSuccessTime: '1.1h' } };
+  const fleet = read(managedCluster('nice'), placement('prod', PROD), managementAddOn({ prod: { rolloutStrategy } }));
+  assert.is(fleet.addons[0]?.fields.spec.rollout?.minSuccessTime, '3960s');
+});
+
 test('a PlacementDecision counts before its Placement, and each of its names must be a Cluster', () => {
   const all = [
     placement('prod', { numberOfClusters: 1 }),

@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import type { Findings } from '../../channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
+import { parseDuration } from '../../core/units.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
 import { aText, fields, like, list, size, wholeNumber } from './kinds.ts';
 import type { Placed } from './placement.ts';
@@ -61,10 +62,7 @@ export function fromRolloutStrategy(
   };
 }
 
-const SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001 };
-
-/** Whole seconds, rounded up. */
+/** Whole seconds, rounded up. Products of fractions are inexact beyond microseconds: `1.1h` is 3960 seconds, not 3961. */
 function secondsOf(duration: string): number {
-  const parts = [...duration.matchAll(/([\d.]+)(ms|[hms])/g)];
-  return Math.ceil(parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 1), 0));
+  return Math.ceil(Number(((parseDuration(duration) ?? 0) / 1000).toFixed(6)));
 }
