@@ -11,11 +11,12 @@ import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previ
 import { nextRelease, publishPackages, type PublishResult } from '../store/release/publish.ts';
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
+import { noteUnsigned } from '../store/release/sign-release.ts';
 import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 import type { Context } from '../core/context.ts';
 import { lockMode, planPackages } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
-import { noteUnsigned, signerOf } from '../open/release-trust.ts';
+import { signerOf } from '../open/release-trust.ts';
 import { findStoreFor, openStoreFor } from '../open/stores.ts';
 import {
   compareWithRelease,

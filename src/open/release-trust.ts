@@ -3,13 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Signer } from '../store/release/sign-release.ts';
-import {
-  claimsCurrent,
-  readSigned,
-  type NotCurrent,
-  type ReleaseTrust,
-  type SignedOptions,
-} from '../store/release/signed-release.ts';
+import { readSigned, type NotCurrent, type ReleaseTrust, type SignedOptions } from '../store/release/signed-release.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import type { Store } from '../store/store.ts';
 import { publicPart, readPrivateKey } from '../formats/signing/keys.ts';
@@ -39,18 +33,6 @@ export async function signerOf(
     lifetime: expires ?? LIFETIME,
     trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }),
   };
-}
-
-/** Warns about a release that is not signed as current in a signed store: readers that require signatures do not see it. */
-export async function noteUnsigned(
-  store: Store,
-  { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
-  { report, signal }: Pick<Context, 'report' | 'signal'>,
-): Promise<void> {
-  if (signer !== undefined) return;
-  if ((await claimsCurrent(store, release, { now: new Date(), signal })) !== false) return;
-  const text = `${store.address}: ${release} is not signed as the current release: readers that require signatures use the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
-  report({ type: 'note', level: 'warning', text });
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { CATALOG_LIMIT, parseCatalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, missingRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
@@ -16,7 +17,7 @@ import {
   type ReleaseStatement,
   type ReleaseTexts,
 } from './release-statement.ts';
-import { readSigned, requireContents, type ReleaseTrust } from './signed-release.ts';
+import { claimsCurrent, readSigned, requireContents, type ReleaseTrust } from './signed-release.ts';
 
 export interface Signer {
   readonly key: KeyObject;
@@ -193,4 +194,16 @@ async function replace(
     if (error instanceof CurlewError && error.code === 'STORE_CONFLICT' && attempt < ATTEMPTS) return false;
     throw error;
   }
+}
+
+/** Warns about a release that is not signed as current in a signed store: readers that require signatures do not see it. */
+export async function noteUnsigned(
+  store: Store,
+  { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
+  { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
+): Promise<void> {
+  if (signer !== undefined) return;
+  if ((await claimsCurrent(store, release, { now: new Date(), signal })) !== false) return;
+  const text = `${store.address}: ${release} is not signed as the current release: readers that require signatures use the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
+  report({ type: 'note', level: 'warning', text });
 }
