@@ -122,7 +122,7 @@ esac`);
   assert.equal(await createProvided(at.provider, P1, never), { name: 'p1', address: '10.0.0.1', ssh: SSH });
   await using down = await scene(
     `cat >/dev/null; [ $1 != list ] || { echo 'down' >&2; exit 1; }; echo '{"apiVersion":"provider.curlew.dev/v1","machine":{"uid":"paris/p1"}}'`,
-    { limitMs: 60 },
+    { limitMs: 500 },
   );
   await assert.rejectsWith(
     deleteProvided(down.provider, P1, never),
