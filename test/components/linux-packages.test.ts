@@ -187,7 +187,7 @@ checked('lintian has nothing to say about the deb', async () => {
   assert.is(await run('lintian', [box.at('lean.deb')]), '');
 });
 
-checked('both have man pages and completions of bash, zsh and fish', async () => {
+checked('both have man pages, the documentation, and completions of bash, zsh and fish', async () => {
   await run('dpkg-deb', ['-x', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('deb')]);
   await mkdir(box.at('rpm'));
   await run('bsdtar', ['-C', box.at('rpm'), '-xf', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]);
@@ -197,6 +197,10 @@ checked('both have man pages and completions of bash, zsh and fish', async () =>
   ] as const) {
     const share = box.at(kind, 'usr/share');
     assert.match(await run('man', ['-M', join(share, 'man'), '-P', 'cat', 'curlew-bundle']), '--from');
+    assert.is(
+      await shell('ls "$1/docs/install.md"; find -L "$1" -type l', join(share, 'doc/curlew')),
+      join(share, 'doc/curlew/docs/install.md'),
+    );
     const line = `PATH="$1/../bin:$PATH"; source "$1/bash-completion/completions/curlew"
 COMP_LINE='curlew bun' COMP_POINT=10 _curlew; echo "\${COMPREPLY[@]}"`;
     assert.is(await run('bash', ['-c', line, 'bash', share]), 'bundle');

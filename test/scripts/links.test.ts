@@ -1,8 +1,10 @@
 /** Links and paths in the documentation lead to files and headings, and each decision that is mentioned has a record. */
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
+import { parse } from 'yaml';
 import { anchor } from '../../scripts/site/pages.ts';
+import { helpAbout } from '../../src/cli/help.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -94,6 +96,24 @@ async function unknownPaths(root: string, texts: ReadonlyMap<string, string>): P
   return unknown;
 }
 
+/** One line for each page or topic of `curlew help` that a message or a help text of the source names and that does not exist. */
+async function unknownTopics(root: string, texts: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const [name, text] of texts) {
+    if (!/^(?:src|scripts)\/.*\.(?:ts|sh|bash)$/.test(name)) continue;
+    const messages = text.replaceAll(/^\s*(?:\/?\*|\/\/|#).*$/gm, '');
+    for (const [path] of messages.matchAll(/\bdocs\/[\w/-]+\.md\b/g)) {
+      const isThere = await stat(join(root, path)).then(Boolean, () => false);
+      if (!isThere) unknown.push(`${name}: ${path}`);
+    }
+    for (const [named, topic = ''] of messages.matchAll(/\bcurlew help ([a-z][\w-]*(?:\.md)?)(?![\w$])/g)) {
+      const isTopic = await helpAbout([topic]).then(Boolean, () => false);
+      if (!isTopic) unknown.push(`${name}: ${named}`);
+    }
+  }
+  return unknown;
+}
+
 /** One line for each mention of a decision that has no record. */
 function unknownDecisions(texts: ReadonlyMap<string, string>): readonly string[] {
   const known = new Set([...texts.keys()].map((name) => Number(/decisions\/(\d{4})-/.exec(name)?.[1])));
@@ -110,19 +130,45 @@ test('each link of a page leads to a file, and to a heading if it names one', as
   assert.equal(await brokenLinks(ROOT, texts), []);
 });
 
-test('each link of a page in the npm package leads to something in the package', async () => {
+/** What a checkout is packed into, as npm does it. */
+async function npmFiles(): Promise<readonly string[]> {
   await using box = await tree();
   const env = { NPM_CONFIG_CACHE: box.at('npm'), NPM_CONFIG_OFFLINE: 'true' };
   const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await execa('npm', words, { cwd: ROOT, env });
-  const [packed] = JSON.parse(stdout) as readonly { readonly files: readonly { readonly path: string }[] }[];
-  const files = packed?.files.map(({ path }) => path) ?? [];
+  const [first] = JSON.parse(stdout) as readonly { readonly files: readonly { readonly path: string }[] }[];
+  const files = first?.files.map(({ path }) => path) ?? [];
   assert.ok(files.includes('docs/install.md'), stdout);
+  return files;
+}
+
+const packed = await npmFiles();
+
+test('each link of a page in the npm package leads to something in the package', () => {
+  assert.equal(linksOut(packed, texts), []);
+});
+
+test('each link of a page in /usr/share/doc of the deb and the rpm leads to something there', async () => {
+  const recipe = parse(await readFile(join(ROOT, 'scripts/linux-packages/nfpm.yaml'), 'utf8')) as {
+    readonly contents: readonly { readonly type?: string; readonly src: string; readonly dst: string }[];
+  };
+  const links = recipe.contents.filter(({ type }) => type === 'symlink');
+  const shown = links.map(({ src, dst }) => {
+    const name = relative('/usr/share/doc/curlew', dst);
+    assert.is(join(dirname(dst), src), join('/usr/lib/curlew', name), 'a link has the name of what it leads to');
+    return name;
+  });
+  const files = packed.filter((file) => [file, ...parentsOf(file)].some((path) => shown.includes(path)));
+  for (const page of ['README.md', 'CHANGELOG.md', 'docs/install.md']) assert.ok(files.includes(page), page);
   assert.equal(linksOut(files, texts), []);
 });
 
 test('each file and folder of the source that a page names exists', async () => {
   assert.equal(await unknownPaths(ROOT, texts), []);
+});
+
+test('each page and topic of help that a message names exists', async () => {
+  assert.equal(await unknownTopics(ROOT, texts), []);
 });
 
 test('each decision that a page, a script or the source mentions has a record', () => {
@@ -151,11 +197,14 @@ test('broken links, missing headings, files and decisions are named by their pag
       '# A page, here\n\n[a](b.md) [b](#a-page-here) [c](#b) [d](../src/x.ts) `[e](f.md)` [g](https://h.example/) `src/y.ts` `src/x.ts`\n',
     'docs/decisions/0001-one.md': '# 1. One\n',
     'src/x.ts': `// Decision 1, and ${MISSING}.\n`,
+    'src/z.ts':
+      "// docs/c.md\nconst hints = ['docs/a.md', 'docs/d.md', 'curlew help install.md', 'curlew help nothing'];\n",
   });
   const found = await textsBelow(box.path, ['docs', 'src']);
   assert.equal(await brokenLinks(box.path, found), ['docs/a.md: b.md', 'docs/a.md: #b']);
   assert.equal(linksOut(['docs/a.md', 'src/y.ts'], found), ['docs/a.md: b.md', 'docs/a.md: ../src/x.ts']);
   assert.equal(await unknownPaths(box.path, found), ['docs/a.md: src/y.ts']);
+  assert.equal(await unknownTopics(box.path, found), ['src/z.ts: docs/d.md', 'src/z.ts: curlew help nothing']);
   assert.equal(unknownDecisions(found), [`src/x.ts: ${MISSING}`]);
 });
 
