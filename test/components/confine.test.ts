@@ -1,6 +1,6 @@
 /** `--root`: hooks run in a private mount namespace with an overlay of `/`. Needs root and a kernel that lets it. */
 import { execa } from 'execa';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confinedPlace } from '../../src/runtime/hooks/confine.ts';
 import type { NodePlace } from '../../src/runtime/node/node-place.ts';
@@ -10,6 +10,7 @@ import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { curlew, startCurlew, type Outcome } from '../support/curlew.ts';
+import { binaryLike } from '../support/images.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { packagesOf, run } from '../support/node-install.ts';
 import { unless } from '../support/needs.ts';
@@ -130,6 +131,26 @@ when('without a way to confine them, hooks are not run', async () => {
   assert.equal(await readdir(mine.path), ['file']);
   const broken = confinedPlace({ root: mine.at('file/root'), seen: '/x', scripts: SCRIPTS, uid, signal: never });
   await assert.rejectsWith(broken, 'FILE_UNUSABLE', /create .*file\/root/);
+});
+
+when('a trial that is refused before it began leaves no folder, but those that were there', async () => {
+  await using mine = await tree();
+  const big = { ...ADDON, files: { ...ADDON.files, big: binaryLike(1_000_000, 'big', 1) } };
+  await writeFile(mine.at('bundle.tar.gz'), bundleOf([big], specOf([big])));
+  await mkdir(mine.at('disk'));
+  await execa('mount', ['-t', 'tmpfs', '-o', 'size=500k', 'tmpfs', mine.at('disk')]);
+  try {
+    await mkdir(mine.at('disk/empty'), { mode: 0o700 });
+    for (const root of ['disk/new/trial', 'disk/empty']) {
+      const { exitCode, stderr } = await curlew(['install', '--bundle', 'bundle.tar.gz', '--root', root], {
+        cwd: mine.path,
+      });
+      assert.is(exitCode, 18, stderr);
+      assert.equal(await readdir(mine.at('disk'), { recursive: true }), ['empty']);
+    }
+  } finally {
+    await execa('umount', [mine.at('disk')]);
+  }
 });
 
 when('an interrupted command leaves neither processes nor mounts', async () => {

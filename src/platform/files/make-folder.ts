@@ -1,11 +1,12 @@
 /** Creates folders whose paths users give. */
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, rmdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 /**
  * Creates a folder and its missing parents. Not with Node's recursive mkdir, which never returns for a path such as /proc,
- * where every new name reports that the parent does not exist. `doing` begins messages. Returns the folders that it has created.
+ * where every new name reports that the parent does not exist. `doing` begins messages. Returns the folders that it has created,
+ * outermost first; on an error, none of them stays.
  */
 export async function makeFolder(path: string, doing = `create ${path}`): Promise<readonly string[]> {
   try {
@@ -18,18 +19,27 @@ export async function makeFolder(path: string, doing = `create ${path}`): Promis
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
         hint: 'specify a folder, or a path at which nothing exists yet',
-        cause: error,
       });
     }
     if (errno !== 'ENOENT') throw fileError(doing, error);
     if (await isFolder(parent)) {
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: cannot create a folder in ${parent}`, {
         hint: 'use a folder on a disk',
-        cause: error,
       });
     }
-    return [...(await makeFolder(parent, doing)), ...(await makeFolder(path, doing))];
+    const above = await makeFolder(parent, doing);
+    try {
+      return [...above, ...(await makeFolder(path, doing))];
+    } catch (failed) {
+      await removeEmpty(above);
+      throw failed;
+    }
   }
+}
+
+/** Removes folders that {@link makeFolder} has created, if they are still empty; others stay. Never throws. */
+export async function removeEmpty(made: readonly string[]): Promise<void> {
+  for (const path of made.toReversed()) await rmdir(path).catch(() => undefined);
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { isWithin } from '../../platform/files/is-within.ts';
-import { makeFolder } from '../../platform/files/make-folder.ts';
+import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 import type { NodePlace } from '../node/node-place.ts';
 
@@ -70,18 +70,32 @@ const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
 const HINT =
   'confine.sh --check lists the requirements; --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
 
-/** Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work. */
+/**
+ * Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work; then, new
+ * folders are removed again.
+ */
 export async function confinedPlace(options: ConfineOptions): Promise<NodePlace> {
-  const { scripts, uid, signal, network = false, env = {}, passed = [] } = options;
-  const script = join(scripts, 'confine.sh');
+  const script = join(options.scripts, 'confine.sh');
   // Without root, the check fails before anything is created.
-  if (uid !== 0) await tryScript(options, ['bash', script, '--check']);
-  await makeRoot(options.root);
+  if (options.uid !== 0) await tryScript(options, ['bash', script, '--check']);
+  const made: string[] = [];
+  try {
+    return { ...(await placeBelow(options, script, made)), made };
+  } catch (error) {
+    await removeEmpty(made);
+    throw error;
+  }
+}
+
+/** Adds the folders that it creates to `made`. */
+async function placeBelow(options: ConfineOptions, script: string, made: string[]): Promise<NodePlace> {
+  const { signal, network = false, env = {}, passed = [] } = options;
+  made.push(...(await makeRoot(options.root)));
   const root = await realpath(options.root);
   await requireClosed(root);
   const seen = await canonical(options.seen);
   const directory = join(root, options.seen);
-  await makeFolder(directory);
+  made.push(...(await makeFolder(directory)));
   await requireOwnLinks(directory);
   const hidden = await hiddenPlaces(env);
   const isHidden = (path: string): boolean => hidden.some((place) => isWithin(place, path));
@@ -98,18 +112,22 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
   const wrapBelow =
     (upper: string): NodePlace['wrap'] =>
     (command) => ['bash', script, ...choices, upper, directory, seen, ...command];
-  await tryBelow(root, async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
+  made.push(...(await makeFolder(overlayOf(root))));
+  await tryBelow(overlayOf(root), async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
   signal.throwIfAborted();
   return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
 }
 
+/** Where confine.sh keeps what it needs to mount the overlay. */
+function overlayOf(root: string): string {
+  return join(root, '.overlay');
+}
+
 /**
- * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The overlay of `root` may be in use
+ * Runs `attempt` with an empty folder on the file system of `parent`, and removes the folder. The overlay of `root` may be in use
  * by another run: a second mount would take its work folder, and its hooks could no longer write.
  */
-async function tryBelow(root: string, attempt: (upper: string) => Promise<void>): Promise<void> {
-  const parent = join(root, '.overlay');
-  await makeFolder(parent);
+async function tryBelow(parent: string, attempt: (upper: string) => Promise<void>): Promise<void> {
   const upper = await mkdtemp(join(parent, 'try-')).catch((error: unknown) => {
     throw fileError(`create a folder in ${parent}`, error);
   });
@@ -134,11 +152,11 @@ async function tryScript(
   });
 }
 
-/** A new root folder is accessible only to its owner. */
-async function makeRoot(root: string): Promise<void> {
-  const stats = await stat(root).catch(() => undefined);
-  await makeFolder(root);
-  if (stats === undefined) await chmod(root, 0o700);
+/** A new root folder is accessible only to its owner. Returns the folders that it has created. */
+async function makeRoot(root: string): Promise<readonly string[]> {
+  const made = await makeFolder(root);
+  if (made.length > 0) await chmod(root, 0o700);
+  return made;
 }
 
 /** Hooks can leave set-user-ID programs below the root folder: no other user may reach it. */

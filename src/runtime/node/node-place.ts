@@ -33,6 +33,8 @@ export interface NodePlace {
   readonly connected: boolean;
   /** Undefined if hooks get no kubeconfig. */
   readonly cluster?: TrialCluster | undefined;
+  /** Folders that were created for it, outermost first: a run that is refused before it began removes them. */
+  readonly made?: readonly string[];
   /** Wraps a command so that it runs where hooks run. */
   readonly wrap: (command: readonly [string, ...string[]]) => readonly [string, ...string[]];
 }

@@ -1,9 +1,8 @@
 /** Prepares a run without executing it: the lock, the records, the last run, the plan. */
-import { rmdir } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_SH } from '../../core/layout.ts';
-import { makeFolder } from '../../platform/files/make-folder.ts';
+import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
 import { companionLabel, neededCompanions } from '../plan/companions.ts';
 import { refuseChannelAddons } from '../cluster/channel-owners.ts';
 import { KUBERNETES } from '../plan/hooks.ts';
@@ -33,19 +32,21 @@ export interface LookOptions {
 
 /**
  * A run that can start: the install folder is locked until it is disposed. Records packages in place that it had to read, and
- * changes nothing else; an install folder that was created for the lock is removed with it if it stayed empty. `BUSY` if another
- * run is in progress on the folder.
+ * changes nothing else. Folders that were created for the lock and for the sandbox are removed with it if they stayed empty. `BUSY`
+ * if another run is in progress on the folder.
  */
 export async function prepare(request: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
-  const { directory } = request.place;
-  await makeFolder(directory);
-  const lock = await lockFolder(directory);
+  const { directory, made = [] } = request.place;
+  const own = [...made];
+  let lock: AsyncDisposable | undefined;
   const release = async (): Promise<void> => {
-    await lock[Symbol.asyncDispose]();
-    // Fails if the folder is not empty.
-    await rmdir(directory).catch(() => undefined);
+    await lock?.[Symbol.asyncDispose]();
+    // A reset empties a folder that an earlier run has created.
+    await removeEmpty([...own, directory]);
   };
   try {
+    own.push(...(await makeFolder(directory)));
+    lock = await lockFolder(directory);
     const view = await viewRun(request, options);
     for (const { ref, state } of view.placed) await keepPlaced(directory, ref, state);
     return { ...view, [Symbol.asyncDispose]: release };

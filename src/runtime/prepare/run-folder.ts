@@ -4,6 +4,7 @@ import { chmod, cp, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
+import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
 import { isRunId, type Records } from '../plan/records.ts';
@@ -77,17 +78,35 @@ export interface CreateOptions {
   readonly asked: Omit<SavedRequest, 'format'>;
 }
 
-/** Creates the folders of the install folder and the folder of a new run. */
-export async function createRunFolder(
-  folder: RunFolder,
-  { directory, scripts, settings, own, carried, asked }: CreateOptions,
-): Promise<void> {
+/** Creates the folders of the install folder and the folder of a new run. On an error, none of them stays. */
+export async function createRunFolder(folder: RunFolder, options: CreateOptions): Promise<void> {
+  const { directory, settings, own, asked } = options;
   const text = settingsText(settings, own);
+  const made: string[] = [];
   try {
     for (const name of ['addons', 'packages', 'kustomize', 'assets']) {
-      await mkdir(join(directory, name), { recursive: true, mode: 0o755 });
+      made.push(...(await makeFolder(join(directory, name), `prepare ${folder.path}`)));
     }
-    await mkdir(join(directory, 'runs'), { recursive: true, mode: 0o700 });
+    await fillRunFolder(folder, options, made);
+    await writeStateFile(folder.settings, text);
+    await writeSavedRequest(folder.path, asked);
+    // Without a sync, a power failure could lose the journal's folder.
+    for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
+  } catch (error) {
+    await rm(folder.path, { recursive: true, force: true }).catch(() => undefined);
+    await removeEmpty(made);
+    throw error;
+  }
+}
+
+async function fillRunFolder(
+  folder: RunFolder,
+  { scripts, carried }: Pick<CreateOptions, 'scripts' | 'carried'>,
+  made: string[],
+): Promise<void> {
+  try {
+    const runs = dirname(folder.path);
+    if ((await mkdir(runs, { recursive: true, mode: 0o700 })) !== undefined) made.push(runs);
     await mkdir(folder.path, { mode: 0o700 });
     await mkdir(folder.scripts, { mode: 0o700 });
     for (const name of ['hook-runner.sh', 'cap-log.sh']) await cp(join(scripts, name), join(folder.scripts, name));
@@ -98,10 +117,6 @@ export async function createRunFolder(
   } catch (error) {
     throw fileError(`prepare ${folder.path}`, error);
   }
-  await writeStateFile(folder.settings, text);
-  await writeSavedRequest(folder.path, asked);
-  // Without a sync, a power failure could lose the journal's folder.
-  for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
 }
 
 /** Entries of a run's journal; none if it does not exist. `FILE_UNUSABLE` if it is damaged. */

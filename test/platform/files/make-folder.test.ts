@@ -1,5 +1,5 @@
-import { stat, symlink } from 'node:fs/promises';
-import { makeFolder } from '../../../src/platform/files/make-folder.ts';
+import { readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { makeFolder, removeEmpty } from '../../../src/platform/files/make-folder.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -20,6 +20,21 @@ test('a file, or a link to nothing, in the way is told', async () => {
   for (const path of ['file', 'file/a', 'file/a/b', 'link', 'link/a']) {
     await assert.rejectsWith(makeFolder(box.at(path)), 'FILE_UNUSABLE', /^cannot create /);
   }
+});
+
+test('after an error, no new folder stays', async () => {
+  await using box = await tree();
+  const tooLong = box.at('a/b', 'x'.repeat(300), 'c');
+  await assert.rejectsWith(makeFolder(tooLong), 'FILE_UNUSABLE');
+  assert.equal(await readdir(box.path), []);
+});
+
+test('of the folders that were created, those that are still empty are removed', async () => {
+  await using box = await tree();
+  const made = [...(await makeFolder(box.at('a/b/c'))), ...(await makeFolder(box.at('a/d')))];
+  await writeFile(box.at('a/b/file'), '');
+  await removeEmpty(made);
+  assert.equal((await readdir(box.path, { recursive: true })).toSorted(), ['a', 'a/b', 'a/b/file']);
 });
 
 test('where no folder can be made, that is said instead of trying for ever', async () => {
