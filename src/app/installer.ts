@@ -16,11 +16,11 @@ import { shellVariables } from '../spec/variables.ts';
 import { channelOf, channelReason, resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import { requireValidSettings, settingsFindings } from '../node/spec.ts';
+import { requireValidSettings, setFindings, settingsFindings } from '../node/spec.ts';
 import type { Context } from '../core/context.ts';
 import type { InstallSource } from '../sources/install-source.ts';
 import { noteWarnings, openSource } from '../sources/run-source.ts';
-import type { SourceRequest } from '../requests/node.ts';
+import type { SourceRequest, SpecRequest } from '../requests/node.ts';
 import {
   INSTALLER_MERGE,
   INSTALLER_ENV,
@@ -125,7 +125,7 @@ export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context:
   const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
   const changed = readable && withSettings(withFlags(readable, flags), request.set ?? []);
-  const more = changed !== undefined && hasSource(request) ? await sourceFindings(changed, request, context) : [];
+  const more = changed === undefined ? [] : await furtherFindings(changed, request, context);
   const diagnostics = withFurther(read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
@@ -141,15 +141,20 @@ export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context:
   };
 });
 
-/** Findings about versions and settings of a spec that the packages do not have or refuse. */
-async function sourceFindings(
+/** Findings about `--set`, and, with a source, about versions and settings of a spec that the packages do not have or refuse. */
+async function furtherFindings(
   installer: Installer,
-  request: SourceRequest,
+  { set, ...request }: Omit<SourceRequest, 'installer'> & Pick<SpecRequest, 'set'>,
   context: Context,
 ): Promise<readonly Diagnostic[]> {
+  if (!hasSource(request)) return setFindings(installer, [], set);
   await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const { packages, unresolved } = await chooseEach(source, installer);
-  return [...unresolved, ...refusingTypos(settingsFindings(installer, packages))];
+  return [
+    ...unresolved,
+    ...refusingTypos(settingsFindings(installer, packages)),
+    ...setFindings(installer, packages, set),
+  ];
 }
 
 /** The packages of all add-ons that are found, and findings about the others. */

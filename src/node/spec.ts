@@ -8,6 +8,7 @@ import { installerId } from '../spec/id.ts';
 import type { Installer } from '../spec/installer.ts';
 import { installerYaml } from '../spec/merge.ts';
 import { withField, withSettings } from '../spec/set.ts';
+import { uncheckedSettings } from '../spec/unchecked-settings.ts';
 import { checkShipped, settingsError } from '../spec/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
@@ -83,13 +84,26 @@ export function settingsFindings({ addons }: Installer, packages: readonly Sourc
   });
 }
 
-/** Throws `SPEC_INVALID` with all invalid settings, and reports warnings. */
+/** What is said about arguments of `--set` that nothing else has checked. */
+export function setFindings(
+  installer: Installer,
+  packages: readonly SourcePackage[],
+  set: readonly string[] = [],
+): readonly Diagnostic[] {
+  const owners = packages.map(({ ref, addon }) => {
+    return [ref.name, { title: `${ref.name} ${ref.version}`, schema: addon.settings }] as const;
+  });
+  return uncheckedSettings(installer, set, new Map(owners));
+}
+
+/** Throws `SPEC_INVALID` with all invalid settings, and reports warnings; `set` are the arguments of `--set`. */
 export function requireValidSettings(
   installer: Installer,
   packages: readonly SourcePackage[],
   { report }: Pick<Context, 'report'>,
+  set: readonly string[] = [],
 ): void {
-  const diagnostics = settingsFindings(installer, packages);
+  const diagnostics = [...settingsFindings(installer, packages), ...setFindings(installer, packages, set)];
   if (hasErrors(diagnostics)) {
     throw settingsError(diagnostics);
   }

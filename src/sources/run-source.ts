@@ -99,10 +99,13 @@ export function readSpec(
   return { installer, document };
 }
 
+/** Reports what is no error. Remarks about a file are for `installer validate`; those about an argument are for its author. */
 export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
   for (const { severity, place, message, hint } of diagnostics) {
-    if (severity === 'info') continue;
-    const text = `${place.file}:${place.line}:${place.column}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
-    report({ type: 'note', level: 'warning', text });
+    const isArgument = place.line === 0;
+    if (severity === 'info' && !isArgument) continue;
+    const where = isArgument ? place.file : `${place.file}:${place.line}:${place.column}`;
+    const text = `${where}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    report({ type: 'note', level: severity === 'info' ? 'info' : 'warning', text });
   }
 }

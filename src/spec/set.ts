@@ -15,8 +15,11 @@ export function withSettings(installer: Installer, args: readonly string[]): Ins
   return args.reduce(withSetting, installer);
 }
 
+/** Name, field and value of an argument. */
+export const SET_FORM = /^([A-Za-z0-9-]+)\.([A-Za-z0-9]+)=(.*)$/s;
+
 function withSetting(installer: Installer, arg: string): Installer {
-  const [, name = '', field = '', text = ''] = /^([A-Za-z0-9-]+)\.([A-Za-z0-9]+)=(.*)$/s.exec(arg) ?? [];
+  const [, name = '', field = '', text = ''] = SET_FORM.exec(arg) ?? [];
   if (field === 'version' || field === 's3Override') {
     throw new CurlewError('USAGE', `--set ${name}.${field}: it selects a package and is not a setting`, {
       hint: 'write it into the spec or an overlay: installer-spec-file=FILE',

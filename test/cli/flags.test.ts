@@ -80,6 +80,30 @@ test('settings that do not fit the schema of their package are told before anyth
   assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
 });
 
+test('a setting of --set that nothing has checked is named, with its variable, and a misspelled one has a hint', async () => {
+  await using box = await boxWith([tracer('aaa')], SPEC);
+  const free = await install(box, '--dry-run', '--set', 'aaa.size=s3cret', '--set', 'kurl.airgap=true');
+  assert.equal(
+    [free.exitCode, free.stderr],
+    [
+      0,
+      '--set aaa.size: nothing has checked this setting, because aaa 1.0.0 has no schema.json; its hooks get it as AAA_SIZE',
+    ],
+  );
+  const { exitCode, stderr } = await install(box, '--dry-run', '--set', 'kurl.hostnameChek=x');
+  assert.equal(
+    [exitCode, stderr],
+    [0, 'warning: --set kurl.hostnameChek: kURL has no setting "hostnameChek" of kurl (did you mean "hostnameCheck"?)'],
+  );
+});
+
+test('a setting of --set that the schema of its package knows needs no remark', async () => {
+  const schema = { type: 'object', properties: { size: {} } };
+  await using box = await boxWith([{ ...tracer('aaa'), extra: { settings: schema } }]);
+  const { exitCode, stderr } = await install(box, '--dry-run', '--set', 'aaa.size=m');
+  assert.equal([exitCode, stderr], [0, '']);
+});
+
 test('all that is wrong with flags is told at once, without their values', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const { exitCode, stderr } = await install(box, 'kubeadm-tokn=s3cret', 'labels', 'ha=s3cret', 'yes', 'yes');
