@@ -36,7 +36,7 @@ import { clusterOf } from '../node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
 import { findTrialCluster } from '../node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
-import { requireTrialFolder } from '../node/install-folder.ts';
+import { requireFolders } from '../node/install-folder.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from '../node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
 import type { InstallSource } from '../sources/install-source.ts';
@@ -69,7 +69,7 @@ async function resolveRequest(input: InstallRequest, context: Context): Promise<
   const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan), RUN.fields);
   const whole = saved === undefined ? input : withSavedOptions(RUN.fields, input, saved);
   const { flags, request } = flagsOf(whole, context);
-  await requireTrialFolder(request, context);
+  await requireFolders(request, context);
   const kind = await kindOf(request, context);
   if (saved !== undefined && saved.plan.kind !== kind) {
     throw new CurlewError('USAGE', `${plan} is a plan for another kind of run`, {

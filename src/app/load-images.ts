@@ -17,7 +17,7 @@ import { folderPackages } from '../runtime/node/source-folder.ts';
 import { openArchive } from '../bundle/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { folderOf, requireFolders } from '../node/install-folder.ts';
 import { flagsOf } from '../node/spec.ts';
 import { usage } from '../node/target.ts';
 import { checkedIndex } from '../sources/install-source.ts';
@@ -44,6 +44,7 @@ export interface LoadResult {
 export const loadImages = useCase(LOAD_IMAGES, async (input, context: Context): Promise<LoadResult> => {
   const { request } = flagsOf(input, context);
   const { bundle, dir } = request;
+  await requireFolders(request, context);
   if (bundle !== undefined && dir !== undefined)
     throw usage('curlew load-images: only one of --bundle and --dir can be used');
   // Packages in the install folder need no check: the run that installed them has verified signatures.

@@ -19,6 +19,7 @@ import type { GivenFlags } from '../spec/flags.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { Context } from '../core/context.ts';
 import { clusterFinder } from '../node/cluster.ts';
+import { requireFolders } from '../node/install-folder.ts';
 import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
 import { placesOf, usage } from '../node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
@@ -38,6 +39,7 @@ export interface PreflightReport {
 export const preflight = useCase(PREFLIGHT, async (input, context: Context): Promise<PreflightReport> => {
   const { cwd, env, report, signal } = context;
   const { flags, request } = flagsOf(input, context);
+  await requireFolders(request, context);
   const { factsFile, places } = await sortFrom(request, context);
   const read = await readSituation({ ...request, from: places }, flags, context);
   const { situation, addons, packages, required } = read;

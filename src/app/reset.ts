@@ -1,11 +1,11 @@
 /** Removes everything from this node that runs installed. */
-import { stat } from 'node:fs/promises';
 import { removeOurFiles } from '../runtime/node/remove-files.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
 import { commandOf } from '../node/saved-command.ts';
+import { kindOf, requireFolders } from '../node/install-folder.ts';
 import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../node/installed-run.ts';
 import { placesOf } from '../node/target.ts';
 import { RESET, type ResetRequest } from '../requests/node.ts';
@@ -33,8 +33,8 @@ function installedRun(request: ResetRequest, context: Context): InstalledRun {
 /** Undefined if the install folder exists. */
 export const nothingToReset = useCase(RESET, async (request, context: Context): Promise<NothingToReset | undefined> => {
   const { directory } = placesOf(request, context);
-  const stats = await stat(directory).catch(() => undefined);
-  return stats === undefined ? { directory, removed: [] } : undefined;
+  await requireFolders(request, context);
+  return (await kindOf(directory)) === 'nothing' ? { directory, removed: [] } : undefined;
 });
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */

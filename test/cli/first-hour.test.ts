@@ -92,7 +92,7 @@ test('a file in the place of the folder of a trial is named, by a dry run too', 
     assert.is(exitCode, 25, stderr);
     assert.match(
       stderr.replaceAll(/\s+/g, ' '),
-      `cannot create a trial in ${box.at('file')}: it is not a folder hint: specify with --root a folder`,
+      `cannot use ${box.at('file')} as the folder of a trial: it is not a folder hint: specify with --root a folder`,
     );
   }
 });

@@ -50,9 +50,9 @@ test('a node on which nothing was ever installed says so, and that is no failure
 });
 
 test('a --root in which there is no trial is named, and not taken for an empty node', async () => {
-  await using box = await tree({ 'empty/other': 'x', file: 'x' });
+  await using box = await tree({ 'empty/other': 'x' });
   const inside = box.at('empty/var/lib/curlew');
-  const WRONG = { nowhere: 'no such folder', empty: `it has no ${inside}`, file: 'it is not a folder' };
+  const WRONG = { nowhere: 'no such folder', empty: `it has no ${inside}` };
   const COMMANDS = ['status', 'logs', 'why aaa', 'verify --installed', 'resume', 'rollback aaa', 'uninstall aaa --yes'];
   const DRY = ['resume --dry-run', 'rollback aaa --dry-run', 'uninstall aaa --dry-run'];
   for (const [root, why] of Object.entries(WRONG)) {
@@ -64,7 +64,32 @@ test('a --root in which there is no trial is named, and not taken for an empty n
       assert.ok(said.includes(`there is no trial in ${box.at(root)}: ${why}`) && said.includes(hint), stderr);
     }
   }
-  assert.equal((await readdir(box.path)).toSorted(), ['empty', 'file']);
+  assert.equal(await readdir(box.path), ['empty']);
+});
+
+test('a file in the place of the folder of a trial, or of the install folder, is named, and no command creates a trial there', async () => {
+  await using box = await tree({ file: 'x', 'b.tar.gz': bundleOf([tracer('aaa')]) });
+  const WRONG = [
+    ['--root', 'file', `cannot use ${box.at('file')} as the folder of a trial: it is not a folder`],
+    [
+      '--root',
+      'file/in/it',
+      `cannot use ${box.at('file/in/it')} as the folder of a trial: ${box.at('file')} is not a folder`,
+    ],
+    ['--install-dir', 'file', `cannot use ${box.at('file')} as the install folder: it is not a folder`],
+  ] as const;
+  const READING = ['status', 'logs', 'why aaa', 'verify --installed', 'load-images', 'preflight --bundle b.tar.gz'];
+  const DRY = ['install --bundle b.tar.gz --dry-run', 'rollback aaa --dry-run', 'uninstall aaa --dry-run'];
+  const CHANGING = ['install --bundle b.tar.gz', 'resume', 'rollback aaa', 'uninstall aaa --yes', 'reset --yes'];
+  for (const [option, path, what] of WRONG) {
+    // Without --root, commands that change the machine ask for root first.
+    for (const command of [...READING, ...DRY, ...(option === '--root' ? CHANGING : [])]) {
+      const { exitCode, stdout, stderr } = await runCommand([...command.split(' '), option, path], box.path);
+      assert.equal([exitCode, stdout], [25, ''], `${command}: ${stderr}`);
+      const hint = `hint: specify with ${option} a folder, or a path at which nothing exists yet`;
+      assert.is(stderr.replaceAll(/\s+/g, ' ').trim(), `error FILE_UNUSABLE: ${what} ${hint}`, command);
+    }
+  }
 });
 
 test('status tells add-ons, versions, digests, times and the last run', async () => {
