@@ -319,12 +319,14 @@ function unknownHint(name: string, asked: string): string {
   const [word = '', second] = name.split(' ');
   if (second !== undefined) {
     const members = familyOf(word).map(([member]) => member.slice(word.length + 1));
-    const near = nearest(second, members);
+    const near = nearest(second, members, { isAnyWord: true });
     return near === undefined ? `curlew ${word} --help lists the commands` : `did you mean ${asked} ${word} ${near}?`;
   }
   const here = nameHere(name);
   if (here !== undefined) return `did you mean ${asked} ${here}?`;
-  const near = nearest(name, new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, ''))));
+  const near = nearest(name, new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, ''))), {
+    isAnyWord: true,
+  });
   const pages = ownPages() === undefined ? '' : ', curlew help pages the pages';
   const list = `curlew help commands lists the commands${pages}`;
   // A word that is spelled alike may be another one.

@@ -143,7 +143,11 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (code !== undefined) return code;
   const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
   if (page !== undefined) return pageText(page).trimEnd();
-  const near = COMMANDS.has(name) ? undefined : nearest(name, [...COMMANDS.keys(), ...pages(), ...Object.keys(ERRORS)]);
+  // Other words than codes are not spelled like one.
+  const codes = /^[A-Z\d]+$|_/.test(name) ? Object.keys(ERRORS) : [];
+  const near = COMMANDS.has(name)
+    ? undefined
+    : nearest(name, [...COMMANDS.keys(), ...pages(), ...codes], { isAnyWord: true });
   if (near !== undefined && !COMMANDS.has(near)) {
     throw new CurlewError('USAGE', `unknown command or page "${name}"`, { hint: `did you mean curlew help ${near}?` });
   }

@@ -46,7 +46,8 @@ test('a misspelled error code is answered with the right one', async () => {
 test('help about a command that does not exist proposes help about one that does, and names the lists', async () => {
   for (const [topic, hint] of [
     ['biuld', 'did you mean curlew help build? curlew help commands lists the commands, curlew help pages the pages'],
-    ['NOPE', 'did you mean curlew help node? curlew help commands lists the commands, curlew help pages the pages'],
+    ['NOPE', 'curlew help commands lists the commands, curlew help pages the pages'],
+    ['workspace', 'curlew help commands lists the commands, curlew help pages the pages'],
     ['deploy', 'did you mean curlew help install?'],
     ['fleet stats', 'did you mean curlew help fleet status?'],
   ] as const) {
