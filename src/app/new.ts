@@ -22,7 +22,7 @@ export const newAddon = useCase(NEW, async (request, context: Context): Promise<
   const { name, version, from, hooks = [], upstream, newest, template, dir = '.' } = request;
   if (!isAddonName(name)) {
     throw new CurlewError('USAGE', `new: ${JSON.stringify(name.slice(0, 120))} is not a name for an add-on`, {
-      hint: 'use lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
+      hint: 'use at most 100 lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
     });
   }
   const root = resolve(cwd, dir);

@@ -266,6 +266,9 @@ const DENIED = 'check its owner and permissions, run the same command as another
 const FILE_HINTS: ReadonlyMap<string, string> = new Map([
   ['EACCES', DENIED],
   ['EPERM', DENIED],
+  ['ENOTDIR', 'a part of the path is a file and not a folder: check the path'],
+  ['ENAMETOOLONG', 'the path or a name in it is too long: use a shorter one'],
+  ['ELOOP', 'symbolic links in the path lead to each other: use another path'],
   ['EROFS', 'the disk is read-only: remount it writable or use another folder, then run the same command again'],
 ]);
 

@@ -41,8 +41,8 @@ interface Options {
 
 /**
  * Add-on folders in `root` that match the patterns; all of them without a pattern. A pattern is a name (all its versions),
- * `name/version`, `name-version`, or a path (to a version, a name, `addons`, or a folder that contains `addons`), relative to
- * `root`. An add-on folder contains a Manifest or an install.sh. Throws `NOT_FOUND` for a pattern without a match, and if
+ * `name/version`, `name-version`, or a path (to a version, a name, `addons`, a folder that contains `addons`, or a file of a version),
+ * relative to `root`. An add-on folder contains a Manifest or an install.sh. Throws `NOT_FOUND` for a pattern without a match, and if
  * there is no add-on at all.
  */
 export async function findAddons(root: string, patterns: readonly string[], options: Options): Promise<FoundAddons> {
@@ -50,6 +50,7 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   const here = await listRoot(base, base, options);
   if (patterns.length === 0) {
     if (here.length === 0) {
+      requireFolder(base);
       const outer = await rootAbove(base, undefined, options);
       throw new CurlewError('NOT_FOUND', `no add-ons in ${join(base, 'addons')} and ${join(base, 'packages')}`, {
         hint:
@@ -67,6 +68,18 @@ export async function findAddons(root: string, patterns: readonly string[], opti
     for (const one of selected) chosen.set(one.folder, one);
   }
   return checkedNames([...chosen.values()], base);
+}
+
+function requireFolder(path: string): void {
+  const stats = statOf(path);
+  if (stats?.isDirectory() === true) return;
+  const [code, why] =
+    stats === undefined
+      ? (['NOT_FOUND', 'no such folder'] as const)
+      : (['FILE_UNUSABLE', 'it is not a folder'] as const);
+  throw new CurlewError(code, `cannot read ${path}: ${why}`, {
+    hint: 'specify the folder that contains addons or packages',
+  });
 }
 
 function matches({ name, version }: AddonFolder, pattern: string): boolean {
@@ -207,14 +220,16 @@ function treeOf(text: string): AddonTree | undefined {
 /** The add-ons at a path: one version, a name, a tree, or a folder that contains trees. */
 async function atPath(base: string, pattern: string, options: Options): Promise<readonly AddonFolder[]> {
   const target = resolve(base, pattern);
-  // A Manifest or an install.sh means its add-on.
-  const path = statOf(target)?.isFile() === true ? dirname(target) : target;
+  const isFile = statOf(target)?.isFile() === true;
+  const path = isFile ? dirname(target) : target;
   const [parent, grandparent] = [dirname(path), dirname(dirname(path))];
   const versionTree = treeOf(basename(grandparent));
   if (versionTree !== undefined && statOf(path)?.isDirectory() === true) {
     const place = { tree: versionTree, name: basename(parent), version: basename(path) };
     return [{ ...place, folder: path, root: dirname(grandparent), shown: shownPath(base, path) }];
   }
+  // A file such as a Manifest means its add-on; another one, such as an installer spec, does not mean all that are next to it.
+  if (isFile) return [];
   const nameTree = treeOf(basename(parent));
   if (nameTree !== undefined) return listName(grandparent, nameTree, basename(path), base, options);
   const tree = treeOf(basename(path));

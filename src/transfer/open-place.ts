@@ -41,7 +41,9 @@ export async function openPlace(place: FetchPlace, { anyFile, unpinned, signal }
   const { store, key } = place;
   const name = `${store.address}/${key}`;
   const object = await store.head(key, { signal });
-  if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`);
+  if (object === undefined) {
+    throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`, { hint: 'check the path or address' });
+  }
   const source = sourceAt(name, place, object, unpinned);
   const opened = { name, place, object, unpinned };
   for (let again = false; ; again = true) {

@@ -62,6 +62,29 @@ test('what names nothing is an error that knows the nearest name', async ({ sign
   assert.match(none.hint ?? '', /this folder has no addons or packages$/);
 });
 
+test('a file means its add-on, and not all that are next to it', async ({ signal }) => {
+  await using box = await tree({
+    'addons/ekco/1/Manifest': '',
+    'addons/ekco/1/motd.txt': '',
+    'addons/x': '',
+    file: '',
+  });
+  const { folders } = await findAddons(box.path, ['addons/ekco/1/motd.txt'], { signal });
+  assert.equal(
+    folders.map(({ shown }) => shown),
+    ['addons/ekco/1'],
+  );
+  for (const file of ['file', 'addons/x']) {
+    await assert.rejectsWith(findAddons(box.path, [file], { signal }), 'NOT_FOUND', /no add-on matches/);
+  }
+});
+
+test('a file, or nothing, in the place of the folder with add-ons is named', async ({ signal }) => {
+  await using box = await tree({ file: '' });
+  await assert.rejectsWith(findAddons(box.at('file'), [], { signal }), 'FILE_UNUSABLE', /file: it is not a folder$/);
+  await assert.rejectsWith(findAddons(box.at('no'), [], { signal }), 'NOT_FOUND', /no: no such folder$/);
+});
+
 test('a folder without any add-on is an error', async ({ signal }) => {
   await using box = await tree({});
   await assert.rejectsWith(findAddons(box.path, [], { signal }), 'NOT_FOUND', /no add-ons in/);

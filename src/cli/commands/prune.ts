@@ -17,7 +17,9 @@ export const command = commandFor(PRUNE, {
   ],
   run: async ({ request, options: { yes } }, context) => {
     const { prune } = await import('../../app/prune.ts');
-    if (!yes && !request.dryRun)
+    // Without a limit, nothing would be removed: that is an error.
+    const hasLimit = (request.keep ?? request.olderThan) !== undefined;
+    if (hasLimit && !yes && !request.dryRun)
       await requireConsent(async () => prune({ ...request, dryRun: true }, context), context);
     return prune(request, context);
   },

@@ -8,7 +8,7 @@ import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored.ts';
-import { FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
+import { damaged, FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
 
 const READ_SIZE = 1 << 20;
 
@@ -111,7 +111,7 @@ export async function readTocMember(
   { signal, admit }: IndexOptions,
 ): Promise<{ readonly member: Uint8Array; readonly tocOffset: number }> {
   const { name, size } = source;
-  if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);
+  if (size < FOOTER_SIZE + 1) throw damaged(name, size === 0 ? 'it is empty' : 'too short to be a package');
   const tail = Math.min(size, 64 << 10);
   const last = await readRange(source, size - tail, tail, { signal });
   const tocOffset = parseFooter(last.subarray(tail - FOOTER_SIZE), size, name);

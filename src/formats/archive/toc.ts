@@ -91,7 +91,7 @@ export function formatFooter(tocOffset: number): Uint8Array {
   return Buffer.concat([head, payload, tail]);
 }
 
-function damaged(name: string, what: string): CurlewError {
+export function damaged(name: string, what: string): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, {
     hint: 'the file is damaged, incomplete or not a curlew package: fetch or build it again',
   });

@@ -3,7 +3,7 @@
  * original names are removed when the package is in place, so a run can be interrupted at any moment.
  */
 import { createHash } from 'node:crypto';
-import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { parseTocJson } from '../../formats/archive/toc.ts';
@@ -52,6 +52,15 @@ export async function folderPackages(
   folder: string,
   { directory, trust, signal }: FolderOptions,
 ): Promise<FolderPackages> {
+  if ((await stat(folder).catch(() => undefined))?.isFile() === true) {
+    throw new CurlewError(
+      'FILE_UNUSABLE',
+      `cannot open ${folder}: it is a file, not the folder of an unpacked bundle`,
+      {
+        hint: 'specify a bundle with --bundle',
+      },
+    );
+  }
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
   if (text === undefined) {
     throw new CurlewError('NOT_FOUND', `cannot open ${folder}: it does not contain ${TOC_NAME}`, {
