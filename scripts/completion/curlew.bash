@@ -10,8 +10,8 @@ _curlew() {
   mapfile -t found < <(curlew __complete "${words[@]:1}" 2>/dev/null)
   paths="${found[0]-none}"
   COMPREPLY=()
-  # Readline replaces only what follows the last of its own separators.
-  [[ "$typed" =~ ^.*[=:@] && "${COMP_WORDBREAKS-}" == *"${BASH_REMATCH[0]: -1}"* ]] && word="${BASH_REMATCH[0]}"
+  # Readline replaces only $2: what follows its last separator, or begins with it if that is an @.
+  word="${typed%"${2-}"}"
   local each
   for each in "${found[@]:1}"; do
     each="${each%%$'\t'*}"

@@ -31,10 +31,11 @@ type Lookup = (typed: string, where: Where) => Promise<readonly string[]>;
 const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
   addon: async (typed, { cwd, values }) => {
     const root = resolve(cwd, values.get('dir')?.at(-1) ?? '.');
-    const [name, version] = typed.split('/');
+    const [name = '', version] = typed.split('/');
+    if (version !== undefined && !isAddonName(name)) return [];
     const trees = ['addons', 'packages'].map((tree) => join(root, tree));
     if (version === undefined) return (await Promise.all(trees.map(folders))).flat().filter(isAddonName);
-    const versions = await Promise.all(trees.map(async (tree) => folders(join(tree, name ?? ''))));
+    const versions = await Promise.all(trees.map(async (tree) => folders(join(tree, name))));
     return versions
       .flat()
       .filter(isVersion)

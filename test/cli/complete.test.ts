@@ -1,5 +1,5 @@
 /** Completion of command lines: what is offered, and the scripts in real shells. */
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { complete } from '../../src/cli/complete.ts';
@@ -85,6 +85,11 @@ test('a folder without add-ons offers none', async () => {
   assert.equal(await values(box, 'build', ''), []);
 });
 
+test('a slash without a name offers nothing', async () => {
+  await using box = await tree(FOLDER);
+  assert.equal(await values(box, 'build', '/'), []);
+});
+
 test('a store that does not answer offers nothing, and completion ends', async () => {
   await using box = await tree({ 'dead/x': '' });
   // Who opens it for reading waits for a writer.
@@ -117,24 +122,69 @@ async function prints(shell: string, script: string, expected: readonly string[]
   assert.equal(lines, expected);
 }
 
-/** Completes a line in bash as readline does, and prints what replaces the last word and the options for paths. */
+/**
+ * Completes a line in bash as readline does, and prints what replaces the end of it, which is the second argument, and the options
+ * for paths.
+ */
 const BASH = `source <(curlew completion bash)
 complete -p curlew
 compopt() { echo "compopt $*"; }
-asked() { COMP_LINE="$1"; COMP_POINT=\${#1}; _curlew; printf '[%s]\\n' "\${COMPREPLY[@]}"; }
+asked() { COMP_LINE="$1"; COMP_POINT=\${#1}; _curlew curlew "$2"; printf '[%s]\\n' "\${COMPREPLY[@]}"; }
 `;
 
-for (const [line, expected] of [
-  ['curlew keyg', ['[keygen]']],
-  ['curlew install --preflights=enforce-', ['[enforce-warnings]']],
-  ['curlew versions --from dist rook@1', ['[1.1.0]']],
-  ['curlew new --dir ', ['compopt -o dirnames', '[]']],
-  ['curlew inspect b', ['compopt -o default', '[]']],
-  ['curlew uninstall --root node ', ['[ekco]']],
+for (const [line, replaced, expected] of [
+  ['curlew keyg', 'keyg', ['[keygen]']],
+  ['curlew install --preflights=enforce-', 'enforce-', ['[enforce-warnings]']],
+  ['curlew versions --from dist rook@1', '@1', ['[@1.1.0]']],
+  ['curlew versions --from dist rook@1', 'rook@1', ['[rook@1.1.0]']],
+  ['curlew new --dir ', '', ['compopt -o dirnames', '[]']],
+  ['curlew inspect b', 'b', ['compopt -o default', '[]']],
+  ['curlew uninstall --root node ', '', ['[ekco]']],
 ] as const) {
-  test(`bash completes ${line}`, async () => {
-    await prints('bash', `${BASH}asked '${line}'`, ['complete -F _curlew curlew', ...expected]);
+  test(`bash completes ${line}, of which it replaces ${JSON.stringify(replaced)}`, async () => {
+    await prints('bash', `${BASH}asked '${line}' '${replaced}'`, ['complete -F _curlew curlew', ...expected]);
   });
+}
+
+/** What a terminal with bash gives to `curlew` when a line is typed, then Tab, then Enter. */
+async function typedInBash(line: string): Promise<string> {
+  const { box, env } = await shellBox();
+  await using _ = box;
+  const real = box.at('bin/real');
+  await rename(box.at('bin/curlew'), real);
+  const stub = `#!/bin/sh\ncase "$1" in __complete | completion) exec '${real}' "$@" ;; esac\necho "ran: $* :"\n`;
+  await writeFile(box.at('bin/curlew'), stub, { mode: 0o755 });
+  const child = execa('script', ['-qefc', 'bash --norc --noprofile -i', '/dev/null'], {
+    cwd: box.path,
+    env: { ...env, TERM: 'dumb', PS1: 'ready>', HISTFILE: '' },
+    extendEnv: false,
+    reject: false,
+  });
+  const lines = ['source <(curlew completion bash)\r', `${line}\t\r`, 'exit\r'];
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8');
+    if (text.split('ready>').length > 4 - lines.length) child.stdin.write(lines.shift() ?? '');
+  });
+  await child;
+  return /ran: (.*?) *:/.exec(text)?.[1] ?? text;
+}
+
+if ((await execa('script', ['--version'], { reject: false })).exitCode === 0) {
+  for (const [line, expected] of [
+    ['curlew versions --from dist rook@1', 'versions --from dist rook@1.1.0'],
+    ['curlew install --preflights=enforce-', 'install --preflights=enforce-warnings'],
+    ['curlew keyg', 'keygen'],
+  ] as const) {
+    test(`in a terminal, Tab after ${line} completes it`, async () => {
+      let found = '';
+      // A completion may come too late here, too.
+      for (let tries = 0; tries < 5 && found !== expected; tries += 1) found = await typedInBash(line);
+      assert.is(found, expected);
+    });
+  }
+} else {
+  test.skip('Tab completes in a terminal', 'script is not installed');
 }
 
 async function has(shell: string): Promise<boolean> {
