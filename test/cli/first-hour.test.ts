@@ -22,6 +22,7 @@ for (const [typed, expected] of [
   ['get', 'status'],
   ['describe', 'why'],
   ['validate', 'installer validate'],
+  ['drain', 'node drain'],
 ] as const) {
   test(`${typed} of another tool is ${expected} here`, async () => {
     assert.ok(!COMMANDS.has(typed) && COMMANDS.has(expected));
