@@ -10,6 +10,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
+import { RETRY_POLICY } from '../platform/http/retry.ts';
 import { readDockerConfig } from '../registry/credentials.ts';
 import { HOST_ARCH } from '../runtime/images/required.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
@@ -48,6 +49,8 @@ interface Check {
 const GIGABYTE = 1 << 30;
 /** Milliseconds until a check counts as failed. */
 const LIMIT = 5000;
+/** So few attempts end within the limit, with the reason. */
+const RETRY = { ...RETRY_POLICY, attempts: 2 };
 
 const CHECKS: readonly Check[] = [
   {
@@ -104,9 +107,9 @@ const CHECKS: readonly Check[] = [
     name: 'store',
     needed: ['publish', 'bundle'],
     use: 'releases are there',
-    how: 'see curlew help s3',
+    how: 'check its address, and whether its server is up and can be reached from here',
     look: async (request, context) => {
-      const web = lazyHttp(request, context);
+      const web = lazyHttp(request, context, RETRY);
       try {
         const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
         const store = await openStoreFor(request.from ?? '', request, context, { create: false, http });
@@ -172,8 +175,17 @@ export const doctor = useCase(DOCTOR, async (request, context: Context): Promise
 
 async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<Finding> {
   const { name, needed, use, how, look } = check;
+  let note: string | undefined;
+  // What is slow says so, with the reason.
+  const report: Context['report'] = (event) => {
+    if (event.type === 'note' && event.level === 'info') note = event.text;
+    else context.report(event);
+  };
   try {
-    const result = await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal);
+    const result = await withinLimit(async (signal) => look(request, { ...context, report, signal }), {
+      signal: context.signal,
+      reason: () => note,
+    });
     const { message, hint } = typeof result === 'string' ? { message: result, hint: undefined } : result;
     if (hint === undefined) return { check: name, verdict: 'pass', message };
     return { check: name, verdict: 'warn', message, hint: redact(`${use}: ${hint}`) };
@@ -192,18 +204,23 @@ async function findingOf(check: Check, request: DoctorRequest, context: Context)
 }
 
 /** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */
-async function withinLimit<Found>(look: (signal: AbortSignal) => Promise<Found>, signal: AbortSignal): Promise<Found> {
+async function withinLimit<Found>(
+  look: (signal: AbortSignal) => Promise<Found>,
+  { signal, reason }: { readonly signal: AbortSignal; readonly reason: () => string | undefined },
+): Promise<Found> {
   const own = new AbortController();
   const either = AbortSignal.any([signal, own.signal]);
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new CurlewError('FETCH_FAILED', `no answer within ${LIMIT / 1000} seconds`));
+      const why = reason();
+      const late = `no answer within ${LIMIT / 1000} seconds`;
+      reject(new CurlewError('FETCH_FAILED', why === undefined ? late : `${late}: ${why}`));
       own.abort();
     }, LIMIT);
   });
   try {
-    return await Promise.race([look(either), late]);
+    return await Promise.race([look(either), tooLate]);
   } finally {
     clearTimeout(timer);
   }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
 import { createHttp, type Http } from '../platform/http/http.ts';
+import type { RetryPolicy } from '../platform/http/retry.ts';
 import { createRegistryClient, type RegistryClient } from '../registry/client.ts';
 import { createCredentials, readDockerConfig } from '../registry/credentials.ts';
 import { parseMirror } from '../registry/endpoint.ts';
@@ -48,9 +49,10 @@ export async function webTrust(
 export async function openHttp(
   request: WebRequest,
   context: Context,
+  retry?: RetryPolicy,
 ): Promise<Pick<Network, 'http' | 'config' | 'caFile'>> {
   const { config, caFile, allowHttp } = await webTrust(request, context);
-  return { http: await createHttp({ env: context.env, caFile, allowHttp }), config, caFile };
+  return { http: await createHttp({ env: context.env, caFile, allowHttp, retry }), config, caFile };
 }
 
 /** An HTTP client and a client for registries. */
@@ -76,10 +78,10 @@ export async function openNetwork(request: NetworkRequest, context: Context): Pr
 }
 
 /** Creates the network client only for runs that need it. */
-export function lazyHttp(request: WebRequest, context: Context) {
+export function lazyHttp(request: WebRequest, context: Context, retry?: RetryPolicy) {
   let opened: Promise<{ readonly http: Http }> | undefined;
   return {
-    get: async (): Promise<Http> => (await (opened ??= openHttp(request, context))).http,
+    get: async (): Promise<Http> => (await (opened ??= openHttp(request, context, retry))).http,
     close: async (): Promise<void> => {
       await (await opened)?.http.close();
     },

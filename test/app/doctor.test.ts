@@ -7,6 +7,7 @@ import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
 import { hostArch } from '../../src/sources/run-source.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
+import { kubeconfigText } from '../support/kube-server.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -143,6 +144,23 @@ test('the architecture of this machine is named, and another one is refused with
   const { message, hint } = assert.throwsWith(() => hostArch('s390x'), 'UNSUPPORTED');
   assert.is(message, 'cannot install: this machine is s390x; packages are for amd64 and arm64');
   assert.is(hint, 'install on a machine with one of these; this one can build, publish and bundle');
+});
+
+test('a store and a cluster that refuse connections are named with this reason, and nothing else is printed', async () => {
+  await using box = await tree({
+    conf: kubeconfigText('https://127.0.0.1:1', {}, {}),
+  });
+  const found = await findings(box, ['channel', '--from', 'https://127.0.0.1:1/dist', '--kubeconfig', 'conf']);
+  assert.match(
+    found.get('store')?.message ?? '',
+    /^cannot read VERSION in .*127\.0\.0\.1:1: the connection was refused$/,
+  );
+  const cluster = found.get('cluster');
+  assert.is(cluster?.verdict, 'fail');
+  assert.match(
+    cluster?.message ?? '',
+    /^no answer within 5 seconds: https:\/\/127\.0\.0\.1:1: .*the connection was refused$/,
+  );
 });
 
 test('what never answers is given up', async () => {
