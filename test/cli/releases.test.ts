@@ -69,6 +69,8 @@ test('versions are listed in order, and a word is answered with the version that
     some.stdout,
     /^rook 1.0.4-14.2.21 \(greatest patch of 1.0\)\nrook 1.0.4 \(exact\)\nekco 0.28.14 {2}amd64 \d+(?:\.\d)? kB$/,
   );
+  const named = await curlew(['versions', 'ekco', '--from', 'staging'], { cwd: box.path });
+  assert.match(named.stdout, /^ekco 0\.28\.14 {2}amd64 .*\nrelease s1 of .*, published [-0-9]{10} [0-9:]{5} UTC$/);
   const near = await curlew(['versions', 'rok', '--from', 'staging'], { cwd: box.path });
   assert.is(near.exitCode, 14);
   assert.match(near.stderr, 'did you mean rook?');

@@ -15,6 +15,8 @@ export const command = commandFor(VERSIONS, {
   run: async ({ request }, context) => (await import('../../app/versions.ts')).versions(request, context),
   render: ({ addons, release, published, signedBy, store }, { request }) => {
     const isAll = request.addons.length === 0;
+    // A resolved version alone is what a script asks for.
+    const isList = addons.every(({ resolved }) => resolved === undefined);
     const time = published === undefined ? '' : `, published ${published.slice(0, 16).replace('T', ' ')} UTC`;
     const proof = signedBy === undefined ? '' : `, signed with ${signedBy}`;
     return [
@@ -28,7 +30,7 @@ export const command = commandFor(VERSIONS, {
           ]),
         );
       }),
-      ...(isAll ? [visible(`release ${release} of ${store}${time}${proof}`)] : []),
+      ...(isList ? [visible(`release ${release} of ${store}${time}${proof}`)] : []),
     ].join('\n');
   },
 });
