@@ -223,7 +223,7 @@ async function embed(
   const { name, server, namespace, proxy = proxyFor(server, env), user, written } = chosen;
   const { authority, certificate, key } = await tlsOf(chosen, credential);
   const roots = env['SSL_CERT_FILE'] ?? '';
-  const ca = authority ?? (roots === '' ? undefined : await readPem(roots));
+  const ca = authority ?? (roots === '' ? undefined : await readPem(roots, 'SSL_CERT_FILE'));
   const token = tokenIn(chosen, credential?.token?.reveal() ?? (await valueOf(user?.token)));
   const data = (field: string, pem: string | undefined): JsonObject =>
     pem === undefined ? {} : { [`${field}-data`]: Buffer.from(pem, 'latin1').toString('base64') };

@@ -285,6 +285,11 @@ test('a private authority is trusted when it is named, and only then', async ({ 
   assert.is(server.log.length, 2);
   await assert.rejectsWith(quickHttp({ caFile: files.at('none.pem') }), 'FILE_UNUSABLE', /no certificate/);
   await assert.rejectsWith(quickHttp({ caFile: files.at('missing.pem') }), 'FILE_UNUSABLE');
+  for (const name of ['none.pem', 'missing.pem']) {
+    const quick = quickHttp({ env: { SSL_CERT_FILE: files.at(name) } });
+    const { hint } = await assert.rejectsWith(quick, 'FILE_UNUSABLE', /, which SSL_CERT_FILE names: /);
+    assert.is(hint, 'set SSL_CERT_FILE to a file in PEM format, or unset it');
+  }
 });
 
 test('authorities after a byte order mark are trusted, and each problem of a certificate has its own hint', async ({
