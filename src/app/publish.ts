@@ -8,7 +8,8 @@ import { CurlewError, canceledOr } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previous.ts';
-import { nextRelease, publishPackages, type PublishResult } from '../store/release/publish.ts';
+import { nextRelease, previousPackages, publishPackages, type PublishResult } from '../store/release/publish.ts';
+import { noteDropped } from '../store/release/replaced.ts';
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { noteUnsigned } from '../store/release/sign-release.ts';
@@ -160,6 +161,8 @@ export const planPublish = useCase(PUBLISH, async (request, context: Context): P
   const carried = [...previous.packages].filter(
     ([file]) => !named.has(file) && (addons.length > 0 || others.has(file)),
   );
+  const planned = [...compared.map(({ change }) => change), ...carried.map(([, { listed }]) => listed)];
+  noteDropped(planned, previousPackages(previous), context.report);
   const rows: PlannedPackage[] = [];
   for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, ports.out) });
   for (const [, { listed, recorded, release }] of carried) {

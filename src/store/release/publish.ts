@@ -5,19 +5,19 @@
 import { leftOut } from '../../channel/published.ts';
 import type { Catalog } from '../../core/catalog.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, formatRef } from '../../core/ref.ts';
 import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
-import { fileOf, identityOf, listPackages, makeCatalog } from './make-catalog.ts';
+import { fileOf, identityOf, listPackages, makeCatalog, type ReleasePackages } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
 import { readPrevious, type Previous } from './previous.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
-import { noteReplaced } from './replaced.ts';
+import { noteDropped, noteReplaced } from './replaced.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
@@ -116,12 +116,13 @@ export async function publishPackages(
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
   await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
   const before = previousPackages(previous);
-  const replaced = noteReplaced(listPackages(catalog), before, options.report);
-  const latest = await writeUnversionedCopies(store, catalog, {
-    before,
-    objects: objectsOf(placed),
-    jobs,
-    signal,
+  const listed = listPackages(catalog);
+  const replaced = noteReplaced(listed, before, options.report);
+  noteDropped(listed, before, options.report);
+  const copying = writeUnversionedCopies(store, catalog, { before, objects: objectsOf(placed), jobs, signal });
+  const latest = await copying.catch((error: unknown) => {
+    const hint = `${release} is published and current; the same command writes the copies that are missing next to the release folders`;
+    throw canceledOr(error, signal, hint);
   });
   const packages = placed.map(({ listed, outcome, sent }) => {
     const { name, version, arch, entry } = listed;
@@ -176,7 +177,8 @@ function noneLeft(): CurlewError {
   return new CurlewError('USAGE', 'all release strings of the day are used', { hint: 'add --release' });
 }
 
-function previousPackages({ current, packages }: Previous) {
+/** What the store offers now; undefined before its first release. */
+export function previousPackages({ current, packages }: Previous): ReleasePackages | undefined {
   if (current === undefined) return undefined;
   return { release: current.release, packages: [...packages.values()].map(({ listed }) => listed) };
 }

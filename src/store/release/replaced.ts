@@ -1,4 +1,4 @@
-/** Versions whose content a new release replaces: a release never changes, but the next one may reuse a version. */
+/** What a new release changes for readers of the one before: a release never changes, but the next one may reuse a version or leave an add-on out. */
 import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';
 import { fileOf, type ListedPackage, type ReleasePackages } from './make-catalog.ts';
@@ -26,4 +26,19 @@ export function noteReplaced(
     report({ type: 'note', level: 'warning', text });
   }
   return replaced;
+}
+
+/** Warns about add-ons of the release before that the new one does not have: they may be another team's. */
+export function noteDropped(
+  packages: readonly Pick<ListedPackage, 'name'>[],
+  before: ReleasePackages | undefined,
+  report: Report,
+): void {
+  const names = new Set(packages.map(({ name }) => name));
+  const dropped = new Set(before?.packages.map(({ name }) => name).filter((name) => !names.has(name)));
+  if (before === undefined || dropped.size === 0) return;
+  const text =
+    `no longer in the release: ${[...dropped].toSorted().join(', ')}, which ${before.release} has; ` +
+    'curlew publish with the names of add-ons keeps all others';
+  report({ type: 'note', level: 'warning', text });
 }

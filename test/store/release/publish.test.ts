@@ -1,6 +1,7 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { openFileSource, readIndex } from '../../../src/formats/archive/read.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
+import type { Report } from '../../../src/core/events.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../../src/store/release/upload.ts';
 import { currentRelease, readCatalog } from '../../../src/store/read-catalog.ts';
@@ -95,8 +96,35 @@ test('the next release copies what has not changed, uploads what has, and carrie
     ['a', 'b', 'c'],
   );
   assert.is((await store.head('b-1.tar.gz', { signal }))?.metadata['digest'], changed.addon.digest);
-  const only = await publish(store, [a], signal, { carry: false });
+  const notes: string[] = [];
+  const report: Report = (event) => {
+    if (event.type === 'note') notes.push(event.text);
+  };
+  const only = await publish(store, [a], signal, { carry: false, report });
   assert.equal(outcomes(only), { 'a-1': 'copied' });
+  assert.is(notes.length, 1);
+  assert.match(notes[0] ?? '', /^no longer in the release: b, c, which v2026\.11\.21-1 has; /);
+});
+
+test('a cancellation after the release became current says so, and the same release again completes the rest', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'store/.keep': '' });
+  const store = createFolderStore(box.at('store'));
+  const stop = new AbortController();
+  const stopping: Store = {
+    ...store,
+    put: async (key, ...rest) => {
+      const etag = await store.put(key, ...rest);
+      if (key === 'VERSION') stop.abort(new CurlewError('CANCELLED', 'canceled'));
+      return etag;
+    },
+  };
+  const a = await madePackage(box, 'a', '1', 'a');
+  const { hint } = await assert.rejectsWith(publish(stopping, [a], stop.signal, { release: 'r1' }), 'CANCELLED');
+  assert.match(hint ?? '', /^r1 is published and current; /);
+  assert.is(await readableRelease(store, signal), 'r1');
+  assert.is((await publish(store, [a], signal, { release: 'r1' })).latest, 1);
 });
 
 test('versions stand as the order file says; carried over, they stay so; without one they descend', async ({
