@@ -93,7 +93,8 @@ export async function createRunFolder(folder: RunFolder, options: CreateOptions)
     // Without a sync, a power failure could lose the journal's folder.
     for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
   } catch (error) {
-    await rm(folder.path, { recursive: true, force: true }).catch(() => undefined);
+    // Another run may have a folder of this name.
+    if (made.includes(folder.path)) await rm(folder.path, { recursive: true, force: true }).catch(() => undefined);
     await removeEmpty(made);
     throw error;
   }
@@ -108,6 +109,7 @@ async function fillRunFolder(
     const runs = dirname(folder.path);
     if ((await mkdir(runs, { recursive: true, mode: 0o700 })) !== undefined) made.push(runs);
     await mkdir(folder.path, { mode: 0o700 });
+    made.push(folder.path);
     await mkdir(folder.scripts, { mode: 0o700 });
     for (const name of ['hook-runner.sh', 'cap-log.sh']) await cp(join(scripts, name), join(folder.scripts, name));
     await mkdir(folder.exchange, { mode: 0o700 });
