@@ -36,7 +36,7 @@ export interface LookOptions {
  * if another run is in progress on the folder.
  */
 export async function prepare(request: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
-  const { directory, made = [] } = request.place;
+  const { directory, confined, made = [] } = request.place;
   const own = [...made];
   let lock: AsyncDisposable | undefined;
   const release = async (): Promise<void> => {
@@ -45,7 +45,8 @@ export async function prepare(request: RunRequest, options: LookOptions): Promis
     await removeEmpty([...own, directory]);
   };
   try {
-    own.push(...(await makeFolder(directory)));
+    // The sandbox has it. If a refused run has removed both meanwhile, a new root would be open to other users.
+    if (!confined) own.push(...(await makeFolder(directory)));
     lock = await lockFolder(directory);
     const view = await viewRun(request, options);
     for (const { ref, state } of view.placed) await keepPlaced(directory, ref, state);
