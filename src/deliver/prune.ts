@@ -243,7 +243,7 @@ async function waitUntilGone(
   let orphans = deleted;
   return repeatUntil(
     async () => (orphans = (await mapLimited(orphans, look, { width: AT_ONCE, signal })).flat()),
-    (orphans) => !orphans.some(({ isGoing }) => isGoing),
+    (staying) => !staying.some(({ isGoing }) => isGoing),
     { firstMs: FIRST_LOOK_MS, maxMs: LOOK_MS, limitMs, signal },
   );
 }

@@ -21,9 +21,9 @@ export function removalRulesIn(
   const { rollout, ...own } = isObject(spec) ? spec : {};
   const problems: string[] = [];
   const read = (field: object, consequence: string): Rules | undefined => {
-    const read = convert(removalRules, field);
-    if (!('problems' in read)) return read.value;
-    problems.push(`${read.problems[0].message} (${consequence})`);
+    const result = convert(removalRules, field);
+    if (!('problems' in result)) return result.value;
+    problems.push(`${result.problems[0].message} (${consequence})`);
     return undefined;
   };
   const ofRollout = (name: string): object => {

@@ -35,8 +35,8 @@ const sha256 = one<Digest>({
   schema: digest,
   read: (text, option) => {
     const parse = (hex: string): Digest | undefined => {
-      const text = `sha256:${hex.toLowerCase().replace(/^sha256:/, '')}`;
-      return isDigest(text) ? text : undefined;
+      const prefixed = `sha256:${hex.toLowerCase().replace(/^sha256:/, '')}`;
+      return isDigest(prefixed) ? prefixed : undefined;
     };
     return reading(parse, 'not 64 hexadecimal digits')(text, option);
   },

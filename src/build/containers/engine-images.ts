@@ -70,8 +70,8 @@ export async function inspectImage(
 function digestOf({ id, repoDigests }: Inspected, ref: ImageRef | Digest): Digest {
   if (typeof ref === 'string') return id;
   const repository = engineName({ ...ref, tag: undefined, digest: undefined });
-  const known = repoDigests.map((text) => parseImageRef(text)).flatMap((ref) => (typeof ref === 'string' ? [] : [ref]));
-  const own = known.filter((ref) => engineName({ ...ref, tag: undefined, digest: undefined }) === repository);
+  const known = repoDigests.map((text) => parseImageRef(text)).flatMap((one) => (typeof one === 'string' ? [] : [one]));
+  const own = known.filter((one) => engineName({ ...one, tag: undefined, digest: undefined }) === repository);
   const [first] = own.flatMap(({ digest }) => (digest === undefined ? [] : [digest])).toSorted();
   return first ?? id;
 }

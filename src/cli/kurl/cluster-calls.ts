@@ -53,9 +53,9 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
 
 /** The value at a path in a response, or undefined. Responses are not trusted to have a certain structure. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>((value, key) => {
-    if (Array.isArray(value)) return typeof key === 'number' ? (value as readonly unknown[])[key] : undefined;
-    return isObject(value) && Object.hasOwn(value, key) ? value[String(key)] : undefined;
+  return path.reduce<unknown>((inner, key) => {
+    if (Array.isArray(inner)) return typeof key === 'number' ? (inner as readonly unknown[])[key] : undefined;
+    return isObject(inner) && Object.hasOwn(inner, key) ? inner[String(key)] : undefined;
   }, value);
 }
 

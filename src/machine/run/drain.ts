@@ -132,13 +132,13 @@ export async function drainNode(
     const object = await getObject(cluster.call, NODES, { name: node });
     return object !== undefined && seenNode(object).answers ? toEvict.length + waiting.length : 0;
   };
-  const count = await repeatUntil(attempt, (count) => count === 0, {
+  const pods = await repeatUntil(attempt, (count) => count === 0, {
     firstMs: FIRST_MS,
     maxMs: MAX_MS,
     limitMs,
     signal,
   });
-  if (count === 0) return;
+  if (pods === 0) return;
   const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more` : '';
   const why = reasons.slice(0, MAX_NAMED).join('; ') + more;
   throw new CurlewError('CLUSTER_FAILED', `cannot drain ${node} in ${Math.round(limitMs / 1000)} s: ${why}`, {

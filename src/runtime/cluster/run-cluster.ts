@@ -156,7 +156,7 @@ export class RunCluster {
     const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
     const cluster = await repeatUntil(
       async () => this.#find(request),
-      (cluster) => cluster !== undefined,
+      (one) => one !== undefined,
       { firstMs: 250, maxMs: 4000, limitMs: isNeeded ? PATIENCE_MS : 0, signal },
     );
     if (cluster === undefined && isNeeded) {
