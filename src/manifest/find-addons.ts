@@ -64,7 +64,7 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   const chosen = new Map<string, AddonFolder>();
   for (const pattern of patterns) {
     const selected = await matchesIn(base, here, pattern, options);
-    if (selected.length === 0) throw noMatch(pattern, here, await rootAbove(base, pattern, options));
+    if (selected.length === 0) throw noMatch(pattern, base, here, await rootAbove(base, pattern, options));
     for (const one of selected) chosen.set(one.folder, one);
   }
   return checkedNames([...chosen.values()], base);
@@ -109,7 +109,16 @@ async function rootAbove(path: string, pattern: string | undefined, { signal }: 
   return matching.length === 0 ? undefined : outer;
 }
 
-function noMatch(pattern: string, here: readonly AddonFolder[], outer: string | undefined): CurlewError {
+function noMatch(pattern: string, base: string, here: readonly AddonFolder[], outer: string | undefined): CurlewError {
+  if (statOf(resolve(base, pattern))?.isFile() === true) {
+    return new CurlewError(
+      'NOT_FOUND',
+      `${JSON.stringify(pattern.slice(0, 200))} is a file that belongs to no add-on`,
+      {
+        hint: `leave it out; specify ${FORMS}`,
+      },
+    );
+  }
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
   const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, outer)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
