@@ -30,13 +30,24 @@ die() {
 }
 
 check() {
-  local program
+  local program why point root=''
+  local -a apart=(--mount --propagation private)
   for program in "${PROGRAMS[@]}"; do
     command -v "$program" >/dev/null || die "missing program: $program (packages util-linux, iproute2, findutils)"
   done
   [[ "$(unshare --help)" == *--kill-child* ]] || die 'unshare is too old: util-linux 2.32 or newer is needed'
-  unshare --user --map-root-user true ||
-    die 'cannot create a user namespace: see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor'
+  [[ -r /proc/self/mountinfo ]] || die '/proc is not mounted'
+  while read -r _ _ _ _ point _; do
+    if [[ "$point" == / ]]; then root=1; fi
+  done </proc/self/mountinfo
+  # The kernel gives no user namespace in a chroot, so this comes first.
+  [[ -n "$root" ]] ||
+    die 'the root folder is no mount point, as in a chroot: run it outside of the chroot, or in a container or virtual machine'
+  why="$(unshare --user --map-root-user true 2>&1)" ||
+    die "cannot create a user namespace ($why): see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor"
+  if ((EUID != 0)); then apart=(--user --map-root-user "${apart[@]}"); fi
+  why="$(unshare "${apart[@]}" true 2>&1)" ||
+    die "cannot create a mount namespace ($why): in a container, it must be a privileged one"
 }
 
 # Outside: starts the rest in new namespaces, and ends it when standard input ends. Processes inside can neither

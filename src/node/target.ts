@@ -79,7 +79,10 @@ function sandboxOf(request: TargetRequest): Pick<Target, 'network' | 'passed'> {
   const { network, env: passed = [], kubeconfig, context } = request;
   const options = { network, env: passed[0], kubeconfig, context };
   const [option] = Object.entries(options).find(([, value]) => value !== undefined) ?? [];
-  if (!isConfined(request) && option !== undefined) throw usage(`--${option} requires the sandbox of --root`);
+  if (!isConfined(request) && option !== undefined) {
+    const why = request.root === undefined ? '' : ', which --unconfined disables';
+    throw usage(`--${option} requires the sandbox of --root${why}`);
+  }
   if (context !== undefined && kubeconfig === undefined) throw usage('--context requires --kubeconfig');
   if (network !== undefined && network !== 'host') throw usage(`--network ${network}: only host is allowed`);
   const wrong = passed.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));

@@ -264,13 +264,16 @@ test('no hint about a kubeconfig of --kubeconfig names a variable', async () => 
 
 test('a kubeconfig is only for the sandbox of a trial', async () => {
   await using box = await boxFor('true', '');
-  for (const words of [['--unconfined'], ['--unconfined', '--root', 'root']]) {
+  for (const [why, ...words] of [
+    ['--root', '--unconfined'],
+    ['--root, which --unconfined disables', '--unconfined', '--root', 'root'],
+  ] as const) {
     const { exitCode, stderr } = await runCommand(
       ['install', '--bundle', 'b.tar.gz', ...words, ...KUBECONFIG],
       box.path,
     );
     assert.is(exitCode, 64, stderr);
-    assert.match(stderr, /--kubeconfig requires the sandbox of --root/);
+    assert.match(stderr, new RegExp(`--kubeconfig requires the sandbox of ${why}$`, 'm'));
   }
 });
 

@@ -1,6 +1,6 @@
 /** `--root`: hooks run in a private mount namespace with an overlay of `/`. Needs root and a kernel that lets it. */
 import { execa } from 'execa';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confinedPlace } from '../../src/runtime/hooks/confine.ts';
 import type { NodePlace } from '../../src/runtime/node/node-place.ts';
@@ -131,6 +131,37 @@ when('without a way to confine them, hooks are not run', async () => {
   assert.equal(await readdir(mine.path), ['file']);
   const broken = confinedPlace({ root: mine.at('file/root'), seen: '/x', scripts: SCRIPTS, uid, signal: never });
   await assert.rejectsWith(broken, 'FILE_UNUSABLE', /create .*file\/root/);
+});
+
+when('a sandbox that a chroot does not support is refused with the reason', async () => {
+  await using mine = await tree({ 'jail/proc/x': '', 'jail/usr/x': '', 'jail/scripts/x': '', 'jail/dev/null': '' });
+  const script = `cd ${mine.at('jail')}
+for name in bin sbin lib lib64; do [ ! -e /$name ] || ln -s usr/$name $name; done
+mount --rbind /usr usr; mount --bind /proc proc; mount --bind ${SCRIPTS} scripts; mount --bind /dev/null dev/null
+exec chroot . bash /scripts/confine.sh --check`;
+  const ran = await execa('unshare', ['-m', '--propagation', 'private', 'bash', '-ec', script], { reject: false });
+  assert.match(ran.stderr, /^sandbox: the root folder is no mount point, as in a chroot: run it outside /);
+});
+
+when('a program that the sandbox needs is named if it is missing', async () => {
+  await using mine = await tree({ 'bin/x': '' });
+  for (const name of [
+    'bash',
+    'unshare',
+    'setpriv',
+    'pivot_root',
+    'mount',
+    'umount',
+    'chroot',
+    'stat',
+    'find',
+    'xargs',
+  ]) {
+    await symlink((await execa('bash', ['-c', `command -v ${name}`])).stdout, mine.at('bin', name));
+  }
+  const env = { PATH: mine.at('bin') };
+  const refused = confinedPlace({ root: mine.at('new'), seen: '/x', scripts: SCRIPTS, uid, env, signal: never });
+  await assert.rejectsWith(refused, 'UNSUPPORTED', /: missing program: ip \(packages util-linux, iproute2/);
 });
 
 when('a trial that is refused before it began leaves no folder, but those that were there', async () => {

@@ -68,7 +68,7 @@ const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
 ];
 
 const HINT =
-  'confine.sh --check lists the requirements; --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
+  'curlew doctor checks what a sandbox needs; on a disposable machine, and without --kubeconfig, curlew install --root DIR --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
 
 /**
  * Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work; then, new
@@ -77,7 +77,7 @@ const HINT =
 export async function confinedPlace(options: ConfineOptions): Promise<NodePlace> {
   const script = join(options.scripts, 'confine.sh');
   // Without root, the check fails before anything is created.
-  if (options.uid !== 0) await tryScript(options, ['bash', script, '--check']);
+  if (options.uid !== 0) await requireSupport(options);
   const made: string[] = [];
   try {
     return { ...(await placeBelow(options, script, made)), made };
@@ -113,7 +113,12 @@ async function placeBelow(options: ConfineOptions, script: string, made: string[
     (upper: string): NodePlace['wrap'] =>
     (command) => ['bash', script, ...choices, upper, directory, seen, ...command];
   made.push(...(await makeFolder(overlayOf(root))));
-  await tryBelow(overlayOf(root), async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
+  const reason = await tryBelow(overlayOf(root), async (upper) => failureOf(wrapBelow(upper)(['true']), options));
+  if (reason !== undefined) {
+    // The check names what is missing; the attempt only has the message of the program that failed.
+    await requireSupport(options);
+    throw unsupported(options, reason);
+  }
   signal.throwIfAborted();
   return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
 }
@@ -127,29 +132,44 @@ function overlayOf(root: string): string {
  * Runs `attempt` with an empty folder on the file system of `parent`, and removes the folder. The overlay of `root` may be in use
  * by another run: a second mount would take its work folder, and its hooks could no longer write.
  */
-async function tryBelow(parent: string, attempt: (upper: string) => Promise<void>): Promise<void> {
+async function tryBelow<Result>(parent: string, attempt: (upper: string) => Promise<Result>): Promise<Result> {
   const upper = await mkdtemp(join(parent, 'try-')).catch((error: unknown) => {
     throw fileError(`create a folder in ${parent}`, error);
   });
   try {
-    await attempt(upper);
+    return await attempt(upper);
   } finally {
     // Ignored: only empty folders would be left.
     await rm(upper, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
-async function tryScript(
-  { root, env = {}, signal }: ConfineOptions,
+async function requireSupport(options: ConfineOptions): Promise<void> {
+  const reason = await whyNoSandbox(options);
+  if (reason !== undefined) throw unsupported(options, reason);
+}
+
+function unsupported({ root }: ConfineOptions, reason: string): CurlewError {
+  return new CurlewError('UNSUPPORTED', `cannot create a sandbox in ${root}: ${reason}`, { hint: HINT });
+}
+
+type CheckOptions = Pick<ConfineOptions, 'scripts' | 'env' | 'signal'>;
+
+/** What this user is missing for any sandbox; undefined if nothing is known to be missing. Changes nothing. */
+export async function whyNoSandbox(options: CheckOptions): Promise<string | undefined> {
+  const reason = await failureOf(['bash', join(options.scripts, 'confine.sh'), '--check'], options);
+  return reason?.replace(/^sandbox: /, '');
+}
+
+/** Runs a command; the first line of its standard error if it fails. */
+async function failureOf(
   [command, ...args]: readonly [string, ...string[]],
-): Promise<void> {
+  { env = {}, signal }: CheckOptions,
+): Promise<string | undefined> {
   const { stderr, error } = await runProgram(command, args, { env, outputLimit: 1 << 16, signal });
-  if (error === undefined) return;
-  const [reason = 'bash cannot be run'] = stderr.trim().split('\n');
-  throw new CurlewError('UNSUPPORTED', `cannot create a sandbox in ${root}: ${reason}`, {
-    hint: HINT,
-    cause: error.cause,
-  });
+  if (error === undefined) return undefined;
+  const [reason = ''] = stderr.trim().split('\n');
+  return reason === '' ? 'bash cannot be run' : reason;
 }
 
 /** A new root folder is accessible only to its owner. Returns the folders that it has created. */
