@@ -10,9 +10,11 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
+import { ownScripts } from '../own/scripts.ts';
 import { RETRY_POLICY } from '../platform/http/retry.ts';
 import { readDockerConfig } from '../registry/credentials.ts';
 import { HOST_ARCH } from '../runtime/images/required.ts';
+import { whyNoSandbox } from '../runtime/hooks/confine.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import { isWebAddress } from '../store/web.ts';
@@ -136,6 +138,17 @@ const CHECKS: readonly Check[] = [
     use: 'install needs one that packages are for',
     how: 'install on a machine with another one',
     look: async () => Promise.resolve(installableText(hostArch(), platform())),
+  },
+  {
+    name: 'trials',
+    needed: [],
+    use: 'dev, and runs with --root DIR, need a sandbox',
+    how: 'install util-linux 2.32 or newer, iproute2 and findutils, and run it outside of a chroot; see curlew help trials.md',
+    look: async (_, { env, signal }) => {
+      const missing = await whyNoSandbox({ scripts: ownScripts(), env, signal });
+      if (missing !== undefined) throw new CurlewError('UNSUPPORTED', missing);
+      return 'hooks can run in a sandbox';
+    },
   },
   {
     name: 'install folder',

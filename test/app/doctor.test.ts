@@ -1,5 +1,5 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
-import { writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { installableText, type Finding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
@@ -39,6 +39,17 @@ test('a machine without anything gets hints, and nothing fails', async () => {
   assert.match(stdout, /^\[WARN\] cluster: .*no does not exist\n {7}hint: channel and fleet need it: /m);
   assert.match(stdout, /^\[PASS\] cache: \d.* free in /m);
   assert.not.match(stdout, /FAIL|store:/);
+});
+
+test('a machine without the programs of the sandbox is warned that trials do not work there', async () => {
+  await using box = await tree({ 'bin/x': '' });
+  await symlink('/bin/bash', box.at('bin/bash'));
+  const trials = (await findings(box, [], { ...bare(box), PATH: box.at('bin') })).get('trials');
+  assert.equal(
+    [trials?.verdict, trials?.message],
+    ['warn', 'missing program: unshare (packages util-linux, iproute2, findutils)'],
+  );
+  assert.match(trials?.hint ?? '', /^dev, and runs with --root DIR, need a sandbox: install util-linux/);
 });
 
 test('a named command that cannot work is a failure', async () => {
