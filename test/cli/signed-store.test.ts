@@ -332,7 +332,8 @@ test('a release that is published again without a key, though it is signed as cu
   await writeFile(box.at('addons/web/1.0.0/Manifest'), '');
   await writeFile(box.at('addons/web/1.0.0/install.sh'), 'web() { :; }\n');
   const words = ['--to', 'fresh', '--release'];
-  await done(box, 'publish', ...words, 'v1', '--sign', 'our.key');
+  const { stdout } = await done(box, 'publish', ...words, 'v1', '--sign', 'our.key');
+  assert.match(stdout, /v1 is the current release, signed with our\.key until 20\d\d-\d\d-\d\dT[\d:]+Z; /);
   assert.not.match((await done(box, 'publish', ...words, 'v1')).stderr, 'is not signed');
   await writeFile(box.at('addons/web/1.0.0/install.sh'), 'web() { true; }\n');
   assert.match((await done(box, 'publish', ...words, 'v2')).stderr, 'v2 is not signed as the current release');

@@ -51,7 +51,7 @@ function planText({ store, release, plan, channels, bytesUp, bytesCopied }: Publ
 }
 
 function resultText(
-  { store, release, previous, packages, channels, bytesUp, bytesCopied, bytesPresent }: PublishResult,
+  { store, release, previous, packages, channels, signed, bytesUp, bytesCopied, bytesPresent }: PublishResult,
   paint: Paint,
 ): string {
   const mixed = new Set(packages.map(({ arch }) => arch)).size > 1;
@@ -64,7 +64,7 @@ function resultText(
   const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
   const present = bytesPresent === 0 ? '' : `, ${formatBytes(bytesPresent)} already present`;
   const moved = `${formatBytes(bytesUp)} uploaded, ${formatBytes(bytesCopied)} copied${present}`;
-  return [...lines, `${store}: ${release} is the current release${before}${channelText(channels)}; ${moved}`].join(
-    '\n',
-  );
+  const signature = signed === undefined ? '' : `, signed with ${signed.by} until ${signed.until}`;
+  const current = `${release} is the current release${before}${channelText(channels)}${signature}`;
+  return [...lines, `${store}: ${current}; ${moved}`].join('\n');
 }

@@ -6,7 +6,7 @@ import { storeKey } from '../../core/layout.ts';
 import { currentRelease, type CurrentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { withStoredExternal } from './offered.ts';
-import { signCatalog, signCurrent, type Signer } from './sign-release.ts';
+import { signCatalog, signCurrent, type SignedCurrent, type Signer } from './sign-release.ts';
 import { formatAddons, formatSupportedVersions } from './make-catalog.ts';
 
 interface Cancellable {
@@ -22,18 +22,18 @@ export interface FinishOptions extends Cancellable {
   readonly inputs: Uint8Array | undefined;
 }
 
-/** Makes a release the current one. All its packages must be in the store. */
+/** Makes a release the current one. All its packages must be in the store. Returns what was signed about it as the current release. */
 export async function finishRelease(
   store: Store,
   catalog: Catalog,
   { current, signer, inputs, signal }: FinishOptions,
-): Promise<void> {
+): Promise<SignedCurrent | undefined> {
   const { release } = catalog;
   await writeCatalog(store, catalog, { signal });
   const texts = { release, catalog: Buffer.from(formatCatalog(catalog)), inputs };
   if (signer !== undefined) await signCatalog(store, texts, signer, { signal });
   await writeVersion(store, release, current, { signal });
-  if (signer !== undefined) await signCurrent(store, texts, signer, { signal });
+  return signer === undefined ? undefined : signCurrent(store, texts, signer, { signal });
 }
 
 /**

@@ -9,6 +9,7 @@ import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, formatRef } from '../../core/ref.ts';
+import { secondsOf } from '../../formats/signing/claim.ts';
 import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { fileOf, identityOf, listPackages, makeCatalog, type ReleasePackages } from './make-catalog.ts';
@@ -79,6 +80,13 @@ export interface PublishResult {
   readonly packages: readonly PublishedPackage[];
   /** Names of the channels of the release. */
   readonly channels: readonly string[];
+  /** Absent for an unsigned release. */
+  readonly signed?: {
+    /** Name of the key. */
+    readonly by: string | undefined;
+    /** Until when the signature of the current release is valid, ISO 8601. */
+    readonly until: string;
+  };
   /** Package bytes sent in this run. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
@@ -114,7 +122,7 @@ export async function publishPackages(
   noteLeftOut(catalog, options.report);
   noteLowerName(release, { ...options, current: previous.current });
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
-  await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
+  const statement = await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
   const before = previousPackages(previous);
   const listed = listPackages(catalog);
   const replaced = noteReplaced(listed, before, options.report);
@@ -136,7 +144,9 @@ export async function publishPackages(
     bytesCopied: bytes(({ size, outcome }) => (outcome === 'copied' ? size : 0)),
     bytesPresent: bytes(({ size, outcome, sent }) => (outcome === 'copied' ? 0 : size - sent)),
   };
-  return { store: store.address, release, previous: previous.current?.release, packages, channels, ...totals, latest };
+  const signed = statement && { by: options.signer?.trust.keys[0]?.name, until: secondsOf(statement.expires) };
+  const result = { store: store.address, release, previous: previous.current?.release, packages, channels };
+  return { ...result, ...(signed && { signed }), ...totals, latest };
 }
 
 /** Notes which versions are not in the channels. */

@@ -41,6 +41,7 @@ interface Cancellable {
 }
 
 type Statement<Role> = Extract<ReleaseStatement, { role: Role }>;
+export type SignedCurrent = Statement<'current'>;
 
 /** Signs the catalog of a release, before the release becomes current. */
 export async function signCatalog(
@@ -69,7 +70,7 @@ export async function signCurrent(
   texts: ReleaseTexts,
   signer: Signer,
   { signal }: Cancellable,
-): Promise<Statement<'current'>> {
+): Promise<SignedCurrent> {
   const { now, seen } = signer.trust;
   for (let attempt = 1; ; attempt += 1) {
     // Read before VERSION: a publisher that changes VERSION later also replaces this statement, and then ours is rejected.

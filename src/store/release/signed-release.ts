@@ -3,6 +3,7 @@ import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
+import { currentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
@@ -175,7 +176,7 @@ export async function readSignedBase(
   store: Store,
   { release, trust, signal }: SignedOptions & { readonly release: string },
 ): Promise<SignedRelease> {
-  const current = await requireCurrent(store, trust, signal);
+  const current = await requireCurrent(store, trust, signal, `${release}, on which the next release is based,`);
   if (current.statement.release === release) return textsOf(store, current.statement, current.signedBy, signal);
   const { statement, signedBy } = await requireNamed(store, release, trust, signal);
   if (statement.version > current.statement.version) return textsOf(store, statement, signedBy, signal);
@@ -197,7 +198,7 @@ async function requireNamed(
   signal: AbortSignal,
 ): Promise<Verified<'release'>> {
   const from = storeKey.catalogSignature(release);
-  const text = await requireSignature(store, from, `--store ${store.address} --release ${release}`, signal);
+  const text = await requireSignature(store, from, { release, described: release, signal });
   const about = `${release} of ${store.address}`;
   const { statement, signedBy } = verifyRelease({ text, from, about }, 'release', keys);
   if (statement.release === release) return { statement, signedBy: signedBy.name };
@@ -208,9 +209,10 @@ async function requireCurrent(
   store: Store,
   { keys, now, seen }: ReleaseTrust,
   signal: AbortSignal,
+  described?: string,
 ): Promise<Verified<'current'>> {
   const from = storeKey.versionSignature;
-  const text = await requireSignature(store, from, `--store ${store.address} --release R`, signal);
+  const text = await requireSignature(store, from, { release: undefined, described, signal });
   const about = currentOf(store);
   const { statement, signedBy } = verifyRelease({ text, from, about }, 'current', keys);
   const stale = staleness(statement, { now, highest: await seen.highest(store.address) });
@@ -224,13 +226,40 @@ function invalid(message: string, hint: string): CurlewError {
   return new CurlewError('SIGNATURE_INVALID', message, { hint });
 }
 
-async function requireSignature(store: Store, key: string, signArgs: string, signal: AbortSignal): Promise<string> {
+interface Requested {
+  /** Undefined for the current one. */
+  readonly release: string | undefined;
+  /** The release in messages; undefined for its name as the current one. */
+  readonly described: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function requireSignature(store: Store, key: string, { release, described, signal }: Requested): Promise<string> {
   const signature = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
   if (signature !== undefined) return Buffer.from(signature.data).toString();
+  const { address } = store;
+  const named = release ?? (await nameOfCurrent(store, signal));
+  if (named === undefined) {
+    throw invalid(
+      `${address}: the signature ${key} does not exist`,
+      `check the address, or create a signed release with curlew publish --to ${address} --sign FILE`,
+    );
+  }
   throw invalid(
-    `${store.address}: the signature ${key} does not exist`,
-    `create it with curlew sign ${signArgs} --key FILE`,
+    `${address}: ${described ?? `the current release ${named}`} is not signed: the signature ${key} does not exist`,
+    `sign ${named} first, with curlew sign --store ${address} --release ${named} --key FILE`,
   );
+}
+
+/** The release that `VERSION` names, which is not verified, for messages; undefined if it cannot be read. */
+async function nameOfCurrent(store: Store, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return (await currentRelease(store, { signal }))?.release;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError) return undefined;
+    throw error;
+  }
 }
 
 async function textsOf(

@@ -35,7 +35,12 @@ test('nothing is published on top of what was put back, altered or never signed'
   await mkdir(box.at('plain'));
   const plain = createFolderStore(box.at('plain'));
   await publishAs(plain, 'p1', [await madePackage(box, 'c', '1.0', 'c')], signal);
-  await refuses(readPrevious(plain, { trust, signal }), /the signature VERSION\.sigstore\.json does not exist/);
+  const { hint } = await assert.rejectsWith(
+    readPrevious(plain, { trust, signal }),
+    'SIGNATURE_INVALID',
+    /p1, on which the next release is based, is not signed: the signature VERSION\.sigstore\.json does not exist/,
+  );
+  assert.is(hint, `sign p1 first, with curlew sign --store ${plain.address} --release p1 --key FILE`);
   await signStore(plain, { release: 'p1', signer: our.at(later(2)), signal });
   assert.is((await readPrevious(plain, { trust, signal })).packages.size, 1);
 });
