@@ -1,7 +1,7 @@
 /** Says what a file is that is given where another kind of file is expected. */
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, redact } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import type { RangeSource } from '../formats/archive/entry.ts';
 import { readRange } from '../formats/archive/read.ts';
@@ -30,14 +30,26 @@ export async function refuseInstaller(
   });
 }
 
+/** Throws `UNSUPPORTED` for an address in the place of a file, and says how to read it if it is not that of an archive. */
+export function refuseAddress(shown: string): void {
+  if (!/^(?:s3|https?):\/\//i.test(shown)) return;
+  const address = redact(shown.slice(0, 500));
+  const isFile = /\.(?:tar\.gz|tgz|json)(?:[?#]|$)/i.test(shown);
+  throw new CurlewError('UNSUPPORTED', `${address} is an address, but this command reads files only`, {
+    hint: isFile ? 'download the file first' : storeHint(address),
+  });
+}
+
+function storeHint(store: string): string {
+  return `curlew versions --from ${store} lists what a store has; with --key FILE it verifies the signature of the release`;
+}
+
 /** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store. */
 export async function refuseFolder(path: string, shown: string): Promise<void> {
   if (!(await isFolder(path))) return;
   const isStore = (await stat(join(path, storeKey.version)).catch(() => undefined))?.isFile() === true;
   throw new CurlewError('FILE_UNUSABLE', `${shown} is a ${isStore ? 'store' : 'folder'}, not a package or bundle`, {
-    hint: isStore
-      ? `curlew versions --from ${shown} lists what it has; with --key FILE it verifies the signature of the release`
-      : 'specify a file',
+    hint: isStore ? storeHint(shown) : 'specify a file',
   });
 }
 

@@ -4,7 +4,7 @@ import type { RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { openParts } from './parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
-import { refuseFolder, refuseInstaller } from './file-kind.ts';
+import { refuseAddress, refuseFolder, refuseInstaller } from './file-kind.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {
   /** Path of the whole file, even if only its parts exist; signatures are next to it. */
@@ -21,13 +21,14 @@ interface OpenOptions {
 }
 
 /**
- * The parts of a head file must be in its folder; they are read in place. Installer specs and stores are refused, by the name
- * `shown`.
+ * The parts of a head file must be in its folder; they are read in place. Installer specs, stores and addresses are refused, by
+ * the name `shown`.
  */
 export async function openArchive(
   path: string,
   { signal, shown = path, open = openFileSource }: OpenOptions,
 ): Promise<OpenArchive> {
+  refuseAddress(shown);
   if (!isHeadPath(path)) {
     await refuseFolder(path, shown);
     const source = await open(path);

@@ -47,6 +47,18 @@ for (const [title, words, exitCode, text] of [
     25,
     'FILE_UNUSABLE: cannot read BOX/empty: it is not a folder hint: specify the folder that contains addons or packages',
   ],
+  [
+    'a store in S3 for a file',
+    'verify s3://addons/dist',
+    22,
+    'UNSUPPORTED: s3://addons/dist is an address, but this command reads files only hint: curlew versions --from s3://addons/dist lists what a store has; with --key FILE it verifies the signature of the release',
+  ],
+  [
+    'a bundle on a web server for a file',
+    'inspect https://u:secret@example.invalid/edge.tar.gz',
+    22,
+    'UNSUPPORTED: https://example.invalid/edge.tar.gz is an address, but this command reads files only hint: download the file first',
+  ],
   ['nothing to pull', 'pull none', 14, 'NOT_FOUND: BOX: there is no none hint: check the path or address'],
   [
     'no limit of what to remove',
