@@ -94,7 +94,7 @@ function connectionTo(place: S3Place, { client, endpoint, profile, idleMs }: Ser
         signal.throwIfAborted();
         if (expected?.(error) === true) throw error;
         const secrets = await secretsOf(client, error);
-        throw s3Error(error, { doing, bucket: place.bucket, permission, profile, secrets });
+        throw s3Error(error, { doing, bucket: place.bucket, endpoint, permission, profile, secrets });
       }
     },
   };

@@ -1,13 +1,15 @@
 /** Converts failures of an S3 server, or of the connection to it, to errors for users. */
-import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
+import { CurlewError, errnoOf, redact, type ErrorCode } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { certificateHint, connectionMessage } from '../platform/http/failure.ts';
+import { certificateHint, connectionMessage, isNotTls } from '../platform/http/failure.ts';
 
 /** The failed call, for messages. */
 export interface S3Call {
   /** Such as `write v1/a.tar.gz to s3://bucket/dist`. */
   readonly doing: string;
   readonly bucket: string;
+  /** Undefined for AWS itself. */
+  readonly endpoint?: string | undefined;
   /** The AWS permission that it needs. */
   readonly permission: string;
   /** The configured profile; the SDK's error does not contain it. */
@@ -23,6 +25,7 @@ interface Meaning {
 }
 
 const CREDENTIALS = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile (--s3-profile)';
+const SET_CREDENTIALS = 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or select a profile with --s3-profile';
 const REGION = 'specify the region of the bucket with --s3-region or AWS_REGION';
 
 const OTHER_REGION: Meaning = { code: 'USAGE', message: 'the bucket is in another region', hint: REGION };
@@ -32,7 +35,7 @@ function rejected(message: string): Meaning {
 }
 
 const BY_NAME: Readonly<Record<string, Meaning>> = {
-  CredentialsProviderError: { code: 'AUTH_FAILED', message: 'no credentials were found', hint: CREDENTIALS },
+  CredentialsProviderError: { code: 'AUTH_FAILED', message: 'no credentials were found', hint: SET_CREDENTIALS },
   InvalidAccessKeyId: rejected('the server does not know this access key'),
   // From versitygw, with status 404.
   XAdminUserNotFound: rejected('the server does not know this access key'),
@@ -117,6 +120,8 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     const hint = isRegion ? `add --s3-region ${region}, or set AWS_REGION=${region}` : known.hint;
     return new CurlewError(known.code, `cannot ${doing}: ${message}`, { hint });
   }
+  const unusable = endpointError(error, call);
+  if (unusable !== undefined) return unusable;
   const detail = detailOf(error, call.secrets);
   if (status === 429 || status === 503 || name === 'SlowDown') {
     return new CurlewError('FETCH_FAILED', `cannot ${doing}: the server asked curlew to slow down (${detail})`, {
@@ -124,17 +129,39 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     });
   }
   if (/region is missing/i.test(detail))
-    return new CurlewError('USAGE', `cannot ${doing}: no region is set`, { hint: REGION });
+    return new CurlewError('USAGE', `cannot ${doing}: no region is set`, {
+      hint: `${REGION}; for a server other than AWS, specify its address with --s3-endpoint`,
+    });
   if (/could not be found in shared credentials file|profile .* (?:not|requires)/i.test(detail)) {
     return new CurlewError('AUTH_FAILED', `cannot ${doing}: ${detail}`, { hint: CREDENTIALS });
   }
   return new CurlewError(
     'FETCH_FAILED',
-    `cannot ${doing}: ${status === undefined ? '' : `status ${status}, `}${detail}`,
+    `cannot ${doing}: ${status === undefined ? atEndpoint(call) : `status ${status}, `}${detail}`,
     {
       hint: hintOf(error, status),
     },
   );
+}
+
+/** A server that does not speak TLS, or whose response is not that of S3; undefined for other failures. */
+function endpointError(error: unknown, { doing, endpoint }: S3Call): CurlewError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const server = endpoint === undefined ? 'the server' : redact(endpoint);
+  if (isNotTls(error, errnoOf(error) ?? '')) {
+    return new CurlewError('FETCH_FAILED', `cannot ${doing}: ${server} does not speak TLS`, {
+      hint: 'write http:// instead of https:// in --s3-endpoint, or check its port',
+    });
+  }
+  if (!/XML parse error|Deserialization error/i.test(error.message)) return undefined;
+  return new CurlewError('FETCH_FAILED', `cannot ${doing}: ${server} does not respond as an S3 server does`, {
+    hint: 'check the host and port of the endpoint (--s3-endpoint), and its proxy',
+  });
+}
+
+/** The endpoint, for failures without a response. */
+function atEndpoint({ endpoint }: S3Call): string {
+  return endpoint === undefined ? '' : `${redact(endpoint)}: `;
 }
 
 /** The bucket's own region, if the server names it; a response to HEAD has it only in a header. */

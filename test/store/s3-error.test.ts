@@ -17,6 +17,39 @@ for (const [code, words] of [
   });
 }
 
+test('a connection that is refused names the endpoint', () => {
+  const error = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' });
+  const { message } = s3Error(error, { ...call, endpoint: 'http://127.0.0.1:1' });
+  assert.is(message, 'cannot read VERSION in s3://b/p: http://127.0.0.1:1: the connection was refused');
+});
+
+for (const [title, says, words, advice] of [
+  [
+    'does not speak TLS',
+    'write EPROTO 00:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:',
+    'https://h:9000 does not speak TLS',
+    'write http:// instead of https://',
+  ],
+  [
+    'is no S3 server',
+    '@aws-sdk XML parse error: x Deserialization error: to see the raw response, inspect the hidden field {error}.$response on this object.',
+    'https://h:9000 does not respond as an S3 server does',
+    'check the host and port',
+  ],
+] as const) {
+  test(`a server that ${title} is named so`, () => {
+    const { message, hint } = s3Error(new Error(says), { ...call, endpoint: 'https://h:9000' });
+    assert.is(message, `cannot read VERSION in s3://b/p: ${words}`);
+    assert.match(hint ?? '', advice);
+  });
+}
+
+test('without a region, the hint names the endpoint, too; without credentials, the variables to set', () => {
+  assert.match(s3Error(new Error('Region is missing'), call).hint ?? '', '--s3-endpoint');
+  const missing = Object.assign(new Error('x'), { name: 'CredentialsProviderError' });
+  assert.match(s3Error(missing, call).hint ?? '', 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+});
+
 /** What the SDK keeps of the response. */
 function answered(region: string): object {
   return { $response: { headers: { 'x-amz-bucket-region': region } } };
