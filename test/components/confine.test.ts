@@ -137,9 +137,12 @@ when('a sandbox that a chroot does not support is refused with the reason', asyn
   await using mine = await tree({ 'jail/proc/x': '', 'jail/usr/x': '', 'jail/scripts/x': '', 'jail/dev/null': '' });
   const script = `cd ${mine.at('jail')}
 for name in bin sbin lib lib64; do [ ! -e /$name ] || ln -s usr/$name $name; done
-mount --rbind /usr usr; mount --bind /proc proc; mount --bind ${SCRIPTS} scripts; mount --bind /dev/null dev/null
+mount --rbind /usr usr; mount --bind /proc proc; mount --bind "$SCRIPTS" scripts; mount --bind /dev/null dev/null
 exec chroot . bash /scripts/confine.sh --check`;
-  const ran = await execa('unshare', ['-m', '--propagation', 'private', 'bash', '-ec', script], { reject: false });
+  const ran = await execa('unshare', ['-m', '--propagation', 'private', 'bash', '-ec', script], {
+    reject: false,
+    env: { SCRIPTS },
+  });
   assert.match(ran.stderr, /^sandbox: the root folder is no mount point, as in a chroot: run it outside /);
 });
 
