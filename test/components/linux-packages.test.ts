@@ -202,7 +202,7 @@ checked('both have man pages, the documentation, and completions of bash, zsh an
       join(share, 'doc/curlew/docs/install.md'),
     );
     const line = `PATH="$1/../bin:$PATH"; source "$1/bash-completion/completions/curlew"
-COMP_LINE='curlew bun' COMP_POINT=10 _curlew; echo "\${COMPREPLY[@]}"`;
+COMP_LINE='curlew bun' COMP_POINT=10 _curlew curlew bun curlew; echo "\${COMPREPLY[@]}"`;
     assert.is(await run('bash', ['-c', line, 'bash', share]), 'bundle');
     await shell('test -s "$1/zsh/$2/_curlew" && test -s "$1/fish/vendor_completions.d/curlew.fish"', share, zsh);
   }
