@@ -39,7 +39,7 @@ for (const [title, words, exitCode, text] of [
     'a file of no add-on',
     'publish empty --to store',
     14,
-    'NOT_FOUND: no add-on matches "empty" hint: specify a name, name/version, name-version or a path; here are hello',
+    'NOT_FOUND: "empty" is a file that belongs to no add-on hint: leave it out; specify a name, name/version, name-version or a path',
   ],
   [
     'a file for a repository',
