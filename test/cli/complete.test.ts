@@ -152,8 +152,8 @@ async function typedInBash(line: string): Promise<string> {
   await using _ = box;
   const real = box.at('bin/real');
   await rename(box.at('bin/curlew'), real);
-  const stub = `#!/bin/sh\ncase "$1" in __complete | completion) exec '${real}' "$@" ;; esac\necho "ran: $* :"\n`;
-  await writeFile(box.at('bin/curlew'), stub, { mode: 0o755 });
+  const program = `#!/bin/sh\ncase "$1" in __complete | completion) exec '${real}' "$@" ;; esac\necho "ran: $* :"\n`;
+  await writeFile(box.at('bin/curlew'), program, { mode: 0o755 });
   const child = execa('script', ['-qefc', 'bash --norc --noprofile -i', '/dev/null'], {
     cwd: box.path,
     env: { ...env, TERM: 'dumb', PS1: 'ready>', HISTFILE: '' },
