@@ -1,0 +1,226 @@
+/**
+ * The machine on which the shell blocks of a page are run as they stand there: files, processes and a network of its own, with the
+ * programs of this one. What a page does to it ends with it.
+ */
+import { execa } from 'execa';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as assert from '../../support/assert.ts';
+import { BUILT_MAIN } from '../../support/built.ts';
+import { tree, writeTree, type Files } from '../../support/tree.ts';
+import { cannotRun, ROOT } from './programs.ts';
+
+/** Why there is no such machine here; undefined where there is. */
+export function noPageMachine(...programs: readonly string[]): string | undefined {
+  return cannotRun('unshare', 'nsenter', 'pivot_root', 'mount', 'ip', 'setpriv', ...programs);
+}
+
+export interface Machine extends AsyncDisposable {
+  /** Path by which this process reaches a path of the machine. */
+  readonly at: (path: string) => string;
+  /** Runs lines of bash as root in the folder `/root/work`; what they printed. A failure throws with it. */
+  readonly run: (lines: string) => Promise<string>;
+  /** Starts a program that stays, and waits until a line of bash succeeds. */
+  readonly start: (program: string, ready: string) => Promise<void>;
+  /**
+   * Runs the one block of the page that has this text. Commands of a block with output (`$ curlew …`, `# curlew …`) must print
+   * what follows them there, in which `…` stands for any text, and a line of its own for any lines.
+   */
+  readonly block: (text: string) => Promise<string>;
+  /** Blocks that were not run yet, each by its first line. */
+  readonly left: () => readonly string[];
+}
+
+/**
+ * Sets up the root folder `$1`, with the checkout `$2` and the other paths read-only at their places. A file system below the
+ * machine's root is enough for overlays of sandboxes, which could not be made over another overlay.
+ */
+const SETUP = `root="$1"; shift
+mount -t tmpfs -o mode=755,size=3g tmpfs "$root"
+cd "$root"
+mkdir proc sys dev opt srv media mnt root root/work home run tmp var
+chmod 1777 tmp
+for path in /usr /bin /sbin /lib /lib64 /sys "$@"; do
+  if [[ -L "$path" ]]; then cp -a "$path" ".$path"; continue; fi
+  [[ -e "$path" ]] || continue
+  mkdir -p ".\${path%/*}"
+  if [[ -d "$path" ]]; then mkdir -p ".$path"; else : >".$path"; fi
+  mount --bind "$path" ".$path" && mount -o remount,bind,ro ".$path"
+done
+cp -a /etc etc
+: >etc/resolv.conf
+mkdir -p var/tmp var/lib var/log var/cache run/bin
+mount -t proc proc proc
+mount --rbind /dev dev
+ip link set lo up
+pivot_root . mnt
+umount -l /mnt
+cd /
+echo ready
+exec cat`;
+
+/** Begins as users do; `curlew serve` comes back when it listens, so that a block can continue. */
+const PROGRAMS = `mkdir -p /run/bin
+cat >/run/bin/curlew <<'END'
+#!/bin/bash
+main=(NODE MAIN)
+if [[ "$1" != serve || " $* " == *' --help '* ]]; then exec "\${main[@]}" "$@"; fi
+if [[ -f /run/serve.pid ]]; then kill "$(</run/serve.pid)" && while kill -0 "$(</run/serve.pid)" 2>/dev/null; do sleep 0.05; done; fi
+setsid "\${main[@]}" "$@" >/run/serve.log 2>&1 </dev/null &
+echo $! >/run/serve.pid
+for _ in {1..600}; do
+  if grep -q 'https\\?://' /run/serve.log; then exit 0; fi
+  if ! kill -0 $! 2>/dev/null; then break; fi
+  sleep 0.05
+done
+cat /run/serve.log
+exit 1
+END
+printf '#!/bin/sh\\nexec "$@"\\n' >/run/bin/sudo
+chmod +x /run/bin/*`;
+
+/** Files of add-ons that only leave a file on the node, for each `name@version`. */
+export function plainAddons(...ids: readonly string[]): Files {
+  const files: Record<string, string> = {};
+  for (const id of ids) {
+    const [name = '', version = ''] = id.split('@');
+    const folder = `addons/${name}/${version}`;
+    files[`${folder}/Manifest`] = 'asset words words.txt\n';
+    files[`${folder}/words.txt`] = `${id}\n`.repeat(1000);
+    files[`${folder}/install.sh`] = `function ${name}() { cp "$DIR/${folder}/words.txt" /etc/${name}.txt; }\n`;
+  }
+  return files;
+}
+
+/** An installer spec of these fields, such as `web: { version: latest }`. */
+export function installerSpec(...fields: readonly string[]): string {
+  const head = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: shop\nspec:\n';
+  return `${head}${fields.map((field) => `  ${field}\n`).join('')}`;
+}
+
+interface Block {
+  readonly language: string;
+  readonly text: string;
+}
+
+/** A machine for the blocks of a page, which is named from the checkout: `docs/bundles.md`. */
+export async function pageMachine(
+  page: string,
+  {
+    files = {},
+    hosts = [],
+    env = {},
+  }: {
+    /** Written to its folder `/root/work`. */
+    readonly files?: Files;
+    /** Names that lead to its loopback. */
+    readonly hosts?: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<Machine> {
+  const text = await readFile(join(ROOT, page), 'utf8');
+  const blocks = new Set<Block>(
+    [...text.matchAll(/^```(sh|bash|console)\n([^]*?)^```$/gm)].map(([, language = '', block = '']) => ({
+      language,
+      text: block,
+    })),
+  );
+  const box = await tree();
+  await mkdir(box.at('root'));
+  const tools = await realpath(join(ROOT, '.curlew/tools')).catch(() => ROOT);
+  const paths = [ROOT, tools, process.execPath].filter((path) => !path.startsWith('/usr/'));
+  const apart = ['--mount', '--net', '--pid', '--ipc', '--uts', '--propagation', 'private', '--fork', '--kill-child'];
+  const holder = spawn('unshare', [...apart, 'bash', '-euc', SETUP, 'bash', box.at('root'), ...paths], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(holder, 'exit');
+  const [first] = (await Promise.race([once(holder.stdout, 'data'), ended])) as [unknown];
+  if (String(first) !== 'ready\n') throw new Error(`no machine for ${page}: ended with ${String(first)}`);
+  const inside = (await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8')).trim();
+  const environment = { HOME: '/root', LANG: 'C.UTF-8', PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env };
+  const at = (path: string): string => join(`/proc/${inside}/root`, path);
+  const run = async (lines: string): Promise<string> => {
+    const shell = ['bash', '-euo', 'pipefail', '-c', `cd /root/work\n${lines}`];
+    const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
+    const { all, exitCode } = await execa('nsenter', [...enter, ...shell], {
+      env: environment,
+      extendEnv: false,
+      stdin: 'ignore',
+      reject: false,
+      all: true,
+    });
+    if (exitCode !== 0) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
+    return all;
+  };
+  const close = async (): Promise<void> => {
+    holder.stdin.end();
+    await ended;
+    await box[Symbol.asyncDispose]();
+  };
+  const names = hosts.map((host) => `127.0.0.1 ${host}`).join('\n');
+  const prepare = run(`${PROGRAMS.replace('NODE', `'${process.execPath}'`).replace('MAIN', `'${BUILT_MAIN}'`)}
+printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`);
+  try {
+    await prepare;
+    await writeTree(at('/root/work'), files);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    at,
+    run,
+    start: async (program, ready) => {
+      await run(`setsid bash -c '${program.replaceAll("'", String.raw`'\''`)}' >/run/started.log 2>&1 </dev/null &
+for _ in {1..600}; do
+  if { ${ready}; } >/dev/null 2>&1; then exit 0; fi
+  if ! kill -0 $! 2>/dev/null; then break; fi
+  sleep 0.05
+done
+cat /run/started.log
+exit 1`);
+    },
+    block: async (part) => {
+      const found = [...blocks].filter((block) => block.text.includes(part));
+      const [block] = found;
+      assert.is(found.length, 1, `${page}: ${found.length} blocks that were not run have ${part}`);
+      if (block === undefined) return '';
+      blocks.delete(block);
+      if (block.language !== 'console') return run(block.text);
+      let printed = '';
+      for (const { command, output } of commandsOf(block.text)) {
+        const all = await run(command);
+        assert.match(all, asPattern(output));
+        printed += `${all}\n`;
+      }
+      return printed;
+    },
+    left: () => [...blocks].map(({ text: block }) => block.split('\n')[0] ?? ''),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** The commands of a block with output, and what the page shows after each. */
+function commandsOf(block: string): readonly { readonly command: string; readonly output: string }[] {
+  return block
+    .split(/^[$#] /m)
+    .slice(1)
+    .map((part) => {
+      const [command = '', ...lines] = part.split('\n');
+      return { command, output: lines.join('\n').trimEnd() };
+    });
+}
+
+function asPattern(output: string): RegExp {
+  const lines = output.split('\n').map((line) =>
+    line === '…'
+      ? '[^]*?'
+      : line
+          .split('…')
+          .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
+          .join('.*'),
+  );
+  return new RegExp(`^${lines.join('\n')}$`);
+}
