@@ -1,5 +1,5 @@
 /** A real API server over a real etcd, on loopback ports of its own, with certificates of its own. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { makeCertificate } from '../../support/tls.ts';
@@ -28,21 +28,24 @@ export const API_SERVER_PROGRAMS: readonly string[] = ['etcd', oracle('kube-apis
 /** Memory for processor time: Go collects its garbage when the heap has grown to five times what is in use, not to twice. */
 const COLLECT_LATER = { GOGC: '400' };
 
-async function startEtcd(folder: string): Promise<Daemon & { readonly url: string }> {
+async function startEtcd(folder: string, within: readonly string[]): Promise<Daemon & { readonly url: string }> {
   const [client, peer] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${client}`;
   const peerUrl = `http://127.0.0.1:${peer}`;
+  const [command, ...before] = [...within, 'etcd'];
+  const logFile = join(folder, 'etcd.log');
   const daemon = await startDaemon({
-    command: 'etcd',
+    command,
     args: [
+      before,
       ['--name', 'test', '--data-dir', join(folder, 'etcd')],
       ['--listen-client-urls', url, '--advertise-client-urls', url],
       ['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
       ['--initial-cluster', `test=${peerUrl}`, '--unsafe-no-fsync'],
     ].flat(),
-    logFile: join(folder, 'etcd.log'),
+    logFile,
     env: COLLECT_LATER,
-    ready: async () => (await fetch(`${url}/health`)).ok,
+    ready: async () => (await readFile(logFile, 'utf8')).includes('ready to serve client requests'),
   });
   return { ...daemon, url };
 }
@@ -61,27 +64,33 @@ async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
 /** The API server of an earlier minor, which only `--all` makes. */
 export const OLDER_API_SERVER: string = join(ROOT, '.curlew/tools/older/kube-apiserver');
 
-/** Starts both below `folder`, which is made if need be; 10 to 20 seconds. `options` are further ones of the API server. */
+/**
+ * Starts both below `folder`, which is made if need be; 10 to 20 seconds. `options` are further ones of the API server; `within`
+ * is what starts a program in another network, as of a page's machine: `nsenter --net=…`.
+ */
 export async function startApiServer(
   folder: string,
   options: readonly string[] = [],
   first: string = oracle('kube-apiserver'),
+  within: readonly string[] = [],
 ): Promise<ApiServer> {
   await mkdir(folder, { recursive: true });
-  const etcd = await startEtcd(folder);
+  const etcd = await startEtcd(folder, within);
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
   const { ca } = await writeSecrets(folder);
   const kubeconfig = join(folder, 'admin.conf');
   await writeFile(kubeconfig, kubeconfigText(url, ca), { mode: 0o600 });
+  const [program, ...before] = [...within, oracle('kubectl')];
   const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
     const env = { KUBECONFIG: kubeconfig, HOME: folder };
-    return run(oracle('kubectl'), args, input === undefined ? { env } : { env, input });
+    return run(program, [...before, ...args], input === undefined ? { env } : { env, input });
   };
-  const start = async (program: string): Promise<Daemon> =>
+  const start = async (version: string): Promise<Daemon> =>
     startDaemon({
-      command: program,
+      command: within[0] ?? version,
       args: [
+        within.length === 0 ? [] : [...within.slice(1), version],
         ['--bind-address', '127.0.0.1', '--advertise-address', '127.0.0.1', '--secure-port', String(port)],
         ['--etcd-servers', etcd.url, '--cert-dir', folder, '--token-auth-file', join(folder, 'tokens.csv')],
         ['--tls-cert-file', join(folder, 'server.crt'), '--tls-private-key-file', join(folder, 'server.key')],
@@ -93,7 +102,7 @@ export async function startApiServer(
       ].flat(),
       logFile: join(folder, 'apiserver.log'),
       env: COLLECT_LATER,
-      ready: async () => succeeds(oracle('kubectl'), ['--kubeconfig', kubeconfig, 'get', 'namespace', 'kube-system']),
+      ready: async () => succeeds(program, [...before, '--kubeconfig', kubeconfig, 'get', 'namespace', 'kube-system']),
       limitMs: 120_000,
     });
   let server: Daemon | undefined;
@@ -117,8 +126,8 @@ export async function startApiServer(
       await server[Symbol.asyncDispose]();
       server = undefined;
     },
-    startAgain: async (program = first) => {
-      server ??= await start(program);
+    startAgain: async (version = first) => {
+      server ??= await start(version);
     },
     [Symbol.asyncDispose]: stop,
   };

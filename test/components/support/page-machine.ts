@@ -5,10 +5,11 @@
 import { execa } from 'execa';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import * as assert from '../../support/assert.ts';
 import { BUILT_MAIN } from '../../support/built.ts';
+import { makeCertificate } from '../../support/tls.ts';
 import { tree, writeTree, type Files } from '../../support/tree.ts';
 import { cannotRun, ROOT } from './programs.ts';
 
@@ -20,6 +21,8 @@ export function noPageMachine(...programs: readonly string[]): string | undefine
 export interface Machine extends AsyncDisposable {
   /** Path by which this process reaches a path of the machine. */
   readonly at: (path: string) => string;
+  /** What starts a program of this machine in the network of that one. */
+  readonly network: readonly string[];
   /** Runs lines of bash as root in the folder `/root/work`; what they printed. A failure throws with it. */
   readonly run: (lines: string) => Promise<string>;
   /** Starts a program that stays, and waits until a line of bash succeeds. */
@@ -100,6 +103,9 @@ export function installerSpec(...fields: readonly string[]): string {
   return `${head}${fields.map((field) => `  ${field}\n`).join('')}`;
 }
 
+/** Where OpenSSL, Go and curl of Debian look for the authorities that they trust. */
+const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
+
 interface Block {
   readonly language: string;
   readonly text: string;
@@ -115,7 +121,7 @@ export async function pageMachine(
   }: {
     /** Written to its folder `/root/work`. */
     readonly files?: Files;
-    /** Names that lead to its loopback. */
+    /** Names that lead to its loopback; `/etc/page.crt` and `.key` are a certificate for them that its programs trust. */
     readonly hosts?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
   } = {},
@@ -139,7 +145,13 @@ export async function pageMachine(
   const [first] = (await Promise.race([once(holder.stdout, 'data'), ended])) as [unknown];
   if (String(first) !== 'ready\n') throw new Error(`no machine for ${page}: ended with ${String(first)}`);
   const inside = (await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8')).trim();
-  const environment = { HOME: '/root', LANG: 'C.UTF-8', PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env };
+  const environment = {
+    HOME: '/root',
+    LANG: 'C.UTF-8',
+    PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    SSL_CERT_FILE: AUTHORITIES,
+    ...env,
+  };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
   const run = async (lines: string): Promise<string> => {
     const shell = ['bash', '-euo', 'pipefail', '-c', `cd /root/work\n${lines}`];
@@ -164,6 +176,13 @@ export async function pageMachine(
 printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`);
   try {
     await prepare;
+    if (hosts.length > 0) {
+      const { key, cert, ca } = await makeCertificate(hosts);
+      await writeFile(at('/etc/page.key'), key);
+      await writeFile(at('/etc/page.crt'), cert);
+      await mkdir(dirname(at(AUTHORITIES)), { recursive: true });
+      await appendFile(at(AUTHORITIES), ca);
+    }
     await writeTree(at('/root/work'), files);
   } catch (error) {
     await close();
@@ -171,6 +190,7 @@ printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`);
   }
   return {
     at,
+    network: ['nsenter', `--net=/proc/${inside}/ns/net`, '--'],
     run,
     start: async (program, ready) => {
       await run(`setsid bash -c '${program.replaceAll("'", String.raw`'\''`)}' >/run/started.log 2>&1 </dev/null &
