@@ -18,20 +18,25 @@ export function noPageMachine(...programs: readonly string[]): string | undefine
   return cannotRun('unshare', 'nsenter', 'pivot_root', 'mount', 'ip', 'setpriv', ...programs);
 }
 
+export interface RunOptions {
+  /** The expected exit status; 0 without it. */
+  readonly status?: number;
+}
+
 export interface Machine extends AsyncDisposable {
   /** Path by which this process reaches a path of the machine. */
   readonly at: (path: string) => string;
   /** What starts a program of this machine in the network of that one. */
   readonly network: readonly string[];
-  /** Runs lines of bash as root in the folder `/root/work`; what they printed. A failure throws with it. */
-  readonly run: (lines: string) => Promise<string>;
+  /** Runs lines of bash as root in the folder `/root/work`; what they printed. Another status than expected throws with it. */
+  readonly run: (lines: string, options?: RunOptions) => Promise<string>;
   /** Starts a program that stays, and waits until a line of bash succeeds. */
   readonly start: (program: string, ready: string) => Promise<void>;
   /**
    * Runs the one block of the page that has this text. Commands of a block with output (`$ curlew …`, `# curlew …`) must print
    * what follows them there, in which `…` stands for any text, and a line of its own for any lines.
    */
-  readonly block: (text: string) => Promise<string>;
+  readonly block: (text: string, options?: RunOptions) => Promise<string>;
   /** Blocks that were not run yet, each by its first line. */
   readonly left: () => readonly string[];
 }
@@ -153,7 +158,7 @@ export async function pageMachine(
     ...env,
   };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
-  const run = async (lines: string): Promise<string> => {
+  const run = async (lines: string, { status = 0 }: RunOptions = {}): Promise<string> => {
     const shell = ['bash', '-euo', 'pipefail', '-c', `cd /root/work\n${lines}`];
     const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
     const { all, exitCode } = await execa('nsenter', [...enter, ...shell], {
@@ -163,7 +168,7 @@ export async function pageMachine(
       reject: false,
       all: true,
     });
-    if (exitCode !== 0) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
+    if (exitCode !== status) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
     return all;
   };
   const close = async (): Promise<void> => {
@@ -202,16 +207,16 @@ done
 cat /run/started.log
 exit 1`);
     },
-    block: async (part) => {
+    block: async (part, options) => {
       const found = [...blocks].filter((block) => block.text.includes(part));
       const [block] = found;
       assert.is(found.length, 1, `${page}: ${found.length} blocks that were not run have ${part}`);
       if (block === undefined) return '';
       blocks.delete(block);
-      if (block.language !== 'console') return run(block.text);
+      if (block.language !== 'console') return run(block.text, options);
       let printed = '';
       for (const { command, output } of commandsOf(block.text)) {
-        const all = await run(command);
+        const all = await run(command, options);
         assert.match(all, asPattern(output));
         printed += `${all}\n`;
       }
