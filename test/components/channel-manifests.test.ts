@@ -72,7 +72,9 @@ if (reason === undefined) {
   let server: ApiServer;
   test.before(async () => {
     const box = opened.keep(await tree());
-    server = opened.keep(await startApiServer(box.at('server'), ['--disable-admission-plugins', 'ServiceAccount']));
+    server = opened.keep(
+      await startApiServer(box.at('server'), { options: ['--disable-admission-plugins', 'ServiceAccount'] }),
+    );
     await server.kubectl(['apply', '-f', '-'], NUMBERS);
     await server.kubectl(['wait', '--for=condition=Established', 'crd/numbers.example.com']);
   });

@@ -47,7 +47,7 @@ if (reason === undefined) {
       box.at('addon.yaml'),
       JSON.stringify({ kind: 'Addons', metadata: { name: 'bootstrap' }, spec: { addons: entries } }),
     );
-    await using older = await startApiServer(box.at('older'), [], OLDER_API_SERVER);
+    await using older = await startApiServer(box.at('older'), { first: OLDER_API_SERVER });
     await using newer = await startApiServer(box.at('newer'));
     const apply = async (kubeconfig: string): Promise<ChannelPass> => {
       const context = { signal: never, report: noReport, env: { PATH: process.env['PATH'] }, cwd: box.path };

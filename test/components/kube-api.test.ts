@@ -38,7 +38,9 @@ if (reason === undefined) {
       extensions: [{ name: 'basicConstraints', cA: true, critical: true }],
     });
     await writeFile(box.at('clients.crt'), clients.cert);
-    server = opened.keep(await startApiServer(box.at('server'), ['--client-ca-file', box.at('clients.crt')]));
+    server = opened.keep(
+      await startApiServer(box.at('server'), { options: ['--client-ca-file', box.at('clients.crt')] }),
+    );
     const text = JSON.parse(await server.kubectl(['config', 'view', '--raw', '-o', 'json'])) as {
       readonly clusters: readonly [{ readonly cluster: object }];
       readonly users: readonly [{ readonly user: object }];

@@ -42,7 +42,7 @@ if (reason === undefined) {
   test.before(async () => {
     box = opened.keep(await tree());
     authority = await makeClientAuthority(box.path);
-    server = opened.keep(await startApiServer(box.at('server'), authority.options));
+    server = opened.keep(await startApiServer(box.at('server'), { options: authority.options }));
     ({ kubeconfig } = server);
     context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
     admin = apiClient(await readFile(kubeconfig, 'utf8'));

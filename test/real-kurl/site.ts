@@ -57,7 +57,7 @@ export async function openSite(folder: string): Promise<Site> {
   await mkdir(folder, { recursive: true });
   const opened = createOpened();
   try {
-    const api = opened.keep(await startApiServer(folder, OPTIONS));
+    const api = opened.keep(await startApiServer(folder, { options: OPTIONS }));
     const kube = opened.keep(await openKube(api.kubeconfig));
     // Roles and the like are made while it starts.
     while (

@@ -51,8 +51,8 @@ async function startEtcd(folder: string, within: readonly string[]): Promise<Dae
 }
 
 /** Certificates, keys and the tokens of its users; all below the folder. */
-async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
-  const { key, cert, ca } = await makeCertificate(['localhost', 'kubernetes']);
+async function writeSecrets(folder: string, name = 'localhost'): Promise<{ readonly ca: string }> {
+  const { key, cert, ca } = await makeCertificate([name, 'kubernetes']);
   const accounts = await generate([{ name: 'commonName', value: 'service accounts' }], { keyType: 'rsa' });
   await writeFile(join(folder, 'server.key'), key, { mode: 0o600 });
   await writeFile(join(folder, 'server.crt'), cert);
@@ -64,21 +64,27 @@ async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
 /** The API server of an earlier minor, which only `--all` makes. */
 export const OLDER_API_SERVER: string = join(ROOT, '.curlew/tools/older/kube-apiserver');
 
-/**
- * Starts both below `folder`, which is made if need be; 10 to 20 seconds. `options` are further ones of the API server; `within`
- * is what starts a program in another network, as of a page's machine: `nsenter --net=…`.
- */
+export interface ApiServerOptions {
+  /** Further ones of the API server. */
+  readonly options?: readonly string[];
+  /** Another version of it. */
+  readonly first?: string;
+  /** What starts a program in another network, as of a page's machine: `nsenter --net=…`. */
+  readonly within?: readonly string[];
+  /** A name and a port that it has besides 127.0.0.1 and instead of a free port. */
+  readonly address?: { readonly name: string; readonly port: number };
+}
+
+/** Starts both below `folder`, which is made if need be; 10 to 20 seconds. */
 export async function startApiServer(
   folder: string,
-  options: readonly string[] = [],
-  first: string = oracle('kube-apiserver'),
-  within: readonly string[] = [],
+  { options = [], first = oracle('kube-apiserver'), within = [], address }: ApiServerOptions = {},
 ): Promise<ApiServer> {
   await mkdir(folder, { recursive: true });
   const etcd = await startEtcd(folder, within);
-  const port = await freePort();
+  const port = address?.port ?? (await freePort());
   const url = `https://127.0.0.1:${port}`;
-  const { ca } = await writeSecrets(folder);
+  const { ca } = await writeSecrets(folder, address?.name);
   const kubeconfig = join(folder, 'admin.conf');
   await writeFile(kubeconfig, kubeconfigText(url, ca), { mode: 0o600 });
   const [program, ...before] = [...within, oracle('kubectl')];

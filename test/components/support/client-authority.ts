@@ -16,8 +16,8 @@ export interface ClientAuthority {
   readonly startSigner: (kubeconfig: string, ...options: readonly string[]) => Promise<Daemon>;
 }
 
-/** Its files are below `folder`. */
-export async function makeClientAuthority(folder: string): Promise<ClientAuthority> {
+/** Its files are below `folder`; `within` is what starts its signer in another network. */
+export async function makeClientAuthority(folder: string, within: readonly string[] = []): Promise<ClientAuthority> {
   const { certificate, key } = makeAuthority('clients', { days: 1 });
   const [crt, keyFile] = [join(folder, 'clients.crt'), join(folder, 'clients.key')];
   await mkdir(folder, { recursive: true });
@@ -28,14 +28,16 @@ export async function makeClientAuthority(folder: string): Promise<ClientAuthori
     startSigner: async (kubeconfig, ...options) => {
       const port = String(await freePort());
       const log = join(folder, `manager-${port}.log`);
+      const [command, ...before] = [...within, MANAGER];
       const args = [
+        before,
         ['--kubeconfig', kubeconfig, '--controllers', 'certificatesigningrequest-signing-controller'],
         ['--leader-elect=false', '--bind-address', '127.0.0.1', '--secure-port', port],
         ['--cert-dir', folder, '--cluster-signing-cert-file', crt, '--cluster-signing-key-file', keyFile],
         options,
       ].flat();
       const ready = async (): Promise<boolean> => (await readFile(log, 'utf8')).includes('Caches are synced');
-      return startDaemon({ command: MANAGER, args, logFile: log, ready });
+      return startDaemon({ command, args, logFile: log, ready });
     },
   };
 }

@@ -103,7 +103,7 @@ async function open(
   };
   const authority = await makeClientAuthority(box.at('hub'));
   const [hub, ...own] = await Promise.all([
-    startApiServer(box.at('hub'), authority.options),
+    startApiServer(box.at('hub'), { options: authority.options }),
     ...names.map(async (name) => startApiServer(box.at(`${name}-server`))),
   ]);
   for (const one of [hub, ...own]) opened.keep(one);

@@ -19,8 +19,8 @@ export function noPageMachine(...programs: readonly string[]): string | undefine
 }
 
 export interface RunOptions {
-  /** The expected exit status; 0 without it. */
-  readonly status?: number;
+  /** Commands may end with 2, by which they say that something would change. */
+  readonly previews?: boolean;
 }
 
 export interface Machine extends AsyncDisposable {
@@ -28,7 +28,7 @@ export interface Machine extends AsyncDisposable {
   readonly at: (path: string) => string;
   /** What starts a program of this machine in the network of that one. */
   readonly network: readonly string[];
-  /** Runs lines of bash as root in the folder `/root/work`; what they printed. Another status than expected throws with it. */
+  /** Runs lines of bash as root in the folder `/root/work`; what they printed. A failure throws with it. */
   readonly run: (lines: string, options?: RunOptions) => Promise<string>;
   /** Starts a program that stays, and waits until a line of bash succeeds. */
   readonly start: (program: string, ready: string) => Promise<void>;
@@ -67,23 +67,31 @@ pivot_root . mnt
 umount -l /mnt
 cd /
 echo ready
-exec cat`;
+# The first process stays a shell, which waits for those that ended without their parents.
+cat
+exit 0`;
 
-/** Begins as users do; `curlew serve` comes back when it listens, so that a block can continue. */
+/** `curlew serve` comes back when it listens, so that a block can continue; so do other commands that stay. */
 const PROGRAMS = `mkdir -p /run/bin
 cat >/run/bin/curlew <<'END'
 #!/bin/bash
 main=(NODE MAIN)
-if [[ "$1" != serve || " $* " == *' --help '* ]]; then exec "\${main[@]}" "$@"; fi
-if [[ -f /run/serve.pid ]]; then kill "$(</run/serve.pid)" && while kill -0 "$(</run/serve.pid)" 2>/dev/null; do sleep 0.05; done; fi
-setsid "\${main[@]}" "$@" >/run/serve.log 2>&1 </dev/null &
-echo $! >/run/serve.pid
+case "$1 \${2-}" in
+  serve\\ * | controller\\ * | 'agent run') ;;
+  *) exec "\${main[@]}" "$@" ;;
+esac
+if [[ " $* " == *' --help '* ]]; then exec "\${main[@]}" "$@"; fi
+file="/run/$1"
+if [[ -f "$file.pid" ]]; then kill "$(<"$file.pid")" && while kill -0 "$(<"$file.pid")" 2>/dev/null; do sleep 0.05; done; fi
+setsid "\${main[@]}" "$@" >"$file.log" 2>&1 </dev/null &
+echo $! >"$file.pid"
+if [[ "$1" != serve ]]; then exit 0; fi
 for _ in {1..600}; do
-  if grep -q 'https\\?://' /run/serve.log; then exit 0; fi
+  if grep -q 'https\\?://' "$file.log"; then exit 0; fi
   if ! kill -0 $! 2>/dev/null; then break; fi
   sleep 0.05
 done
-cat /run/serve.log
+cat "$file.log"
 exit 1
 END
 printf '#!/bin/sh\\nexec "$@"\\n' >/run/bin/sudo
@@ -152,14 +160,16 @@ export async function pageMachine(
   const inside = (await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8')).trim();
   const environment = {
     HOME: '/root',
+    USER: 'root',
     LANG: 'C.UTF-8',
     PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     SSL_CERT_FILE: AUTHORITIES,
     ...env,
   };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
-  const run = async (lines: string, { status = 0 }: RunOptions = {}): Promise<string> => {
-    const shell = ['bash', '-euo', 'pipefail', '-c', `cd /root/work\n${lines}`];
+  const run = async (lines: string, { previews = false }: RunOptions = {}): Promise<string> => {
+    const failing = previews ? `trap 's=$?; ((s == 2)) || exit $s' ERR` : 'set -e';
+    const shell = ['bash', '-uo', 'pipefail', '-c', `${failing}\ncd /root/work\n${lines}`];
     const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
     const { all, exitCode } = await execa('nsenter', [...enter, ...shell], {
       env: environment,
@@ -168,7 +178,8 @@ export async function pageMachine(
       reject: false,
       all: true,
     });
-    if (exitCode !== status) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
+    if (exitCode !== 0 && !(previews && exitCode === 2))
+      throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
     return all;
   };
   const close = async (): Promise<void> => {

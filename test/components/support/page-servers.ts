@@ -1,7 +1,8 @@
 /** Servers of the machine on which a page is run: a web server, S3 and a cluster, at the addresses that pages name. */
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
-import { tree } from '../../support/tree.ts';
+import { copyFile, writeFile } from 'node:fs/promises';
+import { tree, type Tree } from '../../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './api-server.ts';
+import { makeClientAuthority, MANAGER } from './client-authority.ts';
 import type { Machine } from './page-machine.ts';
 import { oracle } from './programs.ts';
 import { S3_KEYS } from './s3-servers.ts';
@@ -12,6 +13,8 @@ export const WEB_PROGRAM = '/usr/sbin/nginx';
 export const S3_PROGRAM: string = oracle('versitygw');
 /** What `startCluster` needs. */
 export const CLUSTER_PROGRAMS = API_SERVER_PROGRAMS;
+/** What `startHub` needs. */
+export const HUB_PROGRAMS: readonly string[] = [...CLUSTER_PROGRAMS, MANAGER];
 /** Environment of a machine whose programs find its buckets without another option. */
 export const S3_ENVIRONMENT = { ...S3_KEYS, AWS_ENDPOINT_URL: 'http://127.0.0.1:9000' };
 
@@ -54,13 +57,33 @@ exec '${S3_PROGRAM}' --quiet --port 127.0.0.1:${port} posix --sidecar /var/s3/si
 /** Starts a cluster's API server, with `~/.kube/config` for it. */
 export async function startCluster(machine: Machine): Promise<ApiServer> {
   const box = await tree();
-  const cluster = await startApiServer(box.path, [], undefined, machine.network);
-  await mkdir(machine.at('/root/.kube'), { recursive: true });
-  await copyFile(cluster.kubeconfig, machine.at('/root/.kube/config'));
+  return withKubeconfig(machine, box, await startApiServer(box.path, { within: machine.network }));
+}
+
+/** The same at `https://NAME:6443`, whose users may be agents with certificates and tokens. */
+export async function startHub(machine: Machine, name: string): Promise<ApiServer> {
+  const box = await tree();
+  const authority = await makeClientAuthority(box.path, machine.network);
+  const address = { name, port: 6443 };
+  const hub = await startApiServer(box.path, { options: authority.options, within: machine.network, address });
+  const signer = await authority.startSigner(hub.kubeconfig);
+  const cluster = await withKubeconfig(machine, box, hub);
   return {
     ...cluster,
     [Symbol.asyncDispose]: async () => {
+      await signer[Symbol.asyncDispose]();
       await cluster[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function withKubeconfig(machine: Machine, box: Tree, server: ApiServer): Promise<ApiServer> {
+  await machine.run(`mkdir -p ~/.kube && ln -sf '${oracle('kubectl')}' /run/bin/kubectl`);
+  await copyFile(server.kubeconfig, machine.at('/root/.kube/config'));
+  return {
+    ...server,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
       await box[Symbol.asyncDispose]();
     },
   };
