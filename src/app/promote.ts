@@ -23,11 +23,11 @@ export const promote = useCase(PROMOTE, async (request, context: Context): Promi
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
   const source = await sourceRelease(store, { release: from.release, trust, signal });
   const target = await openStoreFor(to.store, request, context, { create: !dryRun });
-  const signer = await signerOf(request, context, [target.address]);
+  const signer = await signerOf(request, context, { address: target.address, remember: !dryRun });
   const flags = { deep, stream, dryRun, makeCurrent };
   const options = { to: target, release: to.release, signer, ...flags, jobs, report, signal };
   const promoted = await promoteRelease(source, options);
-  if (!dryRun) await noteUnsigned(target, { release: promoted.release, signer }, context);
+  await noteUnsigned(target, { release: promoted.release, signer, planned: dryRun }, context);
   return promoted;
 });
 

@@ -6,10 +6,10 @@ import type { BuildPlan } from '../build/plan.ts';
 import { isChannelName } from '../core/catalog.ts';
 import { CurlewError, canceledOr } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
+import { foreseePublish, nextRelease, unbuiltPackage } from '../store/release/foresee.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previous.ts';
-import { nextRelease, previousPackages, publishPackages, type PublishResult } from '../store/release/publish.ts';
-import { noteDropped } from '../store/release/replaced.ts';
+import { publishPackages, type PublishResult } from '../store/release/publish.ts';
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { noteUnsigned } from '../store/release/sign-release.ts';
@@ -90,7 +90,7 @@ async function publishChanged(request: PublishRequest, context: Context): Promis
   const lock = lockMode(request);
   const orders = await readVersionOrders(plan, { cwd, signal });
   const store = await openStoreFor(request.to, request, context, { create: true });
-  const signer = await signerOf(request, context, [store.address]);
+  const signer = await signerOf(request, context, { address: store.address, remember: true });
   const previous = await readPrevious(store, { trust: signer?.trust, signal });
   const makeCurrent = request.makeCurrent === true;
   if (release !== undefined) await refuseOlder(store, release, { current: previous.current, makeCurrent, signal });
@@ -119,7 +119,7 @@ async function publishChanged(request: PublishRequest, context: Context): Promis
     report,
     signal,
   });
-  await noteUnsigned(store, { release: published.release, signer }, context);
+  await noteUnsigned(store, { release: published.release, signer, planned: false }, context);
   return published;
 }
 
@@ -144,44 +144,66 @@ async function readVersionOrders(
 /** Add-ons compared at once: most of the time is spent waiting for responses. */
 const AT_ONCE = 16;
 
-/** Plans what {@link publish} would build, upload and copy, and why. Changes nothing. */
+/** Plans what {@link publish} would build, upload and copy, and why; warns and refuses as far as the builds do not decide. Changes nothing. */
 export const planPublish = useCase(PUBLISH, async (request, context: Context): Promise<PublishPlan> => {
-  const { cwd, signal } = context;
+  const { cwd, report, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;
   const { plan, release: requested } = await check(request, context);
+  const lock = lockMode(request);
+  await readVersionOrders(plan, { cwd, signal });
   const store = await findStoreFor(to, request, context);
-  const previous: Previous = store === undefined ? NO_PREVIOUS : await readPrevious(store, { signal });
+  const address = store?.address ?? resolve(cwd, to);
+  const signer = await signerOf(request, context, { address, remember: false });
+  const previous = store === undefined ? NO_PREVIOUS : await readPrevious(store, { trust: signer?.trust, signal });
   if (store !== undefined && requested !== undefined)
     await refuseOlder(store, requested, { current: previous.current, makeCurrent, signal });
   await using ports = await openBuildPorts(plan.addons, request, context);
-  const options = { jobs: AT_ONCE, lock: undefined, signal };
-  const compared = await compareWithRelease(plan, previous.packages, ports, options);
-  const named = new Set(compared.map(({ file }) => file));
-  const others = new Set(otherArchitectures(compared, previous.packages));
-  const carried = [...previous.packages].filter(
-    ([file]) => !named.has(file) && (addons.length > 0 || others.has(file)),
-  );
-  const planned = [...compared.map(({ change }) => change), ...carried.map(([, { listed }]) => listed)];
-  noteDropped(planned, previousPackages(previous), context.report);
-  const rows: PlannedPackage[] = [];
-  for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, ports.out) });
-  for (const [, { listed, recorded, release }] of carried) {
-    const { name, version, entry } = listed;
-    const since = recorded?.since ?? release;
-    rows.push({ name, version, change: 'unchanged', because: undefined, since, size: entry.size });
-  }
-  const bytes = (chosen: readonly PlannedPackage[]): number => chosen.reduce((sum, { size }) => sum + (size ?? 0), 0);
+  const compared = await compareWithRelease(plan, previous.packages, ports, {
+    jobs: AT_ONCE,
+    lock,
+    dryRun: true,
+    signal,
+  });
+  const { rows, carried } = await planRows(compared, { previous, carry: addons.length > 0, out: ports.out });
   const release = requested ?? (await nextRelease(previous, { store, now: new Date(), signal }));
+  const channels = channelsOf(request) ?? previous.channels;
+  const listed = compared.map(({ addon, because, file }) => {
+    const before = because === undefined ? previous.packages.get(file) : undefined;
+    return before?.listed ?? unbuiltPackage(addon.ref, plan.arch);
+  });
+  const unbuilt = new Set(compared.flatMap(({ because, file }) => (because === undefined ? [] : [file])));
+  const planned = { store, release, previous, channels, unbuilt, signer, makeCurrent, report, signal };
+  await foreseePublish([...listed, ...carried.map((one) => one.listed)], planned);
+  const bytes = (chosen: readonly PlannedPackage[]): number => chosen.reduce((sum, { size }) => sum + (size ?? 0), 0);
   return {
-    store: store?.address ?? resolve(cwd, to),
+    store: address,
     release,
     previous: previous.current?.release,
     plan: rows,
-    channels: channelsOf(request) ?? previous.channels,
+    channels,
     bytesUp: bytes(rows.filter(({ change }) => change !== 'unchanged')),
     bytesCopied: bytes(rows.filter(({ change }) => change === 'unchanged')),
   };
 });
+
+/** A row for each package of the release, and those that it takes from the previous one although they are not planned. */
+async function planRows(
+  compared: readonly ComparedAddon[],
+  { previous, carry, out }: { readonly previous: Previous; readonly carry: boolean; readonly out: string },
+) {
+  const named = new Set(compared.map(({ file }) => file));
+  const others = new Set(otherArchitectures(compared, previous.packages));
+  const taken = [...previous.packages].filter(([file]) => !named.has(file) && (carry || others.has(file)));
+  const carried = taken.map(([, earlier]) => earlier);
+  const rows: PlannedPackage[] = [];
+  for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, out) });
+  for (const { listed, recorded, release } of carried) {
+    const { name, version, entry } = listed;
+    const since = recorded?.since ?? release;
+    rows.push({ name, version, change: 'unchanged', because: undefined, since, size: entry.size });
+  }
+  return { rows, carried };
+}
 
 async function sizeOf(
   { file, because }: ComparedAddon,

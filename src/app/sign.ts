@@ -150,7 +150,10 @@ export const signRelease = useCase(SIGN_RELEASE, async (request, context: Contex
   const { signal } = context;
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
   const store = await openStoreFor(request.store, request, context, { create: false });
-  const signer = await signerOf({ ...request, key: [], sign: request.key }, context, [store.address]);
+  const signer = await signerOf({ ...request, key: [], sign: request.key }, context, {
+    address: store.address,
+    remember: true,
+  });
   if (signer === undefined) throw new Error('a key was requested');
   return signStore(store, { release, signer, signal });
 });

@@ -20,6 +20,8 @@ export interface CheckOptions {
   readonly jobs: number;
   /** How committed locks of unchanged add-ons are used; undefined ignores them. */
   readonly lock: LockMode | undefined;
+  /** Writes no committed lock. */
+  readonly dryRun?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -28,18 +30,23 @@ export async function checkAddons(
   plan: BuildPlan,
   seen: (addon: AddonPlan) => PackageInputs | undefined,
   ports: QueryPorts & Pick<BuildPorts, 'report'>,
-  { jobs, lock: mode, signal }: CheckOptions,
+  { jobs, lock: mode, dryRun = false, signal }: CheckOptions,
 ): Promise<readonly CheckedAddon[]> {
   return mapLimited(
     plan.addons,
     async (addon, within): Promise<CheckedAddon> => {
       const inputs = seen(addon);
-      if (inputs === undefined) return { addon, because: 'no record of an earlier build' };
       try {
+        if (inputs === undefined) {
+          if (mode === 'require') await requireCommitted(await readSource(addon, within));
+          return { addon, because: 'no record of an earlier build' };
+        }
         const source = await readSource(addon, within);
+        const committed = mode === 'require' ? await requireCommitted(source) : undefined;
         const because = await whyBuild(inputs, { addon, source, plan, mode: mode ?? 'compare' }, ports, within);
         if (because !== undefined || mode === undefined) return { addon, because };
-        if (mode === 'require') requireLocked(await requireCommitted(source), inputs.lock, plan.arch);
+        if (committed !== undefined) requireLocked(committed, inputs.lock, plan.arch);
+        if (mode === 'update' && dryRun) return { addon, because };
         await settleLock(source, inputs.lock, plan, { mode, report: ports.report });
         return { addon, because };
       } catch (error) {

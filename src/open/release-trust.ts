@@ -15,11 +15,11 @@ import type { TrustRequest, SignerRequest } from '../requests/trust.ts';
 
 const LIFETIME = 90 * 24 * 60 * 60 * 1000;
 
-/** The signer of a release; undefined if it is not signed. Trusted keys may have signed earlier releases. */
+/** The signer of a release; undefined if it is not signed. Trusted keys may have signed earlier releases. `remember`: false for a dry run. */
 export async function signerOf(
   { sign: path, expires, ...trusted }: SignerRequest,
   context: Context,
-  addresses: readonly string[],
+  { address, remember }: { readonly address: string; readonly remember: boolean },
 ): Promise<Signer | undefined> {
   if (path === undefined) {
     if (expires === undefined) return undefined;
@@ -31,7 +31,7 @@ export async function signerOf(
   return {
     key,
     lifetime: expires ?? LIFETIME,
-    trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }),
+    trust: releaseTrust({ keys }, context, { addresses: [address], file: undefined, remember }),
   };
 }
 

@@ -2,6 +2,7 @@
 import { PUBLISH } from '../../requests/build.ts';
 import type { PublishPlan } from '../../app/publish.ts';
 import type { PublishResult } from '../../store/release/publish.ts';
+import { counted } from '../../core/counted.ts';
 import { commandFor } from '../command.ts';
 import type { Paint } from '../render/paint.ts';
 import { formatBytes } from '../render/units.ts';
@@ -42,12 +43,20 @@ function planText({ store, release, plan, channels, bytesUp, bytesCopied }: Publ
     const reason = change === 'unchanged' ? `unchanged since ${since}` : `${change}: ${because}`;
     return `${name} ${version}: ${reason}, ${size === undefined ? 'size not known yet' : formatBytes(size)}`;
   });
-  const isGuess = plan.some(({ change }) => change !== 'unchanged');
-  const up = `${isGuess ? 'about ' : ''}${formatBytes(bytesUp)} to be uploaded`;
+  const up = `${uploadText(plan, bytesUp)} to be uploaded`;
   return [
     ...lines,
     `${store}: ${release} would be created${channelText(channels)}; ${up}, ${formatBytes(bytesCopied)} copied`,
   ].join('\n');
+}
+
+/** Sizes of earlier packages are estimates of those to be built. */
+function uploadText(plan: PublishPlan['plan'], bytesUp: number): string {
+  const built = plan.filter(({ change }) => change !== 'unchanged');
+  const unknown = built.filter(({ size }) => size === undefined).length;
+  const known = built.length > unknown ? [`about ${formatBytes(bytesUp)}`] : [];
+  const rest = unknown === 0 ? [] : [`${counted(unknown, 'package')} of a size not known yet`];
+  return [...known, ...rest].join(' and ') || formatBytes(0);
 }
 
 function resultText(

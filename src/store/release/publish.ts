@@ -2,8 +2,6 @@
  * Publishes a release: packages, catalog, generated files, `VERSION` and unversioned copies, in this order. An interrupted
  * publish leaves the previous release intact, and the same call completes it.
  */
-import { leftOut } from '../../channel/published.ts';
-import type { Catalog } from '../../core/catalog.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -12,13 +10,20 @@ import { compareText, formatRef } from '../../core/ref.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
-import { fileOf, identityOf, listPackages, makeCatalog, type ReleasePackages } from './make-catalog.ts';
+import {
+  fileOf,
+  identityOf,
+  listPackages,
+  makeCatalog,
+  type ListedPackage,
+  type ReleasePackages,
+} from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
 import { readPrevious, type Previous } from './previous.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
-import { noteDropped, noteReplaced } from './replaced.ts';
+import { noteDropped, noteLeftOut, noteReplaced } from './replaced.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
@@ -111,7 +116,7 @@ export async function publishPackages(
     await refuseOlder(store, options.release, { ...options, current: previous.current });
   const channels = [...new Set(options.channels ?? previous.channels)].toSorted(compareText);
   const requested = gather(files, previous, options);
-  if (requested.length === 0) throw new CurlewError('USAGE', 'no package to publish');
+  requireSome(requested);
   const { release, placed, fresh } = await placeInFirstFree(requested, previous, { ...options, channels });
   const catalog = makeCatalog(
     release,
@@ -149,12 +154,8 @@ export async function publishPackages(
   return { ...result, ...(signed && { signed }), ...totals, latest };
 }
 
-/** Notes which versions are not in the channels. */
-function noteLeftOut(catalog: Catalog, report: Report): void {
-  const missing = catalog.channels === undefined ? [] : leftOut(catalog);
-  if (missing.length === 0) return;
-  const text = `not in the channels, because their versions are not semantic: ${missing.join(', ')}`;
-  report({ type: 'note', level: 'warning', text });
+export function requireSome(packages: readonly unknown[]): void {
+  if (packages.length === 0) throw new CurlewError('USAGE', 'no package to publish');
 }
 
 /** Add-ons without new files keep their order, because their order file may not be available. */
@@ -172,18 +173,7 @@ function ordersOf(
   return new Map<string, readonly string[]>([...defaults, ...orders]);
 }
 
-/** The release string that a publish would use, judged by finished releases only. */
-export async function nextRelease(
-  { current }: Previous,
-  { store, now, signal }: { readonly store: Store | undefined; readonly now: Date; readonly signal: AbortSignal },
-): Promise<string> {
-  for (const release of releasesToTry(now, current?.release)) {
-    if (store === undefined || (await store.head(storeKey.catalog(release), { signal })) === undefined) return release;
-  }
-  throw noneLeft();
-}
-
-function noneLeft(): CurlewError {
+export function noneLeft(): CurlewError {
   return new CurlewError('USAGE', 'all release strings of the day are used', { hint: 'add --release' });
 }
 
@@ -253,8 +243,9 @@ async function placeAll(
 ): Promise<PlacedRelease> {
   const { jobs, signal } = options;
   // Throws if two packages have the same key, before anything is written.
-  makeCatalog(release, requested.map(listedOf));
-  const finished = await requireSame(release, requested, options);
+  const listed = requested.map(listedOf);
+  makeCatalog(release, listed);
+  const finished = await requireSame(release, listed, options);
   const place = async (
     one: PackageToPlace,
     fresh: boolean,
@@ -282,16 +273,25 @@ async function placeAll(
   return { release, placed, fresh };
 }
 
-/** True if the release is finished. Throws `OtherContent` if it is finished with different packages or channels. */
-async function requireSame(
+/**
+ * True if the release is finished. Throws `OtherContent` if it is finished with different packages or channels; of those in
+ * `unbuilt`, only the file names are compared.
+ */
+export async function requireSame(
   release: string,
-  requested: readonly PackageToPlace[],
-  { store, channels = [], signal }: Pick<PublishOptions, 'store' | 'channels' | 'signal'>,
+  requested: readonly ListedPackage[],
+  {
+    store,
+    channels = [],
+    unbuilt = new Set(),
+    signal,
+  }: Pick<PublishOptions, 'store' | 'channels' | 'signal'> & { readonly unbuilt?: ReadonlySet<string> },
 ): Promise<boolean> {
   const catalog = await findCatalog(store, release, { signal });
-  const rows = (all: readonly ReturnType<typeof listedOf>[]): string => all.map(identityOf).toSorted().join();
+  const row = (one: ListedPackage): string => (unbuilt.has(fileOf(one)) ? fileOf(one) : identityOf(one));
+  const rows = (all: readonly ListedPackage[]): string => all.map(row).toSorted().join();
   if (catalog === undefined) return false;
-  const isSame = rows(listPackages(catalog)) === rows(requested.map(listedOf));
+  const isSame = rows(listPackages(catalog)) === rows(requested);
   if (isSame && String(catalog.channels ?? []) === String(channels)) return true;
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
     hint: 'a release never changes: use another release string',

@@ -1,13 +1,19 @@
-/** What a new release changes for readers of the one before: a release never changes, but the next one may reuse a version or leave an add-on out. */
+/** What readers must know of a new release: it may reuse a version of the one before, leave an add-on out, or have versions that no channel can have. */
+import { leftOut } from '../../channel/published.ts';
+import type { Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';
 import { fileOf, type ListedPackage, type ReleasePackages } from './make-catalog.ts';
 
-/** Warns about packages whose content replaces that of the same version: returns its digests, by file name. */
+/**
+ * Warns about packages whose content replaces that of the same version: returns its digests, by file name. `unbuilt`: file names
+ * of packages whose content is not known yet.
+ */
 export function noteReplaced(
   packages: readonly ListedPackage[],
   before: ReleasePackages | undefined,
   report: Report,
+  unbuilt: ReadonlySet<string> = new Set(),
 ): ReadonlyMap<string, Digest> {
   const earlier = new Map(before?.packages.map((listed) => [fileOf(listed), listed.entry.digest]));
   const replaced = new Map<string, Digest>();
@@ -20,8 +26,9 @@ export function noteReplaced(
     names.push(`${listed.name} ${listed.version} (${listed.arch})`);
   }
   if (before !== undefined && names.length > 0) {
+    const start = unbuilt.size === 0 ? '' : 'possibly ';
     const text =
-      `different content than in ${before.release} under the same version: ${names.join(', ')}; ` +
+      `${start}different content than in ${before.release} under the same version: ${names.join(', ')}; ` +
       'nodes that have it will install it again: use a new version to keep both';
     report({ type: 'note', level: 'warning', text });
   }
@@ -40,5 +47,13 @@ export function noteDropped(
   const text =
     `no longer in the release: ${[...dropped].toSorted().join(', ')}, which ${before.release} has; ` +
     'curlew publish with the names of add-ons keeps all others';
+  report({ type: 'note', level: 'warning', text });
+}
+
+/** Warns about versions that are not in the channels of the release. */
+export function noteLeftOut(catalog: Catalog, report: Report): void {
+  const missing = catalog.channels === undefined ? [] : leftOut(catalog);
+  if (missing.length === 0) return;
+  const text = `not in the channels, because their versions are not semantic: ${missing.join(', ')}`;
   report({ type: 'note', level: 'warning', text });
 }

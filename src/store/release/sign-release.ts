@@ -197,14 +197,25 @@ async function replace(
   }
 }
 
-/** Warns about a release that is not signed as current in a signed store: readers that require signatures do not see it. */
+/**
+ * Warns about a release that is not signed as current in a signed store: readers that require signatures do not see it.
+ * `planned`: the release does not exist yet, and could be signed when it is made.
+ */
 export async function noteUnsigned(
   store: Store,
-  { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
+  {
+    release,
+    signer,
+    planned,
+  }: { readonly release: string; readonly signer: Signer | undefined; readonly planned: boolean },
   { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
 ): Promise<void> {
   if (signer !== undefined) return;
   if ((await claimsCurrent(store, release, { now: new Date(), signal })) !== false) return;
-  const text = `${store.address}: ${release} is not signed as the current release: readers that require signatures use the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
+  const later = `curlew sign --store ${store.address} --release ${release} --key FILE`;
+  const [state, cure] = planned
+    ? ['would not be signed', `add --sign FILE, or sign it afterwards with ${later}`]
+    : ['is not signed', `${later} signs it`];
+  const text = `${store.address}: ${release} ${state} as the current release: readers that require signatures use the one before; ${cure}`;
   report({ type: 'note', level: 'warning', text });
 }
