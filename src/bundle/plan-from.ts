@@ -127,10 +127,11 @@ export async function planFrom(
   }
 }
 
-function requireSpec(
+/** Throws `SPEC_INVALID` for add-ons that were not resolved and for settings that the rule refuses, together. */
+export function requireSpec(
   findings: readonly Diagnostic[],
   unresolved: CurlewError | undefined,
-  { rule, hint }: { readonly rule: PlanFromOptions['settings']; readonly hint: string | undefined },
+  { rule, hint }: { readonly rule: PlanFromOptions['settings']; readonly hint?: string | undefined },
 ): void {
   const stops = rule !== 'allow' && hasErrors(findings);
   if (!stops && unresolved === undefined) return;

@@ -1,8 +1,8 @@
 /** Bundles generated on request: plans are cached in memory, and bytes are read on demand. */
 import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { bundleRange } from '../bundle/write/bytes.ts';
-import type { PlanSource } from '../bundle/plan-from.ts';
-import type { ResolvedPackage } from '../bundle/resolve.ts';
+import { requireSpec, type PlanSource } from '../bundle/plan-from.ts';
+import { resolveSpec, type ResolvedPackage } from '../bundle/resolve.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
@@ -36,6 +36,8 @@ export interface Bundles {
   readonly whole: (request: BundleRequest) => Promise<Content>;
   /** Only these packages, without a bundle's root (kurl.md 5.4). Unknown names are `SPEC_INVALID`, with similar ones. */
   readonly packages: (request: BundleRequest, names: readonly string[]) => Promise<Content>;
+  /** Throws what `whole` would about the add-ons and settings of the spec. */
+  readonly check: (request: BundleRequest) => Promise<void>;
   /** Checks the settings of a spec with the schemas in these packages. */
   readonly settings: (
     installer: Installer,
@@ -106,6 +108,9 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
     };
     return { ...layout, sources: layout.sources.map(sourceOf) };
   };
+  const settingsOf: Bundles['settings'] = async (installer, resolved, { signal }) =>
+    asServerError(async () => planner.run({ kind: 'settings', installer, resolved }, { signal }));
+  const rule = allowInvalidSettings ? 'allow' : 'enforce';
   return {
     whole: async ({ spec, release, arch, signal: gone }) => {
       const { catalog, etag } = await catalogs.of(release);
@@ -113,8 +118,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
       const key = ['bundle', spec.digest, catalog.release, etag, arch].join(' ');
       return contentOf(key, gone, async (signal) => {
         const { installer, text } = spec;
-        const settings = allowInvalidSettings ? 'allow' : 'enforce';
-        const inputs = { installer, spec: Buffer.from(text), catalog, arch, settings, tool: version } as const;
+        const inputs = { installer, spec: Buffer.from(text), catalog, arch, settings: rule, tool: version } as const;
         return withSources(await planner.run({ kind: 'bundle', ...inputs, executable: index }, { signal }), source);
       });
     },
@@ -126,8 +130,12 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
         withSources(await planner.run({ kind: 'packages', resolved }, { signal })),
       );
     },
-    settings: async (installer, resolved, { signal }) =>
-      asServerError(async () => planner.run({ kind: 'settings', installer, resolved }, { signal })),
+    check: async ({ spec: { installer }, release, arch, signal }) => {
+      const { catalog } = await catalogs.of(release);
+      const { packages: resolved, error } = resolveSpec(installer, catalog, arch);
+      requireSpec(await settingsOf(installer, resolved, { signal }), error, { rule });
+    },
+    settings: settingsOf,
     cached: () => ({ count: plans.size(), bytes: plans.weight() }),
   };
 }

@@ -3,6 +3,7 @@ import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { resolvePackage, resolveSpec, type ResolvedPackage } from '../bundle/resolve.ts';
+import { folderName } from '../spec/installer.ts';
 import { channelOf } from '../spec/version.ts';
 import { listReleases } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
@@ -112,7 +113,7 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     const choice = parseChoice(query);
     const { arch, versions } = choice;
     const { catalog } = await catalogs.of(choice.release);
-    const name = query.get('_name') ?? '';
+    const name = nameOf(query, choice);
     const chosen = versions.get(specNameOf(name)) ?? 'latest';
     const requested = query.get('_version') ?? (channelOf(chosen) === undefined ? chosen : 'latest');
     const { resolved } = resolvePackage({ name, requested }, { catalog, arch });
@@ -143,6 +144,17 @@ export function createPages(store: Store, options: PagesOptions): Pages {
       return mistakePage(status, problemsOf(error), { title: 'Not found – curlew', tool, root: `${request.root}/` });
     }
   };
+}
+
+/** The add-on that an address of its page names: the chosen one, if there is no other. */
+function nameOf(query: URLSearchParams, { versions }: Choice): string {
+  const name = query.get('_name') ?? '';
+  if (name !== '') return name;
+  const [chosen, ...others] = versions.keys();
+  if (chosen !== undefined && others.length === 0) return folderName(chosen);
+  throw new CurlewError('USAGE', 'this address does not say which add-on to show', {
+    hint: 'add _name=NAME to it, and _version=VERSION for another version than the newest',
+  });
 }
 
 type Frame = Parameters<typeof pageText>[0];

@@ -77,10 +77,10 @@ function pageRoute(file: string, query: URLSearchParams): Route | undefined {
   if (file === 'changes.html') return { kind: 'changes' };
   if (file === 'page.css') return { kind: 'style' };
   if (file === 'page.js') return { kind: 'behavior' };
-  if (file === 'installer.yaml') return { kind: 'installer', id: undefined, resolve: query.has('_resolve') };
   const { release, arch } = chosenPlace(query);
   if (release !== undefined && !isRelease(release)) return undefined;
   if (file === 'bundle.tar.gz') return { kind: 'bundle', id: undefined, release, arch };
+  if (file === 'installer.yaml') return { kind: 'installer', id: undefined, resolve: query.has('_resolve') };
   return BUNDLE_SCRIPTS.includes(file) ? { kind: 'script', id: undefined, release, script: file } : undefined;
 }
 

@@ -18,7 +18,7 @@ import { type Installers, type KnownSpec, readSpecText } from './installers.ts';
 import { sourceContent, storedContent } from './objects.ts';
 import { createPlanner, type Planner, type PlannerOptions } from './planner.ts';
 import { registryAnswer } from './registry.ts';
-import type { Route } from './route.ts';
+import { chosenPlace, type Route } from './route.ts';
 import { createHash } from 'node:crypto';
 import type { Catalog, CatalogPackage } from '../core/catalog.ts';
 import { openStoreSource } from '../store/source.ts';
@@ -94,6 +94,13 @@ export function createSite(store: Store, options: SiteOptions): Site {
   const pages = createPages(store, { ...options, catalogs, bundles, planner, signed: verify !== undefined });
   const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) =>
     id === undefined ? specOfChoice(parseChoice(query)) : { id, spec: await installers.read(id, { signal }) };
+  // What a choice becomes is refused everywhere if its bundle is; a stored spec was checked when it was posted.
+  const checkedSpecOf: typeof specOf = async (request, id) => {
+    const { query, signal } = request;
+    const made = await specOf(request, id);
+    if (id === undefined) await bundles.check({ spec: made.spec, ...chosenPlace(query), signal });
+    return made;
+  };
   const get = async (request: SiteRequest): Promise<Answer> => {
     const { route, query, base, signal } = request;
     const root = rootOf(base);
@@ -127,12 +134,13 @@ export function createSite(store: Store, options: SiteOptions): Site {
         return named(await bundles.packages({ spec, ...route, signal }, route.names), `${route.id}-packages.tar.gz`);
       }
       case 'installer': {
-        const { spec } = await specOf(request, route.id);
-        const text = route.resolve ? await resolvedText(spec, catalogs) : spec.text;
+        const { spec } = await checkedSpecOf(request, route.id);
+        const place = chosenPlace(route.id === undefined ? query : new URLSearchParams());
+        const text = route.resolve ? await resolvedText(spec, place, catalogs) : spec.text;
         return textContent(text, 'application/yaml; charset=utf-8');
       }
       case 'script': {
-        const { id, spec } = await specOf(request, route.id);
+        const { id, spec } = await checkedSpecOf(request, route.id);
         const { catalog } = await catalogs.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
         const release = catalog.release;
@@ -257,12 +265,16 @@ async function checkSpec({ installer }: KnownSpec, catalogs: Catalogs): Promise<
   throw failure;
 }
 
-/** The spec with its current versions. */
-async function resolvedText({ installer, document }: KnownSpec, catalogs: Catalogs): Promise<string> {
-  const { catalog } = await catalogs.of(undefined);
+/** The spec with the versions that it has in this release now. */
+async function resolvedText(
+  { installer, document }: KnownSpec,
+  { release, arch }: ReturnType<typeof chosenPlace>,
+  catalogs: Catalogs,
+): Promise<string> {
+  const { catalog } = await catalogs.of(release);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
   const versions = new Map(
-    resolvePackages({ ...installer, addons }, catalog, 'amd64').map(({ name, version }) => [name, version]),
+    resolvePackages({ ...installer, addons }, catalog, arch).map(({ name, version }) => [name, version]),
   );
   const spec = isJsonObject(document['spec']) ? { ...document['spec'] } : {};
   for (const { specName, name } of addons) {

@@ -21,6 +21,7 @@ const SETTINGS = {
   properties: {
     mode: { enum: ['overlay', 'direct'], description: HOSTILE },
     mtu: { type: 'integer', minimum: 576 },
+    ratio: { type: 'number' },
     peers: { type: 'array', items: { type: 'string' } },
     label: { type: 'string', default: HOSTILE },
     adminPassword: { type: 'string' },
@@ -138,6 +139,7 @@ test('the bundle of a choice has the size and the digest on the page, and is tha
   const source = memorySource('bundle', bytes);
   await verifyArchive(source, { signal });
   assert.match(text, (await readIndex(source, { signal })).tocDigest);
+  assert.match(text, /<code>sha256sum<\/code> of the bundle\s+prints another one/);
   assert.match(text, 'docker.io/library/pause:3.10</code> is in flannel, cert-manager');
   const yaml = await (await fetch(`${at.server.url}/installer.yaml?${CHOICE}`)).text();
   const [, id = ''] = /id ([0-9a-f]{7})</.exec(text) ?? [];
@@ -177,10 +179,44 @@ test('a choice that cannot be installed says why, keeps its fields, and offers n
   assert.match(wrong, 'kubernetes.maxPodsPerNode');
 });
 
+test('a choice that has no bundle is refused alike in whatever it would become', async ({ signal }) => {
+  await using at = await scene(signal);
+  const became = async (query: string): Promise<readonly [number, string]> => {
+    const paths = ['bundle.tar.gz', 'installer.yaml', 'installer.yaml?_resolve', 'install.sh'];
+    const answers = await Promise.all(
+      paths.map(async (path): Promise<readonly [number, string]> => {
+        const { answer, text } = await browse(at.server, `/${path}${path.includes('?') ? '&' : '?'}${query}`);
+        return [answer.status, answer.status === 200 ? '' : text];
+      }),
+    );
+    const [bundle = [0, '']] = answers;
+    for (const other of answers) assert.equal(other, bundle, query);
+    return bundle;
+  };
+  for (const [query, status, says] of [
+    [`_release=r1&${CHOICE}`, 200, ''],
+    ['_release=r1&flannel=9.9.9', 422, 'flannel'],
+    ['_release=r1&flanel=1.0', 422, 'did you mean flannel?'],
+    ['_release=r1&flannel=0.26.1&flannel:mtu=100', 422, 'flannel.mtu must be >= 576'],
+    ['_release=r1&_arch=arm64&flannel=0.26.1', 422, 'arm64'],
+    ['_release=r9&flannel=0.26.1', 404, 'release "r9" does not exist'],
+    ['_release=%2E%2E&flannel=0.26.1', 404, 'not found'],
+  ] as const) {
+    const [found, text] = await became(query);
+    assert.is(found, status, query);
+    assert.match(text, says);
+  }
+  await using lenient = await serveStore(at.store, { site: { allowInvalidSettings: true } });
+  const { answer } = await browse(lenient, '/installer.yaml?_release=r1&flannel=0.26.1&flannel:mtu=100');
+  assert.is(answer.status, 200);
+});
+
 test('secrets have no field, and an address with one is refused without repeating it', async ({ signal }) => {
   await using at = await scene(signal);
   const { text } = await browse(at.server, '/?flannel=0.26.1');
   assert.not.match(text, /name="flannel:(?:adminPassword|seed)/);
+  assert.match(text, /step="1" min="576" id="flannel:mtu"/);
+  assert.match(text, /step="any" id="flannel:ratio"/);
   assert.match(text, 'adminPassword, seed');
   for (const path of ['/', '/bundle.tar.gz', '/installer.yaml', '/install.sh']) {
     const refused = await browse(at.server, `${path}?flannel=0.26.1&flannel:adminPassword:text=hunter2`);
@@ -279,6 +315,12 @@ test('the page of a package shows what it contains, and goes back to the choice 
   assert.match(text, /name="flannel"\s+value="0\.25\.0"/);
   assert.match((await browse(at.server, '/addon.html?_name=flannel&_version=0.25.0')).text, '<code>0.25.0</code></h1>');
   assert.is((await browse(at.server, '/addon.html?_name=none')).answer.status, 422);
+  assert.match((await browse(at.server, '/addon.html?flannel=0.25.0')).text, '<code>0.25.0</code></h1>');
+  for (const query of ['', '?flannel=0.25.0&certManager=1.16.2']) {
+    const unnamed = await browse(at.server, `/addon.html${query}`);
+    assert.is(unnamed.answer.status, 400);
+    assert.match(unnamed.text, 'does not say which add-on to show (add _name=NAME to it');
+  }
 });
 
 test('what changed between two releases is shown by add-on, with versions, images and sizes', async ({ signal }) => {
@@ -293,6 +335,11 @@ test('what changed between two releases is shown by add-on, with versions, image
     files.push({ path, addon: await writePackage(path, name, version, [{ path: 'x', data: content }], { images }) });
   }
   await publishAs(at.store, 'r2', files, signal);
+  const pinned = await browse(
+    at.server,
+    '/installer.yaml?_resolve&_release=r1&flannel=latest&flannel:mode:text=direct',
+  );
+  assert.match(pinned.text, /version: "?0\.26\.1/);
   const { text } = await browse(at.server, '/changes.html');
   const lines = [...text.matchAll(/<li>([^<]+)<\/li>/g)].map(([, line]) => line);
   assert.equal(lines, [

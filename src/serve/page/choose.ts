@@ -230,8 +230,12 @@ function commands(
 tar -xzf ${id}.tar.gz && sudo ./install.sh${signed ? ' --key /etc/curlew/release.pub' : ''}`,
       'Commands for a machine without network',
     )}
-    <p><code>curlew verify ${id}.tar.gz</code> checks every byte of a copy, and shows this digest:</p>
-    ${copyable(bundle.toc, 'Digest of the bundle')}`;
+    <p>
+      <code>curlew verify ${id}.tar.gz</code> checks every byte of a copy, and shows this digest of its contents. It is
+      the sha256 of the table of contents, which has the digest of each file; <code>sha256sum</code> of the bundle
+      prints another one.
+    </p>
+    ${copyable(bundle.toc, 'Digest of the contents')}`;
 }
 
 /** For a shell. A query has no quotes. */

@@ -9,7 +9,7 @@ interface Field {
   readonly name: string;
   readonly about: string;
   /** A list has the values to choose from. */
-  readonly control: 'number' | 'text' | 'list' | readonly Plain[];
+  readonly control: 'integer' | 'number' | 'text' | 'list' | readonly Plain[];
   readonly initial: Plain | undefined;
   readonly required: boolean;
   readonly least: unknown;
@@ -76,7 +76,7 @@ function controlOf(part: Readonly<Record<string, unknown>>): Field['control'] | 
   }
   const [type] = [part['type']].flat().filter((one) => one !== 'null');
   if (type === 'boolean') return [true, false];
-  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'integer' || type === 'number') return type;
   if (type === 'string') return 'text';
   return type === 'array' && objectFields(items)['type'] === 'string' ? 'list' : undefined;
 }
@@ -111,11 +111,12 @@ function controlHtml(
   if (control === 'list')
     return html`<textarea id="${id}" name="${id}:list" rows="2" placeholder="one on each line" ${described}>
 ${text}</textarea>`;
+  const step = control === 'integer' ? 1 : 'any';
   const kind =
-    control === 'number'
-      ? html`type="number"
-        step="any"${typeof least === 'number' && html` min="${least}"`}${typeof most === 'number' && html` max="${most}"`}`
-      : html`type="text"`;
+    control === 'text'
+      ? html`type="text"`
+      : html`type="number"
+        step="${step}"${typeof least === 'number' && html` min="${least}"`}${typeof most === 'number' && html` max="${most}"`}`;
   const suffix = control === 'text' && ':text';
   return html`<input ${kind} id="${id}" name="${id}${suffix}" value="${text}" placeholder="${shown}" ${described} />`;
 }
