@@ -1,12 +1,14 @@
-/** Lists the versions of add-ons in a release, and resolves versions such as 1.2.x. */
+/** Lists the versions of add-ons in a release, resolves versions such as 1.2.x, and compares with an earlier release. */
 import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
+import { ARCHES, compareText, type Arch } from '../core/ref.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { readSigned } from '../store/release/signed-release.ts';
+import { changedAddons, type AddonChange } from '../store/changed-addons.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
@@ -37,12 +39,24 @@ export interface Versions {
   /** The public key whose signature holds, where signatures were asked for. */
   readonly signedBy?: string;
   readonly addons: readonly AddonVersions[];
+  /** With `since`: the release to compare with, and the add-ons that differ from it. */
+  readonly since?: string;
+  readonly changes?: readonly ReleaseChange[];
+}
+
+export interface ReleaseChange extends AddonChange {
+  /** The architectures whose packages differ like this. */
+  readonly arches: readonly Arch[];
 }
 
 /** Without signatures, external add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
 export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
   const { addons: requested = [], from, release: requestedRelease } = request;
   const named = requestedRelease === undefined ? undefined : checkedRelease(requestedRelease, '--release');
+  const since = request.since === undefined ? undefined : checkedRelease(request.since, '--since');
+  if (since !== undefined && requested.some((text) => text.includes('@'))) {
+    throw new CurlewError('USAGE', '--since shows all versions that have changed: name add-ons without a version');
+  }
   const web = lazyHttp(request, context);
   try {
     const http = isWebAddress(from) ? await web.get() : undefined;
@@ -51,16 +65,36 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
     const options = { address: store.address, allowOlder: true, remember: false };
     const trust = request.key === undefined ? undefined : await trustOfStore(request, context, options);
     const { signal } = context;
-    const signed = trust === undefined ? undefined : await readSigned(store, { release: named, trust, signal });
-    const catalog = signed?.parsed ?? (await offeredCatalog(store, { release: named, signal }));
+    const read = async (name: string | undefined) =>
+      trust === undefined
+        ? { parsed: await offeredCatalog(store, { release: name, signal }), signedBy: undefined }
+        : readSigned(store, { release: name, trust, signal });
+    const { parsed: catalog, signedBy } = await read(named);
     const { release } = catalog;
-    const addons = chosenOf(catalog, requested);
-    const proof = signed === undefined ? {} : { signedBy: signed.signedBy };
-    return { store: store.address, release, ...(await publishedOf(store, release, context)), ...proof, addons };
+    const before = since === undefined ? undefined : (await read(since)).parsed;
+    const compared = before && { since: before.release, changes: changesOf(before, catalog, requested) };
+    const addons = chosenOf(catalog, requested, before);
+    const proof = signedBy === undefined ? {} : { signedBy };
+    const published = await publishedOf(store, release, context);
+    return { store: store.address, release, ...published, ...proof, addons, ...compared };
   } finally {
     await web.close();
   }
 });
+
+/** By name; architectures with the same changes are one. */
+function changesOf(before: Catalog, after: Catalog, names: readonly string[]): readonly ReleaseChange[] {
+  const merged = new Map<string, ReleaseChange>();
+  for (const arch of ARCHES) {
+    for (const change of changedAddons(before, after, arch)) {
+      if (names.length > 0 && !names.includes(change.name)) continue;
+      const key = JSON.stringify([change.name, change.lines]);
+      const same = merged.get(key);
+      merged.set(key, { ...(same ?? change), arches: [...(same?.arches ?? []), arch] });
+    }
+  }
+  return [...merged.values()].toSorted((a, b) => compareText(a.name, b.name));
+}
 
 /** Web servers list nothing, and some credentials do not allow it. */
 async function publishedOf(
@@ -77,7 +111,12 @@ async function publishedOf(
   return {};
 }
 
-function chosenOf({ release, addons }: Catalog, requested: readonly string[]): readonly AddonVersions[] {
+/** An add-on that only the release before has is no mistake: nothing is listed of it. */
+function chosenOf(
+  { release, addons }: Catalog,
+  requested: readonly string[],
+  before: Catalog | undefined,
+): readonly AddonVersions[] {
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
     const described = offered.map(({ version, packages }) => {
       const sizes = Object.values(packages).map(({ size }) => size);
@@ -85,7 +124,10 @@ function chosenOf({ release, addons }: Catalog, requested: readonly string[]): r
     });
     return { name, versions: described };
   });
-  return requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
+  if (requested.length === 0) return all;
+  const gone = new Set(before?.addons.map(({ name }) => name));
+  for (const { name } of addons) gone.delete(name);
+  return requested.filter((text) => !gone.has(text)).map((text) => oneOf(all, text, release));
 }
 
 function oneOf(all: readonly AddonVersions[], text: string, release: string): AddonVersions {

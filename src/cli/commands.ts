@@ -272,6 +272,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   publish: ['push', 'upload', 'release'],
   promote: ['copy', 'mirror', 'sync'],
   versions: ['list', 'ls', 'search', 'releases'],
+  'versions --since': ['diff', 'compare', 'changelog'],
   prune: ['gc', 'cleanup'],
   bundle: ['airgap', 'save', 'export'],
   pull: ['fetch', 'download'],
@@ -287,16 +288,16 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   'join-token': ['token', 'invite'],
   'node drain': ['drain', 'evict'],
   'node remove': ['leave'],
-  status: ['ps', 'installed', 'get'],
+  status: ['ps', 'installed', 'get', 'list', 'ls'],
   why: ['describe', 'explain'],
   logs: ['log', 'journal', 'history', 'runs'],
   'load-images': ['load'],
   doctor: ['diagnose', 'troubleshoot', 'support-bundle', 'env'],
 };
 
-/** Undefined if the commands of other tools have another meaning. */
-function nameHere(name: string): string | undefined {
-  return Object.keys(OTHER_NAMES).find((own) => OTHER_NAMES[own]?.includes(name));
+/** Empty if the commands of other tools have another meaning. */
+function namesHere(name: string): readonly string[] {
+  return Object.keys(OTHER_NAMES).filter((own) => OTHER_NAMES[own]?.includes(name));
 }
 
 /** The command with this name; throws `USAGE` if it does not exist. `asked` begins a proposal: `curlew`, or `curlew help`. */
@@ -323,8 +324,9 @@ function unknownHint(name: string, asked: string): string {
     const near = nearest(second, members, { isAnyWord: true });
     return near === undefined ? `curlew ${word} --help lists the commands` : `did you mean ${asked} ${word} ${near}?`;
   }
-  const here = nameHere(name);
-  if (here !== undefined) return `did you mean ${asked} ${here}?`;
+  const isHelp = asked !== 'curlew';
+  const here = namesHere(name).map((own) => `${asked} ${isHelp ? own.replace(/ --.*/, '') : own}`);
+  if (here.length > 0) return `did you mean ${here.join(' or ')}?`;
   const near = nearest(name, new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, ''))), {
     isAnyWord: true,
   });

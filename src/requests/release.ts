@@ -16,6 +16,7 @@ export const VERSIONS = request('versions', 'Show the versions of add-ons in a r
   }),
   from: place('STORE|URL', 'the store, or a web server with a store', { required }),
   release,
+  since: text('R', 'show what has changed since this release', { offers: 'release' }),
   ...KEY,
   ...STORE,
   ...WEB,

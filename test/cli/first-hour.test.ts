@@ -11,24 +11,25 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('cli/first-hour');
 
-for (const [typed, expected] of [
-  ['list', 'versions'],
+for (const [typed, ...expected] of [
+  ['list', 'versions', 'status'],
   ['init', 'new'],
   ['push', 'publish'],
   ['rm', 'uninstall'],
   ['delete', 'uninstall'],
-  ['diff', 'changed'],
+  ['ls', 'versions', 'status'],
+  ['diff', 'changed', 'versions --since'],
   ['deploy', 'install'],
   ['get', 'status'],
   ['describe', 'why'],
   ['validate', 'installer validate'],
   ['drain', 'node drain'],
 ] as const) {
-  test(`${typed} of another tool is ${expected} here`, async () => {
-    assert.ok(!COMMANDS.has(typed) && COMMANDS.has(expected));
+  test(`${typed} of another tool is ${expected.join(' or ')} here`, async () => {
+    assert.ok(!COMMANDS.has(typed) && expected.every((name) => COMMANDS.has(name.replace(/ --.*/, ''))));
     const error = await commandOf(typed).catch((thrown: unknown) => thrown);
     assert.ok(error instanceof CurlewError);
-    assert.is(error.hint, `did you mean curlew ${expected}?`);
+    assert.is(error.hint, `did you mean ${expected.map((name) => `curlew ${name}`).join(' or ')}?`);
   });
 }
 
@@ -50,6 +51,7 @@ test('help about a command that does not exist proposes help about one that does
     ['NOPE', 'curlew help commands lists the commands, curlew help pages the pages'],
     ['workspace', 'curlew help commands lists the commands, curlew help pages the pages'],
     ['deploy', 'did you mean curlew help install?'],
+    ['diff', 'did you mean curlew help changed or curlew help versions?'],
     ['fleet stats', 'did you mean curlew help fleet status?'],
   ] as const) {
     const error = await helpAbout([topic]).catch((thrown: unknown) => thrown);

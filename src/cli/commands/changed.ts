@@ -6,7 +6,7 @@ import { commandFor } from '../command.ts';
 export const command = commandFor(CHANGED, {
   details:
     "Compares the add-ons' files, what their tags and addresses currently resolve to, and the inputs of container builds with\n" +
-    "the release's records. Builds nothing, and fetches only manifests and headers.",
+    "the release's records. Builds nothing, and fetches only manifests and headers. curlew versions --since compares two releases.",
   examples: ['curlew changed --from /srv/dist', 'curlew changed --from /srv/dist --since v1.4.0 --batch 5'],
   run: async ({ request }, context) => (await import('../../app/changed.ts')).changed(request, context),
   render: ({ since, changed: all, unchanged, matrix }, { request }) => {
