@@ -141,7 +141,8 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (familyOf(name).length > 0) return familyHelp(name);
   const code = codeHelp(name);
   if (code !== undefined) return code;
-  const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
+  const file = name.replace(/^(?:\.\/)?docs\//, '');
+  const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === file);
   if (page !== undefined) return pageText(page).trimEnd();
   // Other words than codes are not spelled like one.
   const codes = /^[A-Z\d]+$|_/.test(name) ? Object.keys(ERRORS) : [];

@@ -29,7 +29,7 @@ export function suggesting(requests: readonly Request[], given: Given, called?: 
 
 /** How help texts and hints name commands: in a usage, in an example, as a proposal, and with `--help` or `help`. */
 const NAMED =
-  /(?<=^[Uu]sage: |^ {2}|did you mean )curlew ([a-z-]+)|curlew (?:(help)\b|COMMAND)|curlew ([a-z-]+)(?= (?:[a-z-]+ )?--help)/gm;
+  /(?<=^[Uu]sage: |^ {2}|did you mean |did you mean curlew [a-z -]+ or )curlew ([a-z-]+)|curlew (?:(help)\b|COMMAND)|curlew ([a-z-]+)(?= (?:[a-z-]+ )?--help)/gm;
 
 /** Help texts and hints with the path `called`, as in {@link suggesting}. */
 export function calledAs(text: string, called: string): string {

@@ -119,6 +119,13 @@ function noMatch(pattern: string, base: string, here: readonly AddonFolder[], ou
       },
     );
   }
+  const path = resolve(base, pattern);
+  const isFolder = statOf(path)?.isDirectory() === true;
+  if (isFolder && outer === undefined) {
+    return new CurlewError('NOT_FOUND', `no add-ons in ${path}`, {
+      hint: `an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh${here.length === 0 ? '' : `; specify ${FORMS}; ${namesText(here, outer)}`}`,
+    });
+  }
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
   const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, outer)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });

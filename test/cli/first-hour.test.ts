@@ -39,6 +39,12 @@ test('a word that is nothing here is answered with the lists of commands and pag
   assert.is(error.hint, 'curlew help commands lists the commands, curlew help pages the pages');
 });
 
+test('a page is shown by its name, its file and the path in the text of pages', async () => {
+  const page = await helpAbout(['trials']);
+  for (const topic of ['trials.md', 'docs/trials.md', './docs/trials.md']) assert.is(await helpAbout([topic]), page);
+  assert.match(await helpAbout(['docs/channels.md']), /^# Channels/);
+});
+
 test('a misspelled error code is answered with the right one', async () => {
   const error = await helpAbout(['SPEC_INVALD']).catch((thrown: unknown) => thrown);
   assert.ok(error instanceof CurlewError);
@@ -193,6 +199,7 @@ for (const [text, expected] of [
   ['Examples:\n  curlew status --json', 'Examples:\n  ./tasks.sh status --json'],
   ['usage: curlew why ADDON [options]', 'usage: ./tasks.sh why ADDON [options]'],
   ['did you mean curlew status?', 'did you mean ./tasks.sh status?'],
+  ['did you mean curlew versions or curlew status?', 'did you mean ./tasks.sh versions or ./tasks.sh status?'],
   ['curlew channel plan --help lists its options', './tasks.sh channel plan --help lists its options'],
   ['curlew help COMMAND describes one', './tasks.sh help COMMAND describes one'],
   ['curlew removes its package', 'curlew removes its package'],

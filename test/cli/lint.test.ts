@@ -163,6 +163,22 @@ test('a path that names nothing ends with the code for it', async () => {
   }
 });
 
+test('a folder without add-ons is named, with what an add-on is', async () => {
+  await using box = await tree({ 'web/1.0/Manifest': '', 'web/1.0/install.sh': 'web() { :; }\n' });
+  for (const [folder, cwd] of [
+    ['.', box.path],
+    ['.', box.at('web/1.0')],
+    ['web', box.path],
+  ] as const) {
+    const { exitCode, stderr } = await curlew(['lint', folder], { cwd });
+    assert.is(exitCode, 14);
+    assert.match(
+      stderr,
+      `no add-ons in ${folder === '.' ? cwd : box.at(folder)}\n  hint: an add-on is a folder addons/<name>`,
+    );
+  }
+});
+
 test('without shellcheck on the machine the rest is checked, and the lack is told', async () => {
   await using box = await tree({ ...CLEAN, 'bin/x': '' });
   await symlink('/bin/bash', box.at('bin/bash'));
