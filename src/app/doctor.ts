@@ -114,7 +114,8 @@ const CHECKS: readonly Check[] = [
       const web = lazyHttp(request, context, RETRY);
       try {
         const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
-        const store = await openStoreFor(request.from ?? '', request, context, { create: false, http });
+        const { attempts } = RETRY;
+        const store = await openStoreFor(request.from ?? '', request, context, { create: false, http, attempts });
         const current = await currentRelease(store, context);
         return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;
       } finally {

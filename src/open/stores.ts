@@ -19,16 +19,20 @@ const MAX_PROFILE_BYTES = 1 << 20;
 
 /**
  * Opens the store of an address. `create`: create a missing folder. `http`: a client for stores behind a web server, which are
- * not supported without one.
+ * not supported without one. `attempts`: per request of a store in S3; undefined for the default.
  */
 export async function openStoreFor(
   address: string,
   request: StoreRequest,
   context: Context,
-  { create, http }: { readonly create: boolean; readonly http?: Http | undefined },
+  {
+    create,
+    http,
+    attempts,
+  }: { readonly create: boolean; readonly http?: Http | undefined; readonly attempts?: number | undefined },
 ): Promise<Store> {
   const { cwd, report, signal } = context;
-  const s3 = /^s3:/i.test(address) ? await s3Options(request, context) : undefined;
+  const s3 = /^s3:/i.test(address) ? { ...(await s3Options(request, context)), attempts } : undefined;
   return openStore(address, { cwd, create, s3, http, report, signal });
 }
 

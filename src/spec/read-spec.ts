@@ -173,7 +173,7 @@ function noteNearName(specName: string, findings: Findings): void {
 
 function readOverride(specName: string, s3Override: Json | undefined, findings: Findings): string | undefined {
   if (s3Override === undefined || s3Override === '') return undefined;
-  if (typeof s3Override === 'string' && /^(?:https?|s3):\/\/\S+$/.test(s3Override)) return s3Override;
+  if (typeof s3Override === 'string' && /^(?:https?|s3):\/\/\S+$/i.test(s3Override)) return s3Override;
   const message = `${specName}: s3Override must be the URL of a package, or s3://bucket/key`;
   findings.add('error', 's3-override', ['spec', specName, 's3Override'], message);
   return undefined;

@@ -13,6 +13,8 @@ export interface S3Options {
   readonly pathStyle?: boolean | undefined;
   /** Trusted certificate authorities, in PEM; Node's default if absent. */
   readonly ca?: readonly string[] | undefined;
+  /** Attempts per request; default 6. */
+  readonly attempts?: number | undefined;
   /** For HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case; no proxies if absent. */
   readonly env?: Environment | undefined;
   /** Milliseconds without a byte before a response times out; default 60,000. */

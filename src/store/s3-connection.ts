@@ -107,7 +107,7 @@ function ignore(): undefined {
 }
 
 function newClient(endpoint: string | undefined, options: S3Options): S3Client {
-  const { region, profile, pathStyle, ca, env = {}, idleMs = IDLE_MS } = options;
+  const { region, profile, pathStyle, ca, attempts = ATTEMPTS, env = {}, idleMs = IDLE_MS } = options;
   const connections = openConnections({ proxyOf: (url) => proxyFor(url, env), connectMs: CONNECT_MS, roots: ca });
   // Self-hosted servers have no regions, but signatures contain one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
@@ -116,7 +116,7 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
     ...(signed === undefined ? {} : { region: signed }),
     ...(profile === undefined ? {} : { profile }),
     forcePathStyle: pathStyle ?? endpoint !== undefined,
-    maxAttempts: ATTEMPTS,
+    maxAttempts: attempts,
     requestHandler: {
       // Longer than curlew's own timeout, which has better messages for bodies.
       socketTimeout: idleMs + 1000,

@@ -125,7 +125,9 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
   const detail = detailOf(error, call.secrets);
   if (status === 429 || status === 503 || name === 'SlowDown') {
     return new CurlewError('FETCH_FAILED', `cannot ${doing}: the server asked curlew to slow down (${detail})`, {
-      hint: 'run the same command again later, or with fewer --jobs; uploaded parts are not sent again',
+      hint: writes(call)
+        ? `run the same command again later, or with fewer --jobs; ${KEPT}`
+        : 'run the same command again later',
     });
   }
   if (/region is missing/i.test(detail))
@@ -139,7 +141,7 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     'FETCH_FAILED',
     `cannot ${doing}: ${status === undefined ? atEndpoint(call) : `status ${status}, `}${detail}`,
     {
-      hint: hintOf(error, status),
+      hint: hintOf(error, status, call),
     },
   );
 }
@@ -191,13 +193,20 @@ function meaningOf(name: string, status: number | undefined, call: S3Call): Mean
   return status === undefined ? undefined : BY_NAME[STATUS[status] ?? ''];
 }
 
-function hintOf(error: unknown, status: number | undefined): string {
+const KEPT = 'uploaded parts are not sent again';
+
+/** The call is part of an upload. */
+function writes({ permission }: S3Call): boolean {
+  return /PutObject|MultipartUploadParts/.test(permission);
+}
+
+function hintOf(error: unknown, status: number | undefined, call: S3Call): string {
   if (status === 400) return 'check endpoint and region';
   const certificate = certificateHint(error);
   if (certificate !== undefined) return certificate;
   const unreachable = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(errnoOf(error) ?? '');
   if (unreachable) return 'check the endpoint (--s3-endpoint), the network and its proxy';
-  return 'run the same command again; uploaded parts are not sent again';
+  return writes(call) ? `run the same command again; ${KEPT}` : 'run the same command again';
 }
 
 function detailOf(error: unknown, secrets: readonly string[]): string {

@@ -28,7 +28,11 @@ export async function openStoreSource(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<StoreSource> {
   const object = await store.head(key, { signal });
-  if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: ${key} does not exist`);
+  if (object === undefined) {
+    throw new CurlewError('NOT_FOUND', `${store.address}/${key} does not exist`, {
+      hint: 'check the path or address',
+    });
+  }
   return storeSource(store, object);
 }
 

@@ -7,11 +7,14 @@ import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
 import { hostArch } from '../../src/sources/run-source.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
+import { answers } from '../support/faults.ts';
 import { kubeconfigText } from '../support/kube-server.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('app/doctor', { timeoutMs: 60_000 });
 
@@ -95,6 +98,19 @@ test('a store is checked if it is given, and fails if it does not respond', asyn
     assert.match(stdout, /^\[FAIL\] store: /m);
     assert.not.match(stdout, /hidden/);
   }
+});
+
+test('a bucket whose server is busy is given up with the reason', async () => {
+  await using box = await tree();
+  const busy = answers({ status: 503, body: '<Error><Code>SlowDown</Code><Message>busy</Message></Error>' });
+  await using server = await serveFiles({}, { faults: [busy] });
+  const env = { ...bare(box), AWS_ACCESS_KEY_ID: 'some', AWS_SECRET_ACCESS_KEY: 'hidden' };
+  const words = ['doctor', '--from', 's3://bucket/x', '--s3-endpoint', server.url];
+  const { stdout } = await curlew(words, { cwd: box.path, env });
+  const reason = 'the server asked curlew to slow down (SlowDown: busy)';
+  const hint = 'releases are there: run the same command again later';
+  assert.match(stdout, `[FAIL] store: cannot read VERSION in s3://bucket/x: ${reason}\n       hint: ${hint}\n`);
+  assert.is(server.log.length, 2);
 });
 
 test('credentials are named by their registries, and never shown', async () => {

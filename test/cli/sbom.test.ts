@@ -14,7 +14,7 @@ import { startRegistry } from '../support/registry-server.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { serveFolder } from '../support/web-server.ts';
+import { serveFiles, serveFolder } from '../support/web-server.ts';
 
 // not fast: starts the command again and again
 const test = suite('cli/sbom', { timeoutMs: 60_000 });
@@ -260,6 +260,15 @@ test('a bundle is refused whose packages are not those that it names', async () 
     (await runCommand(['sbom', 'none.tar.gz'], box.path)).stderr,
     /it does not contain all packages that bundle/,
   );
+});
+
+test('an object that does not exist is named with its address', async () => {
+  await using box = await tree();
+  await using server = await serveFiles({});
+  const words = ['sbom', `${server.url}/dist/none.tar.gz`, '--allow-http', '127.0.0.1'];
+  const { exitCode, stderr } = await runCommand(words, box.path);
+  assert.is(exitCode, 14);
+  assert.match(stderr, `${server.url}/dist/none.tar.gz does not exist\n  hint: check the path or address`);
 });
 
 test('one file is to be named', async () => {

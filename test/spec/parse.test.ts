@@ -10,6 +10,13 @@ function codes(text: string): readonly string[] {
   return parseInstaller('i.yaml', text).diagnostics.map(({ code }) => code);
 }
 
+test('an s3Override may have its scheme in capitals, as every address of a store', () => {
+  for (const s3Override of ['S3://bucket/p.tar.gz', 'HTTPS://host/p.tar.gz']) {
+    const { installer } = parseInstaller('i.yaml', `${HEAD}  a: {version: "1", s3Override: "${s3Override}"}\n`);
+    assert.is(installer?.addons[0]?.s3Override, s3Override);
+  }
+});
+
 test('a spec is read with versions, settings, sections and places', () => {
   const { installer, diagnostics } = parseInstaller(
     'i.yaml',

@@ -26,6 +26,11 @@ for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
   });
 }
 
+test('the scheme of a bucket may be written in capitals, and its address is the same', async ({ signal }) => {
+  for (const address of ['s3://bucket/dist', 'S3://bucket/dist/'])
+    assert.is((await openStore(address, { cwd: '/', create: false, signal })).address, 's3://bucket/dist');
+});
+
 test('a store of a web server is refused where it is not read, with what makes bundles of it', async ({ signal }) => {
   const opened = openStore('https://host/dist', { cwd: '/', create: false, signal });
   const { hint } = await assert.rejectsWith(opened, 'UNSUPPORTED', /this command does not read stores of web servers$/);

@@ -44,6 +44,15 @@ for (const [title, says, words, advice] of [
   });
 }
 
+test('uploaded parts are named in the hint of an upload only', () => {
+  for (const status of [500, 503]) {
+    const error = Object.assign(new Error('busy'), { $metadata: { httpStatusCode: status } });
+    assert.match(s3Error(error, call).hint ?? '', /^run the same command again(?: later)?$/);
+    const upload = s3Error(error, { ...call, doing: 'write a to s3://b/p', permission: 's3:PutObject' });
+    assert.match(upload.hint ?? '', /; uploaded parts are not sent again$/);
+  }
+});
+
 test('without a region, the hint names the endpoint, too; without credentials, the variables to set', () => {
   assert.match(s3Error(new Error('Region is missing'), call).hint ?? '', '--s3-endpoint');
   const missing = Object.assign(new Error('x'), { name: 'CredentialsProviderError' });

@@ -74,10 +74,11 @@ export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: rea
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   AUTH_FAILED:
-    'check the credentials for this host: docker login stores those of registries; other servers take them from the address',
+    'check the address, since some servers refuse what does not exist, and the USER:PASSWORD@ before its host',
   NOT_FOUND: 'check the spelling of the name or address',
 };
-const PROXY_CREDENTIALS = 'the proxy requires credentials: http://USER:PASSWORD@HOST:PORT';
+const REGISTRY_CREDENTIALS = 'check the credentials for this registry, which docker login stores';
+const PROXY_CREDENTIALS = 'the proxy requires credentials: write USER:PASSWORD@ before its host';
 const BUSY_HINT = 'the server is overloaded or failing: run the same command again later';
 
 /** The error for an error response: code by status, the address without secrets, the server's message. */
@@ -95,9 +96,15 @@ export function statusFailure(
     const wait = formatSeconds(waitMs / 1000);
     return new CurlewError(code, `${message} and asks to wait ${wait}`, { hint: `run the same command after ${wait}` });
   }
-  const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
-  const hint = head.status === 407 ? PROXY_CREDENTIALS : usual;
-  return new CurlewError(code, message, { hint });
+  return new CurlewError(code, message, { hint: hintOf(request, head, code) });
+}
+
+function hintOf({ authorize, via }: HttpRequest, { status }: ResponseHead, code: ErrorCode): string | undefined {
+  if (status === 407) return PROXY_CREDENTIALS;
+  if (isRetryable(status)) return BUSY_HINT;
+  // Only registries negotiate authorization, and name other servers for their tokens.
+  const isRegistry = authorize !== undefined || via !== undefined;
+  return code === 'AUTH_FAILED' && isRegistry ? REGISTRY_CREDENTIALS : HINTS[code];
 }
 
 const NOT_AGAIN = /^(?:ENOTFOUND|EACCES|EPERM|HPE_HEADER_OVERFLOW|ERR_(?:INVALID|UNESCAPED|HTTP)_.*)$/;
