@@ -113,6 +113,11 @@ sample-addon_render() {
   # [if namespace]
   insert_resources "$dst/kustomization.yaml" namespace.yaml
   # [end]
+  # [if plain]
+  # The spec has no setting of this add-on yet. `curlew help addons` shows one, with a patch in tmpl-NAME.yaml and these lines:
+  # render_yaml_file_2 "$src/tmpl-NAME.yaml" >"$dst/NAME.yaml"
+  # printf 'patches:\n- path: NAME.yaml\n' >>"$dst/kustomization.yaml"
+  # [end]
   # [if settings]
   local -a patches=()
   # [each deployment]

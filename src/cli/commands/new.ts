@@ -22,7 +22,8 @@ export const command = commandFor(NEW, {
     const lines = [`created ${shown}, version ${version}`];
     lines.push(...files.map((file) => `  ${file}`));
     lines.push(`images: ${images.length === 0 ? 'none' : images.map((line) => line.split(' ')[1] ?? '').join(', ')}`);
-    if (settings.length > 0) lines.push(`settings: ${settings.join(', ')}`);
+    const none = 'none; curlew help addons shows how to add one';
+    lines.push(`settings: ${settings.length > 0 ? settings.join(', ') : none}`);
     lines.push(...notes.map((note) => `note: ${note}`), ...renderLint(lint));
     // `curlew dev` finds a name only in the current folder, but a path from anywhere.
     const tried = args.request.dir === undefined ? name : shown;

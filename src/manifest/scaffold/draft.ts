@@ -85,7 +85,7 @@ export function draftAddon({ names, resources, upstream, hooks, hasTemplate, sam
       ...(chosen.has('post_init') ? [] : ['wait']),
       ...(survey.namespaces.length === 0 ? ['transform'] : []),
       ...(missing.length > 0 ? ['namespace'] : []),
-      ...(settings.length > 0 ? ['settings'] : []),
+      settings.length > 0 ? 'settings' : 'plain',
     ]),
     lists: { deployment: settings.map(replicaWords) },
   };
