@@ -1,6 +1,6 @@
 /** Checks the settings of an installer spec against kURL's names and types. Pure. */
 import { nearest } from '../core/nearest.ts';
-import { isSecretName } from './secret-settings.ts';
+import { describedValue, isSecretName } from './secret-settings.ts';
 import { fieldsOf, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
 import { isReservedVariable } from './variable-names.ts';
 import { isJsonObject, type Json } from '../formats/yaml/yaml.ts';
@@ -52,7 +52,7 @@ export function checkSetting(
   }
   const { expected, fits, hint } = KINDS[known.kind];
   if (fits(value)) return undefined;
-  const message = `${name} must be ${expected}, not ${isSecretName(field) ? 'something else' : described(value)}`;
+  const message = `${name} must be ${expected}, not ${describedValue({ [field]: value }, [field], undefined)}`;
   return { severity: 'error', code: 'type', message, hint: hint(value) };
 }
 
@@ -130,9 +130,3 @@ const KINDS: Readonly<Record<SettingKind, KindCheck>> = {
   commands: { expected: 'a list of commands, each a list of strings', fits: isListOf(isListOf(isText)), hint: noHint },
   document: { expected: 'a map', fits: isJsonObject, hint: noHint },
 };
-
-function described(value: Json): string {
-  if (typeof value === 'string') return 'a string';
-  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'a map';
-  return `the ${typeof value === 'number' ? 'number ' : 'switch '}${value}`;
-}

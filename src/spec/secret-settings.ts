@@ -116,6 +116,27 @@ export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown:
   return { shown: { ...Object.fromEntries(common), ...shown }, hidden: result.hidden };
 }
 
+/** Longer values are cut. */
+const MAX_VALUE = 60;
+
+/**
+ * The value at these steps of an add-on's entry in the spec, for a message: `"three"`, `3`, `a list`; `something else` for one that is
+ * secret.
+ */
+export function describedValue(entry: Entry, steps: readonly string[], schema: unknown): string {
+  const valueIn = (whole: unknown): unknown =>
+    steps.reduce(
+      (value, step) => (isObject(value) || Array.isArray(value) ? (value as Entry)[step] : undefined),
+      whole,
+    );
+  const value = valueIn(entry);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'a map';
+  const isShown = valueIn(withoutSecrets(entry, schema).shown) === value;
+  if (!isShown || (typeof value === 'string' && redact(value) !== value)) return 'something else';
+  if (typeof value !== 'string') return String(value);
+  return value.length > MAX_VALUE ? `${JSON.stringify(value.slice(0, MAX_VALUE))}…` : JSON.stringify(value);
+}
+
 interface Walk {
   readonly root: unknown;
   readonly depth: number;

@@ -6,6 +6,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import type { InstallerAddon } from './installer.ts';
+import { describedValue } from './secret-settings.ts';
 import { HOOK_TIMEOUT } from './settings.ts';
 
 const MAX_FINDINGS = 20;
@@ -41,7 +42,7 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   const errors = result
     .filter((error) => !isPlainText(error, others))
     .slice(0, MAX_FINDINGS)
-    .map((error) => described(addon, error));
+    .map((error) => described(addon, error, (steps) => describedValue(checked, steps, schema)));
   const refused = new Set(errors.map(({ message }) => message));
   const typos = typosOf(addon, Object.keys(others), properties).filter(({ message }) => !refused.has(message));
   return [...errors, ...typos.slice(0, MAX_FINDINGS - errors.length)];
@@ -62,7 +63,11 @@ function propertiesOf(schema: unknown): readonly string[] {
   return isObject(schema) && isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
 }
 
-function described({ specName, place, places }: InstallerAddon, error: ErrorObject): Diagnostic {
+function described(
+  { specName, place, places }: InstallerAddon,
+  error: ErrorObject,
+  valueAt: (steps: readonly string[]) => string,
+): Diagnostic {
   const { instancePath, keyword, params, parentSchema, data, message = '' } = error;
   const steps = instancePath.split('/').slice(1).map(unescaped);
   const name = [specName, ...steps].join('.');
@@ -79,7 +84,10 @@ function described({ specName, place, places }: InstallerAddon, error: ErrorObje
     const text = `${name} requires the setting "${missing.slice(0, 60)}"`;
     return { ...finding, message: text, place: at(steps[0]), hint: missingHint(parentSchema, missing) };
   }
-  return { ...finding, message: `${name} ${expected(keyword, params) ?? message}`, place: at(steps[0]) };
+  // The message of a list or map is about what is in it, unless it is about its type.
+  const value = keyword !== 'type' && typeof data === 'object' ? '' : `, but is ${valueAt(steps)}`;
+  const text = `${name} ${expected(keyword, params) ?? message}${value}`;
+  return { ...finding, message: text, place: at(steps[0]), hint: quotedHint(keyword, params, data) };
 }
 
 /** RFC 6901: `~1` is a slash, `~0` a tilde. */
@@ -124,6 +132,14 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   object: 'a map',
 };
+
+/** For a number or a switch in quotes. */
+function quotedHint(keyword: string, params: ErrorObject['params'], data: unknown): string | undefined {
+  if (keyword !== 'type' || typeof data !== 'string') return undefined;
+  const isNumber = ['integer', 'number'].includes(String(params['type'])) && /^-?\d+(?:\.\d+)?$/.test(data);
+  const isSwitch = params['type'] === 'boolean' && /^(?:true|false)$/.test(data);
+  return isNumber || isSwitch ? 'write it without quotes' : undefined;
+}
 
 /** Replaces ajv messages that do not name the expected values, or name them for programmers. */
 function expected(keyword: string, params: ErrorObject['params']): string | undefined {

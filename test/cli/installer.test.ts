@@ -34,7 +34,7 @@ bad.yaml:7:5 warning installer/unknown-setting: kURL has no setting "cephReplica
       cephReplicaCuont: 3
       ^^^^^^^^^^^^^^^^
   hint: did you mean "cephReplicaCount"?
-bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, not a string
+bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, not "true"
       airgap: "true"
       ^^^^^^
   hint: write it without quotes
@@ -161,7 +161,7 @@ test('settings are held against the schema of the package', async () => {
   assert.is(slip.stderr, 'warning: a.yaml:8:5: aaa has no setting "siez" (did you mean "size"?)');
   const wrong = await installer(box, 'resolve', 'b.yaml', '--bundle', 'b.tar.gz');
   assert.is(wrong.exitCode, 11);
-  assert.match(wrong.stderr, 'b.yaml:8:5 error installer/schema: aaa.size must be a whole number');
+  assert.match(wrong.stderr, 'b.yaml:8:5 error installer/schema: aaa.size must be a whole number, but is "much"');
 });
 
 test('validate judges settings by the packages of a bundle, with what flags, an overlay and --set change', async () => {

@@ -46,7 +46,7 @@ const FOUND = `spec.yaml:5:3 error installer/schema: shop requires the setting "
   hint: its type is integer
 spec.yaml:7:5 error installer/unknown-setting: shop has no setting "replcias"
   hint: did you mean "replicas"?
-spec.yaml:8:5 error installer/schema: shop.size must be one of "s", "l"
+spec.yaml:8:5 error installer/schema: shop.size must be one of "s", "l", but is "m"
 spec.yaml:11:5 error installer/schema: closed has no setting "sise"
   hint: did you mean "size"?
 `;
@@ -80,7 +80,7 @@ test('--allow-invalid-settings makes the bundle and says what does not fit; a sa
   const made = await bundle(box, '-o', 'b.tar.gz', '--allow-invalid-settings');
   assert.is(made.exitCode, 0, made.stderr);
   assert.match(made.stderr, 'spec.yaml:7:5: shop has no setting "replcias" (did you mean "replicas"?)');
-  assert.match(made.stderr, 'spec.yaml:8:5: shop.size must be one of "s", "l"');
+  assert.match(made.stderr, 'spec.yaml:8:5: shop.size must be one of "s", "l", but is "m"');
   const words = ['--from-plan', 'plan.json', '--dry-run', '--allow-invalid-settings'];
   const decided = await runCommand(['bundle', ...words], box.path);
   assert.is(decided.exitCode, 64);
@@ -113,11 +113,11 @@ test('mistakes in the text, versions that there are not, and settings that do no
   const judged = await runCommand(['installer', 'validate', 'spec.yaml', '--from', 'store'], box.path);
   assert.equal([made.exitCode, judged.exitCode], [11, 11]);
   for (const line of [
-    'spec.yaml:7:5 error installer/schema: shop.replicas must be >= 1',
+    'spec.yaml:7:5 error installer/schema: shop.replicas must be >= 1, but is 0',
     'spec.yaml:8:3 error installer/unresolved: plain: latest patch version not found for 2.0.x',
     'spec.yaml:9:3 error installer/unresolved: plian: release r1 does not contain this add-on',
     'spec.yaml:10:3 error installer/unresolved: rook: release r1 does not contain this add-on',
-    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not a string',
+    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not "3"',
     'spec.yaml:13:11 error installer/version: weave: the version is read as the number 1.1',
   ]) {
     assert.match(made.stderr, line);
@@ -141,7 +141,7 @@ test('a setting of --set that does not fit is found at the --set, not at a line 
   ];
   const { exitCode, stdout } = await runCommand(words, box.path);
   assert.is(exitCode, 11);
-  assert.match(stdout, /^--set shop\.replicas error installer\/schema: shop\.replicas must be >= 1$/m);
+  assert.match(stdout, /^--set shop\.replicas error installer\/schema: shop\.replicas must be >= 1, but is 0$/m);
   assert.match(stdout, /^--set shop\.size error installer\/schema: shop\.size /m);
   assert.not.match(stdout, /spec\.yaml:\d/);
 });

@@ -197,7 +197,7 @@ test('a wrong type says what is wanted, what is there, and where', () => {
   assert.equal(found, {
     code: 'installer/type',
     severity: 'error',
-    message: 'rook.cephReplicaCount must be a whole number, not a string',
+    message: 'rook.cephReplicaCount must be a whole number, not "3"',
     place: { file: 'i.yaml', line: 8, column: 5, length: 16 },
     hint: 'write it without quotes',
   });

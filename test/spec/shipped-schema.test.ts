@@ -34,15 +34,51 @@ test('a number is fit for a text, as it is for a shell; a text is none for a num
   const schema = { properties: { size: { type: 'string' }, many: { type: 'integer' }, on: { type: 'boolean' } } };
   assert.equal(check({ size: 3 }, schema), []);
   assert.equal(check({ many: '3', on: 'true' }, schema), [
-    'error demo.many must be a whole number',
-    'error demo.on must be true or false',
+    'error demo.many must be a whole number, but is "3" write it without quotes',
+    'error demo.on must be true or false, but is "true" write it without quotes',
   ]);
+});
+
+test('a value that does not fit is shown, unless it is secret; of lists and maps only what they are', () => {
+  const whole = { type: 'integer' };
+  const schema = {
+    properties: {
+      many: whole,
+      list: whole,
+      map: { type: 'string' },
+      few: { type: 'array', minItems: 2 },
+      hidden: { type: 'integer', writeOnly: true },
+      shared: { ...whole, format: 'password' },
+      adminPassword: whole,
+      tokenCount: { ...whole, writeOnly: false },
+      place: whole,
+      deep: { properties: { 'po/rt': whole, apiKey: whole } },
+    },
+  };
+  const value = (settings: InstallerAddon['settings']): string => check(settings, schema).join(' ');
+  assert.is(value({ many: 'three' }), 'error demo.many must be a whole number, but is "three"');
+  assert.is(value({ many: 1.5 }), 'error demo.many must be a whole number, but is 1.5');
+  assert.is(value({ many: 'x'.repeat(70) }), `error demo.many must be a whole number, but is "${'x'.repeat(60)}"…`);
+  assert.is(value({ list: ['a'] }), 'error demo.list must be a whole number, but is a list');
+  assert.is(value({ map: { a: 1 } }), 'error demo.map must be a string, but is a map');
+  assert.is(value({ few: ['a'] }), 'error demo.few must NOT have fewer than 2 items');
+  assert.is(value({ tokenCount: 'many' }), 'error demo.tokenCount must be a whole number, but is "many"');
+  assert.is(value({ deep: { 'po/rt': 'http' } }), 'error demo.deep.po/rt must be a whole number, but is "http"');
+  for (const settings of [
+    { hidden: 'hunter2' },
+    { shared: 'hunter2' },
+    { adminPassword: 'hunter2' },
+    { place: 'https://me:hunter2@db.example' },
+    { deep: { apiKey: 'hunter2' } },
+  ]) {
+    assert.match(value(settings), /^error demo\.[\w.]+ must be a whole number, but is something else$/);
+  }
 });
 
 test('what does not fit is told all at once, with its place', () => {
   assert.equal(check({ replicas: 0 }), [
     'error demo requires the setting "size" write one of "s", "l"',
-    'error demo.replicas must be >= 1',
+    'error demo.replicas must be >= 1, but is 0',
   ]);
   const [found] = checkShipped(
     { specName: 'demo', name: 'demo', requested: '1', settings: { size: 'm' }, s3Override: undefined, place },
@@ -76,7 +112,7 @@ test('a finding stands at the setting it is about, and says what is wanted there
   const addon = { specName: 'demo', name: 'demo', requested: '1', settings, s3Override: undefined, place, places };
   const found = checkShipped(addon, schema).map((one) => `${one.place.line} ${one.message} ${one.hint ?? ''}`.trim());
   assert.equal(found.toSorted(), [
-    '7 demo.size must be one of "s", "l"',
+    '7 demo.size must be one of "s", "l", but is "m"',
     // A name that is there already was not meant.
     '8 demo has no setting "sizes" it has: version, replicas, size, deep',
     '9 demo.deep has no setting "po/rt" did you mean "port"?',
@@ -86,7 +122,7 @@ test('a finding stands at the setting it is about, and says what is wanted there
 test('misspelled and missing settings are reported beside those that do not fit', () => {
   assert.equal(check({ siez: 's', replicas: 0 }), [
     'error demo requires the setting "size" write one of "s", "l"',
-    'error demo.replicas must be >= 1',
+    'error demo.replicas must be >= 1, but is 0',
     'warning demo has no setting "siez" did you mean "size"?',
   ]);
 });
