@@ -1,8 +1,9 @@
-import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import { greeting, NODE, onNode, put, SAYS } from '../support/kept-node.ts';
 import { trace, tracer } from '../support/node-install.ts';
+import type { TestAddon } from '../support/node-bundles.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import type { RunResult } from '../../src/runtime/run/run-result.ts';
@@ -305,6 +306,40 @@ test('a rollback that was not heard to finish can be given again, and only that'
   await forgetEnd();
   assert.is(await rollback(), 0);
   assert.is((await readRecords(box.at(NODE))).applied['aaa']?.version, '1.0.0');
+});
+
+/** A package with the YAML of these ConfigMaps, and files that nobody applies. */
+function withMaps(version: string, names: readonly string[]): TestAddon {
+  const addon = tracer('aaa', SAYS, version);
+  const maps = names.map((name) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: greeter}\n`);
+  const checks = `apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata: {name: v${version}}\n`;
+  const files = {
+    'upstream.yaml': maps.join('---\n'),
+    'checks.yaml': checks,
+    'tmpl-a.yaml': 'a: ${AAA_GREETING}: b\n',
+  };
+  return { ...addon, files: { ...addon.files, ...files } };
+}
+
+test('a rollback, and its plan, name the objects that only the newer version has', async () => {
+  for (const [names, warning] of [
+    [['web', 'extra'], /aaa-1\.0\.0 does not have these objects, .*: ConfigMap extra \(namespace greeter\)$/m],
+    [['web'], undefined],
+  ] as const) {
+    await using box = await tree();
+    for (const addon of [withMaps('1.0.0', ['web']), withMaps('2.0.0', names)]) {
+      await put(box, [addon]);
+      await mkdir(box.at(NODE), { recursive: true });
+      await writeFile(box.at(NODE, 'go'), '');
+      assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+    }
+    for (const more of [['--dry-run'], []]) {
+      const { exitCode, stderr } = await onNode(box, 'rollback', 'aaa', '--unconfined', ...more);
+      assert.is(exitCode, 0, stderr);
+      if (warning === undefined) assert.not.match(stderr, 'these objects');
+      else assert.match(flat(stderr).trim(), warning);
+    }
+  }
 });
 
 test.run();
