@@ -1,6 +1,7 @@
 /** Repeats the request of the last run. */
-import { realpath } from 'node:fs/promises';
-import { CurlewError } from '../core/errors.ts';
+import { realpath, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CurlewError, ifExists } from '../core/errors.ts';
 import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
@@ -68,6 +69,7 @@ function repeated<Request extends KeptRequest>(
     if (asked === undefined) throw unusable();
     const again = {
       ...asked.request,
+      ...(await clusterOf(request, asked, context)),
       hookTimeout: request.hookTimeout ?? asked.request.hookTimeout,
       yes: asked.request.yes === true || request.yes === true,
       unconfined: asked.request.unconfined === true || request.unconfined === true,
@@ -76,6 +78,23 @@ function repeated<Request extends KeptRequest>(
     await requireSameFolder(directory, placesOf(withFlagFolder(again), original).directory);
     return (request.dryRun === true ? plan : run)(again, original, asked.installer);
   };
+}
+
+/** The kubeconfig of this command, or else of the run that it resumes; `NOT_FOUND` if that file is gone. */
+async function clusterOf(
+  { kubeconfig, context: chosen }: ResumeRequest,
+  asked: SavedCommand<KeptRequest>,
+  { cwd }: Context,
+): Promise<Pick<KeptRequest, 'kubeconfig' | 'context'>> {
+  if (kubeconfig !== undefined) return { kubeconfig: resolve(cwd, kubeconfig), context: chosen };
+  const { kubeconfig: former, context: formerContext } = asked.request;
+  const path = former === undefined ? undefined : resolve(asked.cwd, former);
+  if (path !== undefined && (await ifExists(`read ${path}`, stat(path))) === undefined) {
+    throw new CurlewError('NOT_FOUND', `cannot resume: ${path}, the kubeconfig of the last run, does not exist`, {
+      hint: 'curlew resume --kubeconfig FILE continues with another kubeconfig for the same cluster',
+    });
+  }
+  return { kubeconfig: former, context: formerContext };
 }
 
 /** Former versions did not save the folder that a flag of kURL named. */

@@ -43,6 +43,11 @@ const UNCONFINED = {
   unconfined: flag('with --root, or as a user other than root: NO sandbox, hooks change this machine itself', located),
 };
 
+const CLUSTER = {
+  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', located),
+  context: text('NAME', 'the context in it (default: its current one)', { ...located, with: 'kubeconfig' }),
+};
+
 /** What hooks of a trial may reach. */
 export const REACH = {
   network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', located),
@@ -51,8 +56,7 @@ export const REACH = {
     'with --root: pass this variable to hooks; if it names files, like KUBECONFIG, hooks can read them',
     decided,
   ),
-  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', located),
-  context: text('NAME', 'the context in it (default: its current one)', { ...located, with: 'kubeconfig' }),
+  ...CLUSTER,
 };
 
 const TARGET = {
@@ -161,6 +165,7 @@ export type PlanRequest = RequestOf<typeof PLANNED_RUN.fields>;
 /** Options for hooks override those of the saved request. */
 export const RESUME = request('resume', 'Resume the last run if it did not finish', {
   ...FOLDER,
+  ...CLUSTER,
   ...UNCONFINED,
   ...HOOKS,
   ...PREVIEW_RUN,

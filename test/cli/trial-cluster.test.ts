@@ -1,5 +1,5 @@
 /** Trials whose hooks may change a cluster: which one, what is said before, and what hooks get. Needs a sandbox where hooks run. */
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import { noSandbox } from '../components/support/sandbox.ts';
 import * as assert from '../support/assert.ts';
@@ -172,6 +172,42 @@ inSandbox('a run without a kubeconfig in a trial that used a cluster says so bef
   assert.ok(stderr.search(words) < stderr.indexOf('aaa'), stderr);
   assert.match((await trial(box, '--dry-run')).stderr, words);
   assert.match((await runCommand(['uninstall', 'aaa', '--yes', '--root', 'root'], box.path)).stderr, words);
+});
+
+inSandbox(
+  'resume of a trial whose kubeconfig is gone says how to continue it, and that works from any folder',
+  async () => {
+    await using server = await startCluster();
+    await using box = await boxFor('[[ -e "$DIR/go" ]] && grep -o current-context "$KUBECONFIG"', server.kubeconfig());
+    assert.is((await trial(box, ...KUBECONFIG)).exitCode, 20);
+    await mkdir(box.at('moved'));
+    await rename(box.at('conf'), box.at('moved/conf'));
+    const resume = ['resume', '--root', box.at('root')];
+    for (const dry of [[], ['--dry-run']]) {
+      const gone = await runCommand([...resume, ...dry], box.path);
+      assert.is(gone.exitCode, 14, gone.stderr);
+      const text = gone.stderr.replaceAll(/\s+/g, ' ');
+      assert.match(text, `cannot resume: ${box.at('conf')}, the kubeconfig of the last run, does not exist`);
+      assert.match(text, `hint: curlew resume --root ${box.at('root')} --kubeconfig FILE continues`);
+    }
+    await writeFile(box.at('root/var/lib/curlew/go'), '');
+    const { exitCode, stderr } = await runCommand([...resume, '--kubeconfig', 'conf'], box.at('moved'));
+    assert.is(exitCode, 0, stderr);
+    const log = await runCommand(['logs', 'aaa', 'install', '--root', 'root'], box.path);
+    assert.match(log.stdout, /^current-context$/m);
+  },
+);
+
+inSandbox('resume refuses a kubeconfig of another cluster', async () => {
+  await using one = await startCluster('1');
+  await using other = await startCluster('2');
+  await using box = await boxFor('[[ -e "$DIR/go" ]]', one.kubeconfig());
+  assert.is((await trial(box, ...KUBECONFIG)).exitCode, 20);
+  await writeFile(box.at('other'), other.kubeconfig());
+  await writeFile(box.at('root/var/lib/curlew/go'), '');
+  const { exitCode, stderr } = await runCommand(['resume', '--root', 'root', '--kubeconfig', 'other'], box.path);
+  assert.is(exitCode, 22, stderr);
+  assert.match(stderr, `the add-ons of this trial are on another cluster than ${other.url}`);
 });
 
 inSandbox('a hook that asks for a cluster without one fails with the option that gives one', async () => {

@@ -4,11 +4,11 @@ import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
-const DETAILS = `The folder of the last run contains its request: kind, source, installer spec and options. The run resumes at the first unfinished hook, or starts over if resuming is not safe. --yes, --hook-timeout and --unconfined can be given again. If the last run finished, there is nothing to do.`;
+const DETAILS = `The folder of the last run contains its request: kind, source, installer spec and options. The run resumes at the first unfinished hook, or starts over if resuming is not safe. --yes, --hook-timeout, --unconfined and --kubeconfig can be given again. If the last run finished, there is nothing to do.`;
 
 export const command = commandFor(RESUME, {
   details: DETAILS,
-  examples: ['curlew resume --dry-run', 'curlew resume', 'curlew resume --root /tmp/trial'],
+  examples: ['curlew resume --dry-run', 'curlew resume', 'curlew resume --root /tmp/trial --kubeconfig ~/.kube/config'],
   run: async ({ request }, context) =>
     outlivingTerminal(async () => (await import('../../app/resume.ts')).resume(request, context)),
   render: (result, args, paint) =>
