@@ -63,7 +63,7 @@ async function newestOf({ addons }: DevRequest, { cwd, signal }: Context): Promi
   return [...new Map(folders.map((one) => [`${one.root}\0${one.tree}/${one.name}`, one])).values()];
 }
 
-/** Without reading it: what a pipe has can be read once. `NOT_FOUND` if there is none. */
+/** Without reading it: what a pipe has can be read once. `NOT_FOUND` if there is none, `FILE_UNUSABLE` for a folder. */
 async function requireFile(path: string, name: string): Promise<void> {
   const doing = `read ${name}`;
   const stats = await stat(path).catch((error: unknown) => {
@@ -71,6 +71,8 @@ async function requireFile(path: string, name: string): Promise<void> {
     throw fileError(doing, error);
   });
   if (stats === undefined) throw noSuchFile(doing);
+  if (stats.isDirectory())
+    throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: it is a folder`, { hint: 'specify a file' });
 }
 
 async function tryOnce(

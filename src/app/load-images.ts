@@ -52,7 +52,9 @@ export const loadImages = useCase(LOAD_IMAGES, async (input, context: Context): 
   const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(request, context, { directory });
   const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
   await using source =
-    path === undefined ? undefined : await openArchive(path, { signal: context.signal, shown: bundle });
+    path === undefined
+      ? undefined
+      : await openArchive(path, { signal: context.signal, shown: bundle, folders: ['--dir'] });
   if (source === undefined) return await load(await imagesBelow(request, trust, context), request, context);
   const { signal } = context;
   const checked = await checkedIndex(source, source.whole, { trust, signal });

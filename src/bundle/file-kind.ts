@@ -1,6 +1,5 @@
 /** Says what a file is that is given where another kind of file is expected. */
-import { open, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open, readdir, stat } from 'node:fs/promises';
 import { CurlewError, redact } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import type { RangeSource } from '../formats/archive/entry.ts';
@@ -44,12 +43,25 @@ function storeHint(store: string): string {
   return `curlew versions --from ${store} lists what a store has; with --key FILE it verifies the signature of the release`;
 }
 
-/** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store. */
-export async function refuseFolder(path: string, shown: string): Promise<void> {
+/** Options of a command that take a folder where another one takes the file of a bundle. */
+export type FolderOption = '--dir' | '--from';
+
+/** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store, or which of the options is for it. */
+export async function refuseFolder(path: string, shown: string, options: readonly FolderOption[] = []): Promise<void> {
   if (!(await isFolder(path))) return;
-  const isStore = (await stat(join(path, storeKey.version)).catch(() => undefined))?.isFile() === true;
+  const names = await readdir(path).catch((): readonly string[] => []);
+  const isStore = names.includes(storeKey.version);
+  const hasBuilds = names.some((name) => name.endsWith('.tar.gz'));
+  const hint = (): string => {
+    if ((isStore || hasBuilds) && options.includes('--from'))
+      return `--from ${shown} takes the packages of a ${isStore ? 'store' : 'folder of builds'}`;
+    if (isStore) return storeHint(shown);
+    return options.includes('--dir')
+      ? `specify a file, or use --dir ${shown} for an unpacked bundle`
+      : 'specify a file';
+  };
   throw new CurlewError('FILE_UNUSABLE', `${shown} is a ${isStore ? 'store' : 'folder'}, not a package or bundle`, {
-    hint: isStore ? storeHint(shown) : 'specify a file',
+    hint: hint(),
   });
 }
 

@@ -4,7 +4,7 @@ import type { RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { openParts } from './parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
-import { refuseAddress, refuseFolder, refuseInstaller } from './file-kind.ts';
+import { refuseAddress, refuseFolder, refuseInstaller, type FolderOption } from './file-kind.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {
   /** Path of the whole file, even if only its parts exist; signatures are next to it. */
@@ -16,6 +16,8 @@ export interface OpenArchive extends RangeSource, AsyncDisposable {
 interface OpenOptions {
   readonly signal: AbortSignal;
   readonly shown?: string | undefined;
+  /** Options of the command that take a folder instead. */
+  readonly folders?: readonly FolderOption[] | undefined;
   /** How each file is opened. */
   readonly open?: typeof openFileSource;
 }
@@ -26,11 +28,11 @@ interface OpenOptions {
  */
 export async function openArchive(
   path: string,
-  { signal, shown = path, open = openFileSource }: OpenOptions,
+  { signal, shown = path, folders, open = openFileSource }: OpenOptions,
 ): Promise<OpenArchive> {
   refuseAddress(shown);
   if (!isHeadPath(path)) {
-    await refuseFolder(path, shown);
+    await refuseFolder(path, shown, folders);
     const source = await open(path);
     try {
       await refuseInstaller(source, shown, { signal });

@@ -81,7 +81,10 @@ type Parsed = Kubeconfig & Pick<Read, 'path'>;
 /** Does not read pipes, which could block forever. */
 async function readText(path: string): Promise<string> {
   const stats = await stat(path).catch(() => undefined);
-  if (stats?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is not a file`);
+  if (stats?.isFile() === false) {
+    const what = stats.isDirectory() ? 'it is a folder' : 'it is not a file';
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: ${what}`);
+  }
   return (await readLimited(path, FILE_LIMIT)).toString('utf8');
 }
 
@@ -101,7 +104,7 @@ async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
 function asKubeconfigError(error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
   return new CurlewError('CLUSTER_FAILED', `kubeconfig: ${error.message}`, {
-    hint: error.hint ?? 'use a readable kubeconfig',
+    hint: error.hint ?? 'use a readable kubeconfig, which is a file such as ~/.kube/config',
     cause: error,
   });
 }

@@ -1,8 +1,8 @@
 /** The cluster that hooks of a trial may change: checked before anything runs, and given to them as a kubeconfig of their own. */
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, ifExists } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { openApi, type ApiAnswer, type KubeApi } from '../kube/api.ts';
@@ -21,7 +21,13 @@ export interface FoundCluster {
   readonly writeIn: (directory: string) => Promise<AsyncDisposable>;
 }
 
-/** The API server of a kubeconfig, which is not asked yet. `NOT_FOUND` if there is no file, `CLUSTER_FAILED` if it is unusable. */
+const KUBECONFIG_HINT =
+  '--kubeconfig takes the kubeconfig of a cluster that the trial may change, which is a file such as ~/.kube/config';
+
+/**
+ * The API server of a kubeconfig, which is not asked yet. `NOT_FOUND` if there is no file, `FILE_UNUSABLE` for a folder; other
+ * mistakes are found when it is asked.
+ */
 export async function openTrialApi(
   kubeconfig: string,
   { context: kubeContext }: Pick<TargetRequest, 'context'>,
@@ -29,10 +35,11 @@ export async function openTrialApi(
 ): Promise<{ readonly path: string; readonly api: KubeApi }> {
   const path = resolve(cwd, kubeconfig);
   const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext, way: '--kubeconfig' });
-  if (api !== undefined) return { path, api };
-  throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
-    hint: '--kubeconfig takes the kubeconfig of a cluster that the trial may change, such as ~/.kube/config',
-  });
+  if (api === undefined)
+    throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, { hint: KUBECONFIG_HINT });
+  if ((await ifExists(`read ${path}`, stat(path)))?.isDirectory() === true)
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is a folder`, { hint: KUBECONFIG_HINT });
+  return { path, api };
 }
 
 /**

@@ -81,7 +81,7 @@ export async function bundleSource(
   path: string,
   { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
 ): Promise<InstallSource> {
-  const source = await openArchive(resolve(cwd, path), { signal, shown: path });
+  const source = await openArchive(resolve(cwd, path), { signal, shown: path, folders: ['--dir', '--from'] });
   try {
     const checked = await checkedIndex(source, source.whole, { trust, signal });
     const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });

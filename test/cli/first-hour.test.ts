@@ -150,6 +150,31 @@ for (const [title, words, message] of [
     /folder is a folder, not a package or bundle\n.*specify a file/,
   ],
   [
+    'a folder instead of a bundle, to install',
+    ['install', '--bundle', 'folder', '--root', 'root'],
+    /folder is a folder, not a package or bundle\n.*specify a file, or use --dir folder for an unpacked bundle/,
+  ],
+  [
+    'a folder instead of a bundle, to load images',
+    ['load-images', '--bundle', 'folder'],
+    /folder is a folder, not a package or bundle\n.*specify a file, or use --dir folder for an unpacked bundle/,
+  ],
+  [
+    'a store instead of a bundle, to install',
+    ['install', '--bundle', 'store', '--root', 'root'],
+    /store is a store, not a package or bundle\n.*--from store takes the packages of a store/,
+  ],
+  [
+    'a folder of builds instead of a bundle, to upgrade',
+    ['upgrade', '--bundle', '.', '--root', 'root'],
+    /\. is a folder, not a package or bundle\n.*--from \. takes the packages of a folder of builds/,
+  ],
+  [
+    'a folder instead of a kubeconfig',
+    ['channel', 'status', '--kubeconfig', 'folder'],
+    /cannot read \S*folder: it is a folder\n.*a readable kubeconfig, which is a file such as ~\/\.kube\/config/,
+  ],
+  [
     'an archive of something else',
     ['install', '--bundle', 'other.tar.gz', '--root', 'root'],
     /other\.tar\.gz: not a package or bundle of curlew, or its end is missing/,

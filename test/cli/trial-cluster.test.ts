@@ -76,6 +76,23 @@ test('what is missing is named before the cluster is asked', async () => {
   }
 });
 
+test('dev names a folder in the place of a spec or a kubeconfig before it builds, and what is expected', async () => {
+  await using box = await tree({
+    'addons/aaa/1.0.0/Manifest': '',
+    'addons/aaa/1.0.0/install.sh': 'aaa() { true; }',
+    'folder/file': '',
+  });
+  for (const [option, hint] of [
+    ['--installer', 'specify a file'],
+    ['--kubeconfig', '--kubeconfig takes the kubeconfig .*, which is a file such as ~/.kube/config'],
+  ] as const) {
+    const { exitCode, stderr } = await runCommand(['dev', 'aaa', option, 'folder'], box.path);
+    assert.is(exitCode, 25, stderr);
+    assert.match(stderr.replaceAll(/\s+/g, ' '), new RegExp(`cannot read \\S*folder: it is a folder hint: ${hint}`));
+    assert.ok(await absent(box, 'out'), option);
+  }
+});
+
 test('dev names a missing spec and a missing kubeconfig before it builds', async () => {
   await using box = await tree({ 'addons/aaa/1.0.0/Manifest': '', 'addons/aaa/1.0.0/install.sh': 'aaa() { true; }' });
   for (const option of ['--installer', '--kubeconfig']) {

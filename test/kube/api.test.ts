@@ -376,7 +376,7 @@ test('of an error without end only the beginning is read', async () => {
 test('a folder in the place of a kubeconfig is not taken for none', async ({ signal }) => {
   await using box = await tree({ 'sub/conf': '' });
   const api = await openApi({ env: { KUBECONFIG: box.at('sub') } });
-  assert.match(problemIn(await api?.ask(GET, { signal })), /sub: it is not a file$/);
+  assert.match(problemIn(await api?.ask(GET, { signal })), /sub: it is a folder$/);
   assert.is(await openApi({ env: { KUBECONFIG: box.at('sub/conf/conf') } }), undefined);
 });
 
