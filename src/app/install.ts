@@ -174,14 +174,16 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   const { directory } = placesOf(request, context);
   const records = await readable(directory, async () => readRecords(directory));
   const kind = kindOnNode(request.kind, records);
+  const isTrial = request.root !== undefined;
   if (kind === 'upgrade' && Object.keys(records.applied).length === 0) {
     // The cluster of such a node may have its add-ons from elsewhere.
     const advice = (await isNode(request, context)) ? '' : '; curlew install installs the add-ons';
-    const text = `curlew has installed nothing on this node: an upgrade does here what a further node of a cluster needs${advice}`;
+    const text = `curlew has installed nothing ${isTrial ? 'in this trial' : 'on this node'}: an upgrade does here what a further node of a cluster needs${advice}`;
     context.report({ type: 'note', level: 'warning', text });
   }
   if (kind !== request.kind) {
-    const text = 'the add-ons of this cluster were installed from this node, so this upgrade is an install';
+    const from = isTrial ? 'in this trial' : 'from this node';
+    const text = `the add-ons were installed ${from}, so this upgrade runs their install hooks, which apply the new versions`;
     context.report({ type: 'note', level: 'info', text });
   }
   return kind;

@@ -40,7 +40,10 @@ test('an upgrade of the node that an add-on was installed from installs the new 
   assert.match(told.stdout, 'version 1.0.0 was installed');
   const { exitCode, stdout, stderr } = await on(box, 'upgrade', 'newer.tar.gz');
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, 'this node, so this upgrade is an install');
+  assert.match(
+    stderr.replaceAll(/\s+/g, ' '),
+    'the add-ons were installed in this trial, so this upgrade runs their install hooks, which apply the new versions',
+  );
   assert.match(stdout, /^web {2}1\.0\.0 → 1\.0\.1 {2}installed, /);
   assert.ok((await trace(box)).includes('web 1'));
   assert.equal(await recorded(box), ['1.0.1', 'install']);
@@ -50,7 +53,7 @@ test('an upgrade of the node that an add-on was installed from installs the new 
 test('an upgrade of a node on which nothing is installed warns that it installs no add-on, also in a dry run', async () => {
   await using box = await boxOfTwo();
   const warning =
-    /warning: curlew has installed nothing on this node: .*; curlew install --root root --unconfined installs/;
+    /warning: curlew has installed nothing in this trial: .*; curlew install --root root --unconfined installs/;
   for (const more of [['--dry-run'], []]) {
     const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', ...more);
     assert.is(exitCode, 0, stderr);
@@ -67,7 +70,7 @@ test('an upgrade of a node of a cluster that curlew has not made does not advise
   const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', '--dry-run');
   assert.is(exitCode, 0, stderr);
   const text = stderr.replaceAll(/\s+/g, ' ');
-  assert.match(text, 'warning: curlew has installed nothing on this node: an upgrade does here what');
+  assert.match(text, 'warning: curlew has installed nothing in this trial: an upgrade does here what');
   assert.not.match(text, 'curlew install');
 });
 

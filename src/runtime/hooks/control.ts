@@ -42,6 +42,11 @@ const QUESTIONS = ['yes', 'no', 'text', 'secret'] as const;
 /** Strict, because it becomes part of a file name. */
 const QUESTION_ID = /^[0-9]{1,20}-[0-9]{1,20}$/;
 
+/** The text of a message that begins with the name of its add-on, without it. Hooks that also run in kURL name it themselves. */
+export function withoutName(addon: string, text: string): string {
+  return text.startsWith(`${addon}: `) ? text.slice(addon.length + 2) : text;
+}
+
 /**
  * Parses one line of `curlew_control` in scripts/lib/logging.sh. Hooks can write anything here: an unknown line is undefined, not
  * an error.

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { basename, dirname } from 'node:path';
 import { CurlewError, type ErrorCode } from '../../core/errors.ts';
 import { ownerOf } from '../../core/layout.ts';
-import type { ControlRecord, FailurePlace } from './control.ts';
+import { withoutName, type ControlRecord, type FailurePlace } from './control.ts';
 import { lastLines } from './log-tail.ts';
 
 /** Control records of a hook that matter for its error. */
@@ -148,7 +148,7 @@ function blamed({ addon, notes: { stage } }: FailedHook): string {
   return tail === undefined ? addon : (ownerOf(tail)?.name ?? addon);
 }
 
-function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
+function reason({ addon, function: hook, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
   const { place, bail, stage } = notes;
   const sourcing = stage !== undefined && stage.stage !== 'call' ? ` while ${stage.what} was read` : '';
   // After SIGTERM the hook reports its place. Outside of its own code, that is a line of the runner.
@@ -164,7 +164,7 @@ function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: rea
   const killer = typeof exit === 'string' ? exit : place === undefined ? signalOf(exit) : undefined;
   if (killer !== undefined) return `was killed by ${killer} (signal ${constants.signals[killer]})${sourcing}`;
   if (bail !== undefined && place === undefined) {
-    return `gave up${sourcing} at ${bail.file}:${bail.line}${inFunction(bail.function)}: ${bail.text}`;
+    return `gave up${sourcing} at ${bail.file}:${bail.line}${inFunction(bail.function)}: ${withoutName(addon, bail.text)}`;
   }
   const syntax = syntaxError(stage?.what, lines);
   if (sourcing !== '' && syntax !== undefined) return `failed: ${syntax}`;

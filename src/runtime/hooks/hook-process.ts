@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { followControl, type ControlRecord } from './control.ts';
+import { followControl, withoutName, type ControlRecord } from './control.ts';
 import { hookMarker } from '../plan/action-id.ts';
 import { hookFailure, noticeRecord, type FailedHook, type HookNotes } from './hook-failure.ts';
 import { requireOwnLinks } from './confine.ts';
@@ -255,7 +255,7 @@ async function exited(child: ChildProcess): Promise<number | NodeJS.Signals> {
 
 function reportLog(report: Report, { addon }: HookRequest, record: Extract<ControlRecord, { kind: 'log' }>): void {
   const level = record.level === 'warning' || record.level === 'failure' ? 'warning' : 'info';
-  report({ type: 'note', level, text: `${addon}: ${record.text.trimEnd()}` });
+  report({ type: 'note', level, text: `${addon}: ${withoutName(addon, record.text.trimEnd())}` });
 }
 
 /** Reports that a hook is still running, and which programs, if its log has not grown for a while. */

@@ -1,4 +1,4 @@
-/** Failures that a hook handles, and the one that ends it. */
+/** Failures that a hook handles, the one that ends it, and its messages about them. */
 import * as assert from '../../support/assert.ts';
 import { hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';
@@ -42,6 +42,15 @@ test('from set +e in a hook to set -e, neither failing commands nor its status m
     await using box = await hooks([`demo() { set +e; ${body}; }`]);
     await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', failure);
   }
+});
+
+test('an add-on that names itself in its messages is named once', async () => {
+  await using box = await hooks([
+    'demo() {\n  logWarn "demo: care"\n  logStep "demos: all"\n  bail "demo: no disk"\n}',
+  ]);
+  const failure = /^demo: demo gave up at \S+install\.sh:4 in demo: no disk$/m;
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', failure);
+  assert.equal(box.notes(), ['demo: care', 'demo: demos: all', 'demo: no disk']);
 });
 
 test.run();
