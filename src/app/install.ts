@@ -34,6 +34,7 @@ import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
 import { commandOf } from '../node/saved-command.ts';
 import { clusterOf } from '../node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
+import { changing } from '../node/installed-run.ts';
 import { findTrialCluster } from '../node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
 import { requireFolders } from '../node/install-folder.ts';
@@ -81,6 +82,10 @@ async function resolveRequest(input: InstallRequest, context: Context): Promise<
 
 /** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
 export const install = useCase(RUN, async (input, context: Context): Promise<NodeResult> => {
+  return changing(context, async () => perform(input, context));
+});
+
+async function perform(input: InstallRequest, context: Context): Promise<NodeResult> {
   const { request, flags, saved } = await resolveRequest(input, context);
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
@@ -98,7 +103,7 @@ export const install = useCase(RUN, async (input, context: Context): Promise<Nod
   const result = await execute(prepared, { report, ask, signal, beforeHooks: upgrade?.begin });
   const next = await upgrade?.finish();
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source), ...(next === undefined ? {} : { next }) };
-});
+}
 
 /** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
 export const planInstall = useCase(PLANNED_RUN, async (input, context: Context): Promise<NodeResult> => {

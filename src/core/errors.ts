@@ -253,11 +253,12 @@ export function asError(thrown: unknown): Error {
 }
 
 /**
- * What ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless the
- * error has a hint of its own.
+ * What ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless
+ * a part of it has already said so.
  */
 export function canceledOr(error: unknown, signal: AbortSignal, hint: string): Error {
-  if (!signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) return asError(error);
+  const isSaid = error instanceof CurlewError && error.code === 'CANCELLED' && error.hint !== undefined;
+  if (!signal.aborted || isSaid) return asError(error);
   return new CurlewError('CANCELLED', 'canceled', { hint, cause: error });
 }
 

@@ -1,4 +1,5 @@
 /** Runs that use packages on the node: rollback, uninstall and reset. */
+import { canceledOr } from '../core/errors.ts';
 import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
 import { readable } from '../runtime/history/history.ts';
@@ -58,8 +59,30 @@ async function wholeRequest(
   };
 }
 
+/** Runs a use case that changes the node. If it is canceled before its first change, the error says so. */
+export async function changing<Result>(
+  { signal }: Pick<Context, 'signal'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    // A run that has begun says itself what it has left.
+    throw canceledOr(error, signal, 'nothing has changed on this node: run the same command again');
+  }
+}
+
 /** `after` completes the result while the node is still locked. */
 export async function runInstalled<Result>(
+  run: InstalledRun,
+  request: KeptRequest,
+  context: Context,
+  after: (result: RunResult, directory: string) => Result | Promise<Result>,
+): Promise<Result> {
+  return changing(context, async () => performInstalled(run, request, context, after));
+}
+
+async function performInstalled<Result>(
   run: InstalledRun,
   request: KeptRequest,
   context: Context,

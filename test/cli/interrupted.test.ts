@@ -6,6 +6,8 @@ import * as assert from '../support/assert.ts';
 import { until } from '../support/appears.ts';
 import { addon } from '../support/builds.ts';
 import { curlewOk, startCurlew } from '../support/curlew.ts';
+import { specOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { startServer, type Sending } from '../support/web-server.ts';
@@ -60,6 +62,19 @@ for (const [name, words, hint] of [
     );
   });
 }
+
+test('after Ctrl-C before its first change, a run says that the node has not changed', async () => {
+  await using web = await startServer(() => ({ status: 200, body: 'v1\n', sending: { haltAt: 1 } }));
+  await using box = await tree({ 'spec.yaml': specOf([tracer('aaa')]) });
+  const words = ['install', '--from', web.url, '--installer', 'spec.yaml', '--root', 'root', '--unconfined'];
+  const child = startCurlew(words, { cwd: box.path });
+  await until(async () => Promise.resolve(web.log.length > 0));
+  child.kill('SIGINT');
+  const { exitCode, stderr } = await child;
+  assert.is(exitCode, 130);
+  assert.match(stderr, /^canceled\n {2}hint: nothing has changed on this node: run the same command again$/m);
+  assert.not.ok((await readdir(box.path)).includes('root'));
+});
 
 test('a second Ctrl-C ends any command at once, even one that cannot be cancelled', async () => {
   await using box = await tree();

@@ -291,4 +291,22 @@ test('an install folder that is a file, and records damaged by hand, are told pl
   assert.equal(await trace(box), []);
 });
 
+test('a run that is canceled before its first hook says so, and continues', async () => {
+  await using box = await tree();
+  const stop = new AbortController();
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  const stopping = packages.map((one) => {
+    const extract = async (): Promise<void> => {
+      stop.abort(new CurlewError('CANCELLED', 'canceled'));
+      return Promise.reject(new CurlewError('FILE_UNUSABLE', 'cannot write', { hint: 'use another disk' }));
+    };
+    return { ...one, extract };
+  });
+  const error = await assert.rejectsWith(run(box, stopping, { signal: stop.signal }), 'CANCELLED');
+  assert.match(error.hint ?? '', /^no hook has run yet; .* or curlew resume, to continue$/);
+  assert.equal(await trace(box), []);
+  await run(box, packages);
+  assert.ok((await trace(box)).includes('aaa 1'));
+});
+
 test.run();

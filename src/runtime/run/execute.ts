@@ -12,8 +12,10 @@ import { recordFinished, removeFiles, removeImages } from './remove.ts';
 import { beginRun, resultOf, type Run } from './run.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 
+type Phase = (run: Run) => Promise<void>;
+
 /** A run in its order. Phases before {@link beginJournal} leave nothing behind that another run would resume. */
-const PHASES: readonly ((run: Run) => Promise<void>)[] = [
+const PHASES: readonly Phase[] = [
   requireOwnSystem,
   requireHost,
   requireFit,
@@ -36,14 +38,26 @@ const PHASES: readonly ((run: Run) => Promise<void>)[] = [
   endRun,
 ];
 
+const CONTINUES = 'run the same command again, or curlew resume, to continue';
+
+/** What a canceled run has left, and what to do next. */
+function stateHint({ plan }: Run, reached: Phase): string {
+  const hasHooks = plan.continues !== undefined || PHASES.indexOf(reached) >= PHASES.indexOf(performActions);
+  return hasHooks ? CONTINUES : `no hook has run yet; packages that are on the node stay: ${CONTINUES}`;
+}
+
 /**
  * Executes a run that was prepared. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` occur before any change, `HOOK_FAILED` if a
  * hook fails. After any error the same call resumes from a consistent state.
  */
 export async function execute(view: RunView, options: RunOptions): Promise<RunResult> {
   const run = await beginRun(view, options);
+  let reached: Phase = requireOwnSystem;
   try {
-    for (const phase of PHASES) await phase(run);
+    for (const phase of PHASES) {
+      reached = phase;
+      await phase(run);
+    }
     return await resultOf(run);
   } catch (error) {
     if (run.journal === CLOSED) throw error;
@@ -51,7 +65,7 @@ export async function execute(view: RunView, options: RunOptions): Promise<RunRe
     // The disk may be full: report the first error, not that of the journal.
     const [message = ''] = asError(error).message.split('\n');
     await run.journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
-    throw canceledOr(error, run.signal, 'run the same command again, or curlew resume, to continue');
+    throw canceledOr(error, run.signal, stateHint(run, reached));
   } finally {
     await run.journal[Symbol.asyncDispose]();
   }
