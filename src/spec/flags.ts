@@ -124,7 +124,9 @@ export function readFlags(args: readonly string[]): GivenFlags {
   if (flags !== undefined && wrong.length === 0) return flags;
   throw new CurlewError('USAGE', wrong.join('; '), {
     hint:
-      fileHint(args) ?? 'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
+      fileHint(args) ??
+      addonHint(args) ??
+      'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
   });
 }
 
@@ -133,6 +135,19 @@ function fileHint(args: readonly string[]): string | undefined {
   const file = args.find((arg) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(arg));
   if (file === undefined) return undefined;
   return `specify the file with an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
+}
+
+/** The hint for the name or the folder of an add-on, or the path of anything else, as other installers take it. */
+function addonHint(args: readonly string[]): string | undefined {
+  const names = Object.keys(FLAGS);
+  const addon = args.find(
+    (arg) => /^[\w./@-]{1,200}$/.test(arg) && !names.includes(arg) && nearest(arg, names) === undefined,
+  );
+  if (addon === undefined) return undefined;
+  return (
+    'specify the packages with an option: --bundle FILE, --dir DIR, or --from STORE --installer FILE; ' +
+    `curlew dev ${addon} tries the add-on in a checkout; flags are those of kURL (docs/kurl-compatibility.md)`
+  );
 }
 
 function flagProblem(

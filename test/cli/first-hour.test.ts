@@ -175,6 +175,21 @@ for (const [title, words, message] of [
     /cannot read \S*folder: it is a folder\n.*a readable kubeconfig, which is a file such as ~\/\.kube\/config/,
   ],
   [
+    'the name of an add-on instead of packages',
+    ['install', 'web'],
+    /unknown flag "web"\n.*--bundle FILE, --dir DIR, or --from STORE --installer FILE; curlew dev web tries the add-on/,
+  ],
+  [
+    'the folder of an add-on instead of packages, and where',
+    ['upgrade', './addons/web', '--root', 'root'],
+    /--bundle FILE, --dir DIR, .*; curlew dev \.\/addons\/web tries the add-on in a checkout/,
+  ],
+  [
+    'a misspelled flag',
+    ['install', 'airgp'],
+    /unknown flag "airgp", did you mean airgap\?\n {2}hint: flags are those of kURL, such as/,
+  ],
+  [
     'an archive of something else',
     ['install', '--bundle', 'other.tar.gz', '--root', 'root'],
     /other\.tar\.gz: not a package or bundle of curlew, or its end is missing/,
