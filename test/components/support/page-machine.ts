@@ -34,7 +34,8 @@ export interface Machine extends AsyncDisposable {
   readonly start: (program: string, ready: string) => Promise<void>;
   /**
    * Runs the one block of the page that has this text. Commands of a block with output (`$ curlew …`, `# curlew …`) must print
-   * what follows them there, in which `…` stands for any text, and a line of its own for any lines.
+   * what follows them there, in which `…` stands for any text, and a line of its own for any lines. One that shows an
+   * error must fail.
    */
   readonly block: (text: string, options?: RunOptions) => Promise<string>;
   /** Blocks that were not run yet, each by its first line. */
@@ -226,8 +227,10 @@ exit 1`);
       blocks.delete(block);
       if (block.language !== 'console') return run(block.text, options);
       let printed = '';
-      for (const { command, output } of commandsOf(block.text)) {
-        const all = await run(command, options);
+      const commands = commandsOf(block.text);
+      assert.ok(commands.length > 0, `${page}: no command in the block of ${part}`);
+      for (const { command, output } of commands) {
+        const all = await run(/^error [A-Z_]+: /m.test(output) ? `! ${command}` : command, options);
         assert.match(all, asPattern(output));
         printed += `${all}\n`;
       }
