@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { shellQuote } from '../../../src/runtime/hooks/settings.ts';
 import * as assert from '../../support/assert.ts';
 import { BUILT_MAIN } from '../../support/built.ts';
 import { makeCertificate } from '../../support/tls.ts';
@@ -21,6 +22,8 @@ export function noPageMachine(...programs: readonly string[]): string | undefine
 export interface RunOptions {
   /** Commands may end with 2, by which they say that something would change. */
   readonly previews?: boolean;
+  /** Runs on a terminal, and gives this answer to each question that ends with `[y/N]`. */
+  readonly answer?: string;
 }
 
 export interface Machine extends AsyncDisposable {
@@ -168,17 +171,28 @@ export async function pageMachine(
     ...env,
   };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
-  const run = async (lines: string, { previews = false }: RunOptions = {}): Promise<string> => {
+  const run = async (lines: string, { previews = false, answer }: RunOptions = {}): Promise<string> => {
     const failing = previews ? `trap 's=$?; ((s == 2)) || exit $s' ERR` : 'set -e';
     const shell = ['bash', '-uo', 'pipefail', '-c', `${failing}\ncd /root/work\n${lines}`];
     const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
-    const { all, exitCode } = await execa('nsenter', [...enter, ...shell], {
+    const onTerminal = ['script', '-qefc', shell.map(shellQuote).join(' '), '/dev/null'];
+    const running = execa('nsenter', [...enter, ...(answer === undefined ? shell : onTerminal)], {
       env: environment,
       extendEnv: false,
-      stdin: 'ignore',
+      stdin: answer === undefined ? 'ignore' : 'pipe',
       reject: false,
       all: true,
     });
+    if (answer !== undefined) {
+      let line = '';
+      running.all.on('data', (data: Buffer) => {
+        line = `${line}${data.toString()}`.split('\n').at(-1) ?? '';
+        if (!line.includes('[y/N] ')) return;
+        line = '';
+        running.stdin?.write(`${answer}\r`);
+      });
+    }
+    const { all, exitCode } = await running;
     if (exitCode !== 0 && !(previews && exitCode === 2))
       throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
     return all;
