@@ -50,7 +50,7 @@ export interface Machine extends AsyncDisposable {
  * machine's root is enough for overlays of sandboxes, which could not be made over another overlay.
  */
 const SETUP = `root="$1"; shift
-mount -t tmpfs -o mode=755,size=3g tmpfs "$root"
+mount -t tmpfs -o mode=755,size=64g tmpfs "$root"
 cd "$root"
 mkdir proc sys dev opt srv media mnt root root/work home run tmp var
 chmod 1777 tmp
