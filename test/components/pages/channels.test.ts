@@ -81,18 +81,18 @@ unless(noPageMachine(S3_PROGRAM, ...CLUSTER_PROGRAMS), test)('every command of t
   await startBuckets(machine, ['addons', 'releases']);
   await using cluster = await startCluster(machine);
   await machine.run('cp -r addon.yaml coredns.addons.k8s.io /var/s3/data/addons/');
-  await machine.block('curlew channel apply s3://addons/addon.yaml', { previews: true });
+  await machine.block('curlew channel apply s3://addons/addon.yaml', { status: 2 });
   await machine.block('curlew channel check addon.yaml');
   assert.is(
     await machine.block('channel explain coredns.addons.k8s.io addon.yaml'),
     shown('coredns.addons.k8s.io for'),
   );
   assert.match(
-    await machine.block('curlew channel apply channel.yaml', { previews: true }),
+    await machine.block('curlew channel apply channel.yaml', { status: 2 }),
     '\n  + ConfigMap default/page\n',
   );
   await machine.run('curlew channel apply channel.yaml --yes');
-  assert.match(await machine.block('curlew channel status', { previews: true }), 'web on https://');
+  assert.match(await machine.block('curlew channel status', { status: 2 }), 'web on https://');
   assert.match(await cluster.kubectl(['get', 'configmap', 'page', '-o', 'name']), 'configmap/page');
   await machine.run('mv upgrade.yaml channel.yaml');
   assert.is(await machine.block('channel plan channel.yaml'), shown('Kubernetes v1.30.2'));

@@ -47,9 +47,7 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
   await machine.block('curlew hub token paris');
   const registered = machine.block('curlew agent register');
   await becomes('kubectl get csr | grep Pending');
-  const accepted = await machine.block('curlew fleet accept paris --kubeconfig hub.conf          #', {
-    previews: true,
-  });
+  const accepted = await machine.block('curlew fleet accept paris --kubeconfig hub.conf          #');
   assert.match(await registered, `registered paris at https://${HUB}:6443`);
   assert.match(await registered, /SHA256:\S+/.exec(accepted)?.[0] ?? 'a key');
   await machine.run('kubectl label -n fleet-paris clusters.fleet.curlew.dev paris env=prod');

@@ -20,8 +20,8 @@ export function noPageMachine(...programs: readonly string[]): string | undefine
 }
 
 export interface RunOptions {
-  /** Commands may end with 2, by which they say that something would change. */
-  readonly previews?: boolean;
+  /** How the last command must end; 0 without it. */
+  readonly status?: number;
   /** Runs on a terminal, and gives this answer to each question that ends with `[y/N]`. */
   readonly answer?: string;
 }
@@ -123,6 +123,9 @@ export function installerSpec(...fields: readonly string[]): string {
 /** Where OpenSSL, Go and curl of Debian look for the authorities that they trust. */
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
+/** Status 2 is no failure: by it, a command says that something would change. */
+const STOP_AT_FAILURES = `set -E; trap 's=$?; ((s == 2)) || exit $s' ERR`;
+
 interface Block {
   readonly language: string;
   readonly text: string;
@@ -171,9 +174,8 @@ export async function pageMachine(
     ...env,
   };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
-  const run = async (lines: string, { previews = false, answer }: RunOptions = {}): Promise<string> => {
-    const failing = previews ? `trap 's=$?; ((s == 2)) || exit $s' ERR` : 'set -e';
-    const shell = ['bash', '-uo', 'pipefail', '-c', `${failing}\ncd /root/work\n${lines}`];
+  const run = async (lines: string, { status = 0, answer }: RunOptions = {}): Promise<string> => {
+    const shell = ['bash', '-uo', 'pipefail', '-c', `${STOP_AT_FAILURES}\ncd /root/work\n${lines}`];
     const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
     const onTerminal = ['script', '-qefc', shell.map(shellQuote).join(' '), '/dev/null'];
     const running = execa('nsenter', [...enter, ...(answer === undefined ? shell : onTerminal)], {
@@ -193,8 +195,7 @@ export async function pageMachine(
       });
     }
     const { all, exitCode } = await running;
-    if (exitCode !== 0 && !(previews && exitCode === 2))
-      throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
+    if (exitCode !== status) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
     return all;
   };
   const close = async (): Promise<void> => {
