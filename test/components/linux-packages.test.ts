@@ -11,6 +11,8 @@ import { unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { createOpened } from './support/opened.ts';
+import { noPageMachine, pageMachine } from './support/page-machine.ts';
+import { startImages } from './support/page-servers.ts';
 import { cannotRun, oracle, run, shell } from './support/programs.ts';
 
 const test = suite('components/linux-packages', { timeoutMs: 900_000 });
@@ -208,6 +210,34 @@ COMP_LINE='curlew bun' COMP_POINT=10 _curlew curlew bun curlew; echo "\${COMPREP
   }
   assert.is(await run('rpm', ['-qp', '--scripts', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]), '');
   assert.is(await shell('ls "$1/DEBIAN"', box.at('older')), 'control\nmd5sums');
+});
+
+unless(onAmd64 ?? noPageMachine('docker-registry'), test)('every other command of the page works', async () => {
+  await using machine = await pageMachine('docs/install.md', {
+    hosts: ['registry.example.com'],
+    values: { VERSION },
+    env: { NPM_CONFIG_PREFIX: '/opt/npm', PATH: '/opt/npm/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+  });
+  await copyFile(box.at(`curlew-${VERSION}.tgz`), machine.at(`/root/work/curlew-${VERSION}.tgz`));
+  await machine.run('sha256sum *.tgz >SHA256SUMS');
+  await machine.block('sha256sum --check');
+  for (const name of [`curlew_${VERSION}_amd64.deb`, `curlew-${VERSION}-image.tar`]) {
+    await copyFile(box.at('made', name), machine.at(`/root/work/${name}`));
+  }
+  console.log(await machine.block('npm install'));
+  console.log(await machine.block('dpkg-deb --extract'));
+  await startImages(machine);
+  await machine.run(
+    'mkdir -p /etc/containers && echo \'{"default":[{"type":"insecureAcceptAnything"}]}\' >/etc/containers/policy.json',
+  );
+  await machine.block('skopeo copy');
+  assert.match(await machine.run('curl -fs https://registry.example.com/v2/curlew/tags/list'), `"${VERSION}"`);
+  await machine.block('rm -rf ~/.cache/curlew');
+  // Bare systems run these, above.
+  assert.equal(
+    machine.left().map((line) => line.split(' ')[0]),
+    ['dpkg', 'dpkg', 'rpm', 'rpm'],
+  );
 });
 
 test.run();

@@ -1,5 +1,5 @@
 /** The blocks of docs/bundle-plans.md, over a store with host packages and a registry at the address of Docker Hub. */
-import { cp, writeFile } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import * as assert from '../../support/assert.ts';
 import { publishTestPackages, type TestPackage } from '../../support/bundles.ts';
 import { makeImage, makeLayer, pushImage } from '../../support/images.ts';
@@ -8,6 +8,7 @@ import { noise } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 import { installerSpec, noPageMachine, pageMachine, type Machine } from '../support/page-machine.ts';
+import { startImages } from '../support/page-servers.ts';
 import { startRegistry } from '../support/services.ts';
 
 const test = suite('components/pages/bundle-plans', { timeoutMs: 300_000 });
@@ -29,13 +30,7 @@ async function startHub(machine: Machine): Promise<void> {
   const image = makeImage([makeLayer({ 'usr/sbin/nginx': 'nginx\n' })]);
   await using filling = await startRegistry(machine.at('/var/registry'));
   await pushImage(filling.host, 'library/nginx', '1.27', image);
-  const settings = {
-    version: '0.1',
-    storage: { filesystem: { rootdirectory: '/var/registry/storage' } },
-    http: { addr: '127.0.0.1:443', tls: { certificate: '/etc/page.crt', key: '/etc/page.key' } },
-  };
-  await writeFile(machine.at('/etc/registry.json'), JSON.stringify(settings));
-  await machine.start('exec docker-registry serve /etc/registry.json', 'exec 7<>/dev/tcp/127.0.0.1/443');
+  await startImages(machine);
 }
 
 unless(noPageMachine('docker-registry'), test)(

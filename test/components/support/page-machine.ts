@@ -37,7 +37,7 @@ export interface Machine extends AsyncDisposable {
   readonly start: (program: string, ready: string) => Promise<void>;
   /**
    * Runs the one block of the page that has this text. Commands of a block with output (`$ curlew …`, `# curlew …`) must print
-   * what follows them there, in which `…` stands for any text, and a line of its own for any lines. One that shows an
+   * what follows them there, if anything does, in which `…` stands for any text, and a line of its own for any lines. One that shows an
    * error must fail.
    */
   readonly block: (text: string, options?: RunOptions) => Promise<string>;
@@ -138,15 +138,19 @@ export async function pageMachine(
     files = {},
     hosts = [],
     env = {},
+    values = {},
   }: {
     /** Written to its folder `/root/work`. */
     readonly files?: Files;
     /** Names that lead to its loopback; `/etc/page.crt` and `.key` are a certificate for them that its programs trust. */
     readonly hosts?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
+    /** What stands in the page for something that differs from one reader to the next, and what it is here. */
+    readonly values?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<Machine> {
-  const text = await readFile(join(ROOT, page), 'utf8');
+  let text = await readFile(join(ROOT, page), 'utf8');
+  for (const [word, value] of Object.entries(values)) text = text.replaceAll(word, value);
   const blocks = new Set<Block>(
     [...text.matchAll(/^```(sh|bash|console)\n([^]*?)^```$/gm)].map(([, language = '', block = '']) => ({
       language,
@@ -246,7 +250,7 @@ exit 1`);
       assert.ok(commands.length > 0, `${page}: no command in the block of ${part}`);
       for (const { command, output } of commands) {
         const all = await run(/^error [A-Z_]+: /m.test(output) ? `! ${command}` : command, options);
-        assert.match(all, asPattern(output));
+        if (output !== '') assert.match(all, asPattern(output));
         printed += `${all}\n`;
       }
       return printed;

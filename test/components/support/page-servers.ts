@@ -54,6 +54,17 @@ exec '${S3_PROGRAM}' --quiet --port 127.0.0.1:${port} posix --sidecar /var/s3/si
   );
 }
 
+/** Starts a registry at port 443 of the machine's hosts; its storage, which may be filled before, is `/var/registry/storage`. */
+export async function startImages(machine: Machine): Promise<void> {
+  const settings = {
+    version: '0.1',
+    storage: { filesystem: { rootdirectory: '/var/registry/storage' } },
+    http: { addr: '127.0.0.1:443', tls: { certificate: '/etc/page.crt', key: '/etc/page.key' } },
+  };
+  await writeFile(machine.at('/etc/registry.json'), JSON.stringify(settings));
+  await machine.start('exec docker-registry serve /etc/registry.json', 'exec 7<>/dev/tcp/127.0.0.1/443');
+}
+
 /** Starts a cluster's API server, with `~/.kube/config` for it. */
 export async function startCluster(machine: Machine): Promise<ApiServer> {
   const box = await tree();
