@@ -38,9 +38,10 @@ export async function differenceOf(
 ): Promise<string | undefined> {
   const { lock } = seen;
   if (seen.imageFormat !== current.imageFormat) return 'the image format differs';
-  if (seen.about !== current.about) return 'the metadata in addon.json differs';
+  // Hooks and settings come from own files, which are named.
   const own = ownDifference(seen.own, current.own);
   if (own !== undefined) return own;
+  if (seen.about !== current.about) return 'categories.json differs, or another version of curlew built the package';
   const images = current.steps.filter((step) => step.kind === 'image');
   const assets = current.steps.filter((step) => step.kind === 'asset');
   const packages = current.steps.filter((step) => step.kind === 'os-packages');

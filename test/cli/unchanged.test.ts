@@ -95,18 +95,28 @@ const CASES = [
   ['a file that is gone', /^x\.yaml was removed$/, async (box) => rm(box.at('addons/a/1.0/x.yaml'))],
   ['the body of an asset', /^asset tool has changed at its source$/, async (_, state) => void (state.etag = '"2"')],
   [
+    'its settings',
+    /^schema\.json is new$/,
+    async (box) => writeFile(box.at('addons/a/1.0/schema.json'), '{"properties": {"size": {"type": "integer"}}}'),
+  ],
+  [
+    'its hooks',
+    /^install\.sh differs$/,
+    async (box) => writeFile(box.at('addons/a/1.0/install.sh'), 'a() { :; }\na_join() { :; }\n'),
+  ],
+  [
     'what it requires',
-    /^the metadata in addon\.json differs$/,
+    /^categories\.json differs, or another version of curlew built the package$/,
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "requires": ["b"]}'),
   ],
   [
     'what it recommends',
-    /^the metadata in addon\.json differs$/,
+    /^categories\.json differs, or another version of curlew built the package$/,
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "recommends": ["b"]}'),
   ],
   [
     'the Kubernetes versions that it is for',
-    /^the metadata in addon\.json differs$/,
+    /^categories\.json differs, or another version of curlew built the package$/,
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"kubernetesVersion": {"1.0": ">=1.30.0"}}'),
   ],
   [
