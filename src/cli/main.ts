@@ -49,7 +49,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const width = widthFor(process.stdout);
   if (width !== undefined) Object.assign(screen, { columns: width, isTerminal: true });
   if (argv.length === 0) {
-    await show(process.stderr, await asCalled(overview()));
+    await show(process.stderr, await helpAsCalled(overview()));
     return ERROR_CODES.USAGE;
   }
   if (argv[0] === '__complete') {
@@ -73,7 +73,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const asksForHelp = rest.includes('--help') || rest.includes('-h');
   if (name === 'help' || asksForHelp) {
     const topic = asksForHelp ? [name] : rest.filter((word) => !word.startsWith('-'));
-    await show(process.stdout, await asCalled(await helpAbout(topic)));
+    await show(process.stdout, await helpAsCalled(await helpAbout(topic)));
     return 0;
   }
   if (familyOf(name).length > 0) {
@@ -171,12 +171,10 @@ function canceled(thrown: unknown): CurlewError {
   return new CurlewError('CANCELLED', 'canceled', { cause: thrown });
 }
 
-/** A help text or hint that names commands as the operator calls them, which is seldom another way than by curlew. */
-async function asCalled(text: string): Promise<string> {
+/** A help text that names commands as the operator calls them, which is seldom another way than by curlew. */
+async function helpAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
-  if (called === undefined) return text;
-  const { calledAs } = await import('./suggested.ts');
-  return calledAs(text, called);
+  return called === undefined ? text : (await import('./suggested.ts')).helpCalledAs(text, called);
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */
@@ -184,8 +182,10 @@ const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
 
 async function withCalledHint(error: Error): Promise<Error> {
   if (!(error instanceof CurlewError) || error.hint === undefined) return error;
-  const { code, message, cause, diagnostics, hint } = error;
-  return new CurlewError(code, message, { hint: await asCalled(hint), cause, diagnostics });
+  const called = ENVIRONMENT['CURLEW_CALLED'];
+  if (called === undefined) return error;
+  const { calledAs } = await import('./suggested.ts');
+  return error.with({ hint: calledAs(error.hint, called) });
 }
 
 async function main(): Promise<void> {

@@ -5,6 +5,7 @@ import { optionName, type Request } from '../core/request.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { Arguments, CommandContext } from './command.ts';
+import { screen, wrap } from './render/columns.ts';
 
 /** The arguments that an operator gave. */
 type Given = Pick<Arguments, 'request'>;
@@ -36,6 +37,18 @@ export function calledAs(text: string, called: string): string {
   return text.replaceAll(NAMED, (whole, first?: string, help?: string, other?: string) => {
     return calling(first ?? help ?? other ?? 'COMMAND', called) ?? whole;
   });
+}
+
+/** The same for a help text, which is wrapped already: a paragraph that becomes too wide is wrapped again. */
+export function helpCalledAs(text: string, called: string): string {
+  const before = text.split('\n\n');
+  return calledAs(text, called)
+    .split('\n\n')
+    .map((part, at) => {
+      const isWide = part !== before[at] && part.split('\n').some((line) => line.length > screen.columns);
+      return isWide && !/^(?:Usage:| )/m.test(part) ? wrap(part, screen.columns).join('\n') : part;
+    })
+    .join('\n\n');
 }
 
 const OWN_SCRIPTS = ['install', 'join', 'upgrade'];

@@ -1,6 +1,7 @@
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
-import { suggesting } from '../../src/cli/suggested.ts';
+import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
+import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested.ts';
 import * as assert from '../support/assert.ts';
 import { boxWith } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
@@ -97,6 +98,21 @@ test('what new suggests works from where it was run', async () => {
   const made = await runCommand(['new', 'web', '--dir', 'elsewhere', '--template'], box.path);
   assert.match(made.stdout, /^next: curlew dev elsewhere\/addons\/web --kubeconfig FILE/m);
   assert.match(made.stdout, /^later: curlew generate --dir elsewhere web when/m);
+});
+
+test('no help text with the path of the scripts of a bundle is wider than eighty columns', async () => {
+  const helps = [overview(true), overview(false)];
+  for (const [, { load }] of COMMANDS) helps.push(commandHelp(await load()));
+  for (const topic of ['commands', 'pages', 'channel', 'USAGE']) helps.push(await helpAbout([topic]));
+  for (const help of helps) {
+    const shown = helpCalledAs(help, './tasks.sh');
+    assert.equal(
+      shown.split('\n').filter((line) => line.length > 80 && !line.startsWith('  ')),
+      [],
+    );
+    assert.is(shown.replaceAll(/\s+/g, ' '), calledAs(help, './tasks.sh').replaceAll(/\s+/g, ' '));
+  }
+  assert.match(helpCalledAs(overview(true), './tasks.sh'), /^Usage: \.\/tasks\.sh COMMAND \[options\]\nPacks /);
 });
 
 test.run();
