@@ -34,7 +34,7 @@ import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
 import { commandOf } from '../node/saved-command.ts';
 import { clusterOf } from '../node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
-import { changing } from '../node/installed-run.ts';
+import { changing, HOOKS_DONE } from '../node/installed-run.ts';
 import { findTrialCluster } from '../node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
 import { requireFolders } from '../node/install-folder.ts';
@@ -101,7 +101,7 @@ async function perform(input: InstallRequest, context: Context): Promise<NodeRes
   const { report, ask, signal } = context;
   const upgrade = await upgradeOf(prepared, request, context);
   const result = await execute(prepared, { report, ask, signal, beforeHooks: upgrade?.begin });
-  const next = await upgrade?.finish();
+  const next = await changing(context, () => upgrade?.finish(), HOOKS_DONE);
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source), ...(next === undefined ? {} : { next }) };
 }
 

@@ -59,16 +59,23 @@ async function wholeRequest(
   };
 }
 
-/** Runs a use case that changes the node. If it is canceled before its first change, the error says so. */
+const NOT_BEGUN = 'nothing has changed on this node: run the same command again';
+/** For what follows the hooks of a run. */
+export const HOOKS_DONE = 'all hooks have run: run the same command again to complete the rest';
+
+/**
+ * Runs a use case that changes the node. If it is canceled, the error has a hint: `left`, which is for work that has changed nothing,
+ * unless a part of it has said what it has left.
+ */
 export async function changing<Result>(
   { signal }: Pick<Context, 'signal'>,
-  work: () => Promise<Result>,
+  work: () => Result | Promise<Result>,
+  left = NOT_BEGUN,
 ): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    // A run that has begun says itself what it has left.
-    throw canceledOr(error, signal, 'nothing has changed on this node: run the same command again');
+    throw canceledOr(error, signal, left);
   }
 }
 
@@ -97,7 +104,8 @@ async function performInstalled<Result>(
   await using prepared = await prepare(whole, context);
   await using _kubeconfig = await cluster?.writeIn(directory);
   const { report, ask, signal } = context;
-  return await after(await execute(prepared, { report, ask, signal }), directory);
+  const result = await execute(prepared, { report, ask, signal });
+  return await changing(context, () => after(result, directory), HOOKS_DONE);
 }
 
 /** Plans the run; changes nothing. */
