@@ -75,7 +75,7 @@ async function objectsLeft(
   }
 }
 
-/** API groups of files that nobody applies to a cluster. */
+/** API groups of files that are read on a node or by kustomize, and never applied. */
 const FILE_GROUPS = /^(?:troubleshoot\.sh|kustomize\.config\.k8s\.io)\//;
 
 /** Objects in the YAML files of a package, by their keys. Documents that are none, such as templates and values, are left out. */
