@@ -87,6 +87,7 @@ esac
 if [[ " $* " == *' --help '* ]]; then exec "\${main[@]}" "$@"; fi
 file="/run/$1"
 if [[ -f "$file.pid" ]]; then kill "$(<"$file.pid")" && while kill -0 "$(<"$file.pid")" 2>/dev/null; do sleep 0.05; done; fi
+: >"$file.log"
 setsid "\${main[@]}" "$@" >"$file.log" 2>&1 </dev/null &
 echo $! >"$file.pid"
 if [[ "$1" != serve ]]; then exit 0; fi
