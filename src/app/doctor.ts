@@ -144,7 +144,7 @@ const CHECKS: readonly Check[] = [
     name: 'trials',
     needed: [],
     use: 'dev, and runs with --root DIR, need a sandbox',
-    how: 'install util-linux 2.32 or newer, iproute2 and findutils, and run it outside of a chroot; see curlew help trials.md',
+    how: 'install util-linux 2.32 or newer, findutils, and iproute2, which trials with --kubeconfig do without, and run it outside of a chroot; see curlew help trials.md',
     look: async (_, { env, signal }) => {
       const missing = await whyNoSandbox({ scripts: ownScripts(), env, signal });
       if (missing !== undefined) throw new CurlewError('UNSUPPORTED', missing);

@@ -47,27 +47,30 @@ function changeLines(older: Packages, newer: Packages): readonly string[] {
   const [was] = older.keys();
   const [is] = newer.keys();
   const [first, last] = [newestOf(older), newestOf(newer)];
+  const isMoved = was !== undefined && is !== undefined && was !== is && first !== undefined && last !== undefined;
   return [
-    ...(was !== undefined && is !== undefined && was !== is ? [`the newest is ${is}, was ${was}`] : []),
-    ...(was !== is && first !== undefined && last !== undefined ? imageLines(first, last) : []),
+    ...(isMoved ? [`the newest is ${is}, was ${was}`, ...imageLines(first, last, is)] : []),
     ...added.map((version) => `${version} is new`),
     ...removed.map((version) => `${version} is gone`),
     ...[...newer].flatMap(([version, one]) => {
       const other = older.get(version);
       if (other === undefined || other.digest === one.digest) return [];
-      return [`${version} has other content`, ...imageLines(other, one)];
+      return [`${version} has other content`, ...imageLines(other, one, version)];
     }),
   ];
 }
 
-function imageLines(older: CatalogPackage, newer: CatalogPackage): readonly string[] {
+/** Of one version against another: an image that it does not name may be one of other versions. */
+function imageLines(older: CatalogPackage, newer: CatalogPackage, version: string): readonly string[] {
   const [was, is] = [older, newer].map(({ images }) => new Map(images.map((one) => [one.reference, one.digest])));
   return [
     ...[...(is ?? [])].flatMap(([reference, digest]) => {
       const before = was?.get(reference);
-      if (before === undefined) return [`image ${reference} is new`];
-      return before === digest ? [] : [`image ${reference} has another digest`];
+      if (before === undefined) return [`image ${reference} is new in ${version}`];
+      return before === digest ? [] : [`image ${reference} has another digest in ${version}`];
     }),
-    ...[...(was?.keys() ?? [])].filter((one) => is?.has(one) !== true).map((one) => `image ${one} is gone`),
+    ...[...(was?.keys() ?? [])]
+      .filter((one) => is?.has(one) !== true)
+      .map((one) => `image ${one} is not in ${version}`),
   ];
 }

@@ -50,7 +50,7 @@ test('versions, images and content that differ are shown by add-on and architect
   assert.equal(lines, [
     'flannel (amd64): SIZE → SIZE',
     '  the newest is 0.27.0, was 0.26.1',
-    `  image ${pause.reference} is gone`,
+    `  image ${pause.reference} is not in 0.27.0`,
     '  0.27.0 is new',
     'longhorn (amd64, arm64): SIZE',
     '  1.7.2 is new',

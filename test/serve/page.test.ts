@@ -344,9 +344,9 @@ test('what changed between two releases is shown by add-on, with versions, image
   const lines = [...text.matchAll(/<li>([^<]+)<\/li>/g)].map(([, line]) => line);
   assert.equal(lines, [
     '1.16.2 has other content',
-    `image ${pause.reference} has another digest`,
+    `image ${pause.reference} has another digest in 1.16.2`,
     'the newest is 0.27.0, was 0.26.1',
-    `image ${pause.reference} is gone`,
+    `image ${pause.reference} is not in 0.27.0`,
     '0.27.0 is new',
     '1.7.2 is new',
   ]);

@@ -126,6 +126,9 @@ sample-addon_render() {
     patches+=(sample-replicas.yaml)
   fi
   # [end]
+  # For a setting of another object, `curlew help addons` shows a patch in tmpl-NAME.yaml, and these lines:
+  # render_yaml_file_2 "$src/tmpl-NAME.yaml" >"$dst/NAME.yaml"
+  # patches+=(NAME.yaml)
   if ((${#patches[@]} > 0)); then
     printf 'patches:\n' >>"$dst/kustomization.yaml"
     printf -- '- path: %s\n' "${patches[@]}" >>"$dst/kustomization.yaml"

@@ -68,7 +68,7 @@ const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
 ];
 
 const HINT =
-  'curlew doctor checks what a sandbox needs; on a disposable machine, and without --kubeconfig, curlew install --root DIR --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
+  'curlew doctor checks what a sandbox needs; on a disposable machine, and without --kubeconfig, the option --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
 
 /**
  * Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work; then, new

@@ -43,6 +43,23 @@ test('an add-on from nothing passes lint, with all that one for production has',
   assert.is(deletions.length, 2);
 });
 
+test('the command of docs/addons.md turns on the lines of install.sh for a setting of another object', async () => {
+  const [, edit = ''] = /^(sed .*) install\.sh$/m.exec(await readFile('docs/addons.md', 'utf8')) ?? [];
+  const config = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: greeting }\ndata: { text: hello }\n';
+  for (const [upstream, listed] of [
+    [config, /^ +printf 'patches:\\n- path: greeting\.yaml\\n' >>/m],
+    [RESOURCES.slice(RESOURCES.indexOf('---\n') + 4), /^ +patches\+=\(greeting\.yaml\)$/m],
+  ] as const) {
+    await using box = await tree({ 'web.yaml': upstream });
+    await newIn(box, { from: 'web.yaml', hasTemplate: false });
+    const install = box.at('addons/web/1.0.0/install.sh');
+    await execa('bash', ['-euc', `${edit} "$1" && bash -n "$1"`, 'bash', install]);
+    const text = await readFile(install, 'utf8');
+    assert.match(text, /^ +render_yaml_file_2 "\$src\/tmpl-greeting\.yaml" >"\$dst\/greeting\.yaml"$/m);
+    assert.match(text, listed);
+  }
+});
+
 test('an add-on without a template has ten files or fewer, none of which uses a deprecated field', async ({
   signal,
 }) => {
