@@ -24,7 +24,12 @@ import {
 } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
-export type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
+export type ResumeResult =
+  | ({ readonly resumed: string; readonly result: NodeResult } & Cluster)
+  | { readonly resumed: undefined };
+
+/** The cluster that hooks of the resumed trial used. */
+type Cluster = Pick<KeptRequest, 'kubeconfig' | 'context'>;
 
 /** `FILE_UNUSABLE` if the saved request is missing or invalid, or the run was started in another folder. */
 export const resume = useCase(RESUME, async (request, context: Context): Promise<ResumeResult> => {
@@ -44,7 +49,7 @@ export const resume = useCase(RESUME, async (request, context: Context): Promise
       },
     );
   }
-  return { resumed: last.run, result: await repeat(saved, { request, directory, context }) };
+  return { resumed: last.run, ...(await repeat(saved, { request, directory, context })) };
 });
 
 interface Resumed {
@@ -54,7 +59,7 @@ interface Resumed {
   readonly context: Context;
 }
 
-type Repeat = (document: unknown, resumed: Resumed) => Promise<NodeResult>;
+type Repeat = (document: unknown, resumed: Resumed) => Promise<{ readonly result: NodeResult } & Cluster>;
 
 type Run<Request> = (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>;
 
@@ -67,16 +72,17 @@ function repeated<Request extends KeptRequest>(
   return async (document, { request, directory, context }) => {
     const asked = parse(document);
     if (asked === undefined) throw unusable();
+    const cluster = await clusterOf(request, asked, context);
     const again = {
       ...asked.request,
-      ...(await clusterOf(request, asked, context)),
+      ...cluster,
       hookTimeout: request.hookTimeout ?? asked.request.hookTimeout,
       yes: asked.request.yes === true || request.yes === true,
       unconfined: asked.request.unconfined === true || request.unconfined === true,
     };
     const original = { ...context, cwd: asked.cwd };
     await requireSameFolder(directory, placesOf(withFlagFolder(again), original).directory);
-    return (request.dryRun === true ? plan : run)(again, original, asked.installer);
+    return { result: await (request.dryRun === true ? plan : run)(again, original, asked.installer), ...cluster };
   };
 }
 
@@ -85,7 +91,7 @@ async function clusterOf(
   { kubeconfig, context: chosen }: ResumeRequest,
   asked: SavedCommand<KeptRequest>,
   { cwd }: Context,
-): Promise<Pick<KeptRequest, 'kubeconfig' | 'context'>> {
+): Promise<Cluster> {
   if (kubeconfig !== undefined) return { kubeconfig: resolve(cwd, kubeconfig), context: chosen };
   const { kubeconfig: former, context: formerContext } = asked.request;
   const path = former === undefined ? undefined : resolve(asked.cwd, former);
@@ -94,7 +100,7 @@ async function clusterOf(
       hint: 'curlew resume --kubeconfig FILE continues with another kubeconfig for the same cluster',
     });
   }
-  return { kubeconfig: former, context: formerContext };
+  return path === undefined ? {} : { kubeconfig: path, context: formerContext };
 }
 
 /** Former versions did not save the folder that a flag of kURL named. */

@@ -6,7 +6,7 @@ import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { kubeconfigText, startKubeServer, statusReply, type KubeServer } from '../support/kube-server.ts';
 import { unless } from '../support/needs.ts';
-import { boxWith } from '../support/node-bundles.ts';
+import { boxWith, bundleOf } from '../support/node-bundles.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -214,6 +214,20 @@ inSandbox(
     assert.match(log.stdout, /^current-context$/m);
   },
 );
+
+inSandbox('the command that resume proposes to go back reaches the cluster of the resumed run', async () => {
+  await using server = await startCluster();
+  await using box = await boxFor('true', server.kubeconfig());
+  const newer = bundleOf([
+    { name: 'aaa', version: '2.0.0', files: { 'install.sh': 'aaa() { [[ -e "$DIR/go" ]]; }\n' } },
+  ]);
+  assert.is((await trial(box, ...KUBECONFIG)).exitCode, 0);
+  await writeFile(box.at('b.tar.gz'), newer);
+  assert.is((await trial(box, ...KUBECONFIG)).exitCode, 20);
+  await writeFile(box.at('root/var/lib/curlew/go'), '');
+  const { stdout, stderr } = await runCommand(['resume', '--root', 'root'], box.path);
+  assert.match(stdout, `curlew rollback --root root --kubeconfig ${box.at('conf')} aaa restores 1.0.0`, stderr);
+});
 
 inSandbox('resume refuses a kubeconfig of another cluster', async () => {
   await using one = await startCluster('1');

@@ -11,7 +11,10 @@ export const command = commandFor(RESUME, {
   examples: ['curlew resume --dry-run', 'curlew resume', 'curlew resume --root /tmp/trial --kubeconfig ~/.kube/config'],
   run: async ({ request }, context) =>
     outlivingTerminal(async () => (await import('../../app/resume.ts')).resume(request, context)),
-  render: (result, args, paint) =>
-    result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result, paint, args),
+  render: (result, { request }, paint) => {
+    if (result.resumed === undefined) return 'There is no run to resume.';
+    const { kubeconfig, context } = result;
+    return renderNodeResult(result.result, paint, { request: { ...request, kubeconfig, context } });
+  },
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 });
