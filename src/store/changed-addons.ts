@@ -60,7 +60,7 @@ function changeLines(older: Packages, newer: Packages): readonly string[] {
   ];
 }
 
-/** Of one version against another: an image that it does not name may be one of other versions. */
+/** Compares two versions. An image that the newer one does not name may be one of another version in the same release. */
 function imageLines(older: CatalogPackage, newer: CatalogPackage, version: string): readonly string[] {
   const [was, is] = [older, newer].map(({ images }) => new Map(images.map((one) => [one.reference, one.digest])));
   return [
