@@ -66,7 +66,7 @@ curlew publish --to s3://bucket/dist --release v1 --sign release.key`);
     );
     await cp(box.at('store'), machine.at('/srv/images'), { recursive: true });
     await machine.run(`curlew serve --store /srv/images
-ln -s ${oracle('crane')} /run/bin/crane`);
+ln -s '${oracle('crane')}' /run/bin/crane`);
     await machine.block('crane pull');
     await machine.run('tar -tf nginx.tar manifest.json && test -s nginx/manifest.json');
     assert.equal(machine.left(), []);
