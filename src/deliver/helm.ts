@@ -10,7 +10,7 @@ import { readLimited } from '../platform/files/read-limited.ts';
 import { makeTemporary } from '../platform/files/temporary.ts';
 import { createSingleFlightCache, type SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../platform/http/address.ts';
-import { runProgram, type ProgramOptions } from '../platform/process/run-program.ts';
+import { tryProgram, type ProgramOptions } from '../platform/process/run-program.ts';
 import type { Context } from '../core/context.ts';
 import type { ChannelCluster } from './cluster.ts';
 
@@ -98,7 +98,7 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
       doing: `cannot ${doing}`,
     };
     await guard?.();
-    const { stdout, lastLines, error } = await runProgram(program, args, { ...options, ...call });
+    const { stdout, lastLines, error } = await tryProgram(program, args, { ...options, ...call });
     if (error === undefined) return stdout;
     if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
     if (error.problem !== 'missing' && error.problem !== 'unusable') throw error;

@@ -4,7 +4,7 @@ import { visible } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, parseObject } from '../core/json.ts';
 import { secret, type Secret } from '../core/secret.ts';
-import { runProgram } from '../platform/process/run-program.ts';
+import { tryProgram } from '../platform/process/run-program.ts';
 import { quoted, type ExecPlugin } from './kubeconfig.ts';
 
 /** The output of a plug-in: a token, a certificate with its key, or all three. */
@@ -40,7 +40,7 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
-  const { stdout, stderr, error } = await runProgram(command, args, {
+  const { stdout, stderr, error } = await tryProgram(command, args, {
     env: { ...env, PATH: programPath(env), ...Object.fromEntries(own), KUBERNETES_EXEC_INFO: info },
     secrets: Object.values(plugin.env),
     outputLimit: OUTPUT_LIMIT,

@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { runProgram } from '../platform/process/run-program.ts';
+import { tryProgram } from '../platform/process/run-program.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { finding } from './rules.ts';
 
@@ -46,7 +46,7 @@ interface Output {
 async function run(program: string, args: readonly string[], options: ShellOptions): Promise<Output> {
   const { searchPath, signal } = options;
   const env = { PATH: searchPath, LC_ALL: 'C.UTF-8' };
-  const { stdout, error } = await runProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
+  const { stdout, error } = await tryProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
   if (error?.problem === 'unusable') {
     throw new CurlewError('PROGRAM_FAILED', `cannot start ${program}: ${errnoOf(error.cause)}`, {
       hint: `check that ${program} and the current folder are accessible to this user`,

@@ -4,7 +4,8 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { ownScripts } from '../own/scripts.ts';
-import { runProgram } from '../platform/process/run-program.ts';
+import { quoteLines } from '../platform/process/program-lines.ts';
+import { tryProgram } from '../platform/process/run-program.ts';
 import { lockFolder } from '../runtime/node/lock.ts';
 import { readRecords } from '../runtime/node/records.ts';
 import { KUBERNETES } from '../runtime/plan/hooks.ts';
@@ -15,6 +16,11 @@ for file in "$1"/*.sh; do source "$file"; done
 source "$2"
 shift 2
 "$@"`;
+
+/** Begins the reason of a function that gives up. */
+const REASON = `${KUBERNETES}: `;
+/** The user has seen all lines as they came. */
+const QUOTED = 5;
 
 /** Its output is reported line by line. `CLUSTER_FAILED` where curlew has not installed kubernetes, `HOOK_FAILED` if it fails. */
 export async function kubernetesTask(
@@ -32,19 +38,23 @@ export async function kubernetesTask(
   }
   await using _lock = await lockFolder(directory);
   const own = join(directory, nodePath.addon(recordedRef(records, KUBERNETES, version)), INSTALL_SH);
-  try {
-    await runProgram('bash', ['-c', SCRIPT, 'curlew', join(ownScripts(), 'lib'), own, called, ...words], {
+  const { error, lastLines } = await tryProgram(
+    'bash',
+    ['-c', SCRIPT, 'curlew', join(ownScripts(), 'lib'), own, called, ...words],
+    {
       env: { ...env, DIR: directory, KUBERNETES_VERSION: version, KUBECONFIG: '/etc/kubernetes/admin.conf' },
       cwd: directory,
       line: (text) => report({ type: 'note', level: 'info', text }),
       signal,
-    });
-  } catch (error) {
-    signal.throwIfAborted();
-    const why = error instanceof CurlewError ? error.message : String(error);
-    throw new CurlewError('HOOK_FAILED', `kubernetes: ${called}: ${why}`, {
-      hint: 'fix the cause, then run the same command again',
-      cause: error,
-    });
-  }
+    },
+  );
+  if (error === undefined) return;
+  // What it gives as its reason is its last line, and says what to do.
+  const last = lastLines.at(-1) ?? '';
+  if (last.startsWith(REASON)) throw new CurlewError('HOOK_FAILED', last, { cause: error });
+  const why = `${error.reason}${quoteLines(lastLines.slice(-QUOTED))}`;
+  throw new CurlewError('HOOK_FAILED', `${REASON}${called}: ${why}`, {
+    hint: 'fix the cause, then run the same command again',
+    cause: error,
+  });
 }

@@ -6,7 +6,7 @@ import { visible } from '../core/diagnostic.ts';
 import { CurlewError, fileError, isMissing } from '../core/errors.ts';
 import { secret } from '../core/secret.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
-import { runProgram } from '../platform/process/run-program.ts';
+import { tryProgram } from '../platform/process/run-program.ts';
 import {
   DOCKER_HUB_KEY,
   NO_CONFIG,
@@ -79,7 +79,7 @@ async function askHelper(
 ): Promise<Credential | undefined> {
   const program = `docker-credential-${name}`;
   const doing = `ask ${program} for the credentials of ${host}`;
-  const { status, stdout, stderr, error } = await runProgram(program, ['get'], {
+  const { status, stdout, stderr, error } = await tryProgram(program, ['get'], {
     input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
     env,
     limitMs: HELPER_MS,

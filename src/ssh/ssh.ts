@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { makeTemporary } from '../platform/files/temporary.ts';
 import { plainLine } from '../platform/process/program-lines.ts';
-import { runProgram, type ProgramOptions, type ProgramResult } from '../platform/process/run-program.ts';
+import { runProgram, tryProgram, type ProgramOptions, type ProgramResult } from '../platform/process/run-program.ts';
 import { keepLastWords } from './last-words.ts';
 
 export interface SshHost {
@@ -112,7 +112,7 @@ export function openSsh(
         words.add(text);
         line?.(text);
       };
-      const result = await runProgram(program, [...optionsFor(host), '--', host.address, command], {
+      const result = await tryProgram(program, [...optionsFor(host), '--', host.address, command], {
         ...rest,
         line: line && heard,
         env: own,
@@ -128,7 +128,8 @@ export function openSsh(
       const { signal } = new AbortController();
       const exit = async (socket: string): Promise<unknown> =>
         runProgram(program, ['-O', 'exit', '-o', `ControlPath=${socket}`, 'none'], { env: own, limitMs: 5000, signal });
-      await Promise.all([...sockets.values()].map(exit));
+      // One that has ended already has no connection to close.
+      await Promise.allSettled([...sockets.values()].map(exit));
       await rm(folder, { recursive: true, force: true });
     },
   };

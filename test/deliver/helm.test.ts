@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { helmOf } from '../../src/deliver/helm.ts';
 import { processInfo } from '../../src/platform/process/process-tree.ts';
-import { runProgram } from '../../src/platform/process/run-program.ts';
+import { tryProgram } from '../../src/platform/process/run-program.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -52,7 +52,7 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
     await helm.run(['upgrade'], { doing: 'wait', line: () => process.kill(process.pid, 'SIGKILL') });
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { error } = await runProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { error } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(error?.reason, 'terminated by SIGKILL');
   const pid = Number(await readFile(box.at('pid'), 'utf8'));
   while (processInfo(pid) !== undefined) await pause(5);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import type { Repository } from '../../core/repositories.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readResult, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
@@ -33,7 +33,7 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
       return value === undefined ? [] : [[name, value] as const];
     });
     const script = join(scripts, SCRIPT_FOLDER, scriptOf(os));
-    const { lastLines: last, error } = await runProgram('bash', [script, ...request.names], {
+    const { lastLines: last, error } = await tryProgram('bash', [script, ...request.names], {
       env: { ...Object.fromEntries(handed), ...variables },
       cwd: scratch,
       line: () => undefined,

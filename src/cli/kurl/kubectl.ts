@@ -4,7 +4,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
 import { programPath } from '../../kube/exec-plugin.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 
 /** Longer than a program in a container waits for an unreachable cluster. */
 const DEADLINE_MS = 330_000;
@@ -28,7 +28,7 @@ export async function callKubectl(
   args: readonly string[],
   { env, input = '', signal }: KubectlCall,
 ): Promise<KubectlAnswer> {
-  const { stdout, stderr, error } = await runProgram('kubectl', args, {
+  const { stdout, stderr, error } = await tryProgram('kubectl', args, {
     env: { ...env, PATH: programPath(env), KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
     input,
     limitMs: DEADLINE_MS,

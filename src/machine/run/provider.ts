@@ -152,7 +152,7 @@ async function ask<Schema extends v.GenericSchema>(
   const { name, program, env } = provider;
   const settings = [...(body.machines ?? []), body.machine].map((wanted) => wanted?.config ?? {});
   const secrets = [env, ...settings].flatMap(namedSecrets);
-  const { stdout, error } = await runProgram(program, [command], {
+  const { stdout } = await runProgram(program, [command], {
     env,
     input: JSON.stringify({ apiVersion: API, command, ...body }),
     outputLimit: OUTPUT_LIMIT,
@@ -161,7 +161,6 @@ async function ask<Schema extends v.GenericSchema>(
     doing: `${command} by the provider ${name}, ${program}`,
     signal,
   });
-  if (error !== undefined) throw error;
   const wrong = (what: string): CurlewError => failed(provider, command, `its answer is not one of ${API}: ${what}`);
   const read = convert(schema, parseText(stdout, shallowJson, wrong));
   if ('value' in read) return read.value;

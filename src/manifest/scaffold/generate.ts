@@ -123,14 +123,13 @@ async function run(
     await writeFile(output, '');
     // Some templates of kURL are not marked executable.
     const [program, ...first] = (await canRun(join(template, file))) ? [`./${file}`] : ['bash', file];
-    const { error } = await runProgram(program ?? 'bash', [...first, ...args], {
+    await runProgram(program ?? 'bash', [...first, ...args], {
       cwd: template,
       env: { ...env, GITHUB_OUTPUT: output },
       line: (text) => report({ type: 'step-log', id: name, text }),
       doing: shown,
       signal,
     });
-    if (error !== undefined) throw error;
     return outputsIn((await readLimited(output, OUTPUT_LIMIT)).toString());
   } finally {
     await rm(own, { recursive: true, force: true });

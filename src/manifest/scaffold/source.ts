@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError, fileError, isMissing, noSuchFile } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 
 export interface Source {
   readonly text: string;
@@ -61,7 +61,7 @@ async function renderChart(chart: string, from: string, name: string, options: R
   const { cwd, env, signal } = options;
   const doing = `render the chart ${from}`;
   const helm = async (args: readonly string[], outputLimit: number): Promise<string> => {
-    const { stdout, lastLines, error } = await runProgram('helm', args, { cwd, env, outputLimit, signal });
+    const { stdout, lastLines, error } = await tryProgram('helm', args, { cwd, env, outputLimit, signal });
     if (error === undefined) return stdout;
     if (error.problem === 'missing') {
       throw new CurlewError('UNSUPPORTED', `cannot ${doing}: helm is not installed`, {

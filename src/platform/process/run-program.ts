@@ -73,12 +73,23 @@ const LATE_MS = 2000;
  */
 const BOUND = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$0" "$@" 3<&-';
 
+/** The same as {@link tryProgram} for a program that must succeed: throws a {@link ProgramError} unless it ends with status 0. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<Pick<ProgramResult, 'stdout' | 'stderr'>> {
+  const { stdout, stderr, error } = await tryProgram(file, args, options);
+  if (error !== undefined) throw error;
+  return { stdout, stderr };
+}
+
 /**
  * Runs a program without a shell, in its own process group and session. When it ends, for any reason, the rest of the group
- * gets SIGTERM, and SIGKILL after the grace period. Returns how the program ended. Once the group has ended, throws the
- * signal's reason or an error of `input` or `line`.
+ * gets SIGTERM, and SIGKILL after the grace period. Returns how the program ended, which each caller must look at. Once the group
+ * has ended, throws the signal's reason or an error of `input` or `line`.
  */
-export async function runProgram(
+export async function tryProgram(
   file: string,
   args: readonly string[],
   options: ProgramOptions,

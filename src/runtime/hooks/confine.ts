@@ -4,7 +4,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { isWithin } from '../../platform/files/is-within.ts';
 import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 import type { NodePlace } from '../node/node-place.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -166,7 +166,7 @@ async function failureOf(
   [command, ...args]: readonly [string, ...string[]],
   { env = {}, signal }: CheckOptions,
 ): Promise<string | undefined> {
-  const { stderr, error } = await runProgram(command, args, { env, outputLimit: 1 << 16, signal });
+  const { stderr, error } = await tryProgram(command, args, { env, outputLimit: 1 << 16, signal });
   if (error === undefined) return undefined;
   const [reason = ''] = stderr.trim().split('\n');
   return reason === '' ? 'bash cannot be run' : reason;

@@ -1,7 +1,7 @@
 /** The image folder of a container runtime: from the runtime itself, its configuration, or the default. */
 import { readFile } from 'node:fs/promises';
 import type { RuntimeName } from '../images/image-runtime.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 
 export interface ImageRootOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -51,6 +51,6 @@ async function output(
   { env, signal }: ImageRootOptions,
 ): Promise<string | undefined> {
   const limits = { limitMs: ANSWER_MS, outputLimit: MAX_OUTPUT };
-  const { stdout, error } = await runProgram(command, args, { env, signal, ...limits });
+  const { stdout, error } = await tryProgram(command, args, { env, signal, ...limits });
   return error === undefined ? stdout : undefined;
 }

@@ -1,7 +1,7 @@
 /** Queries about this machine that the hooks' bash library answers, so that curlew and hooks agree. Changes nothing. */
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 import type { RunRequest } from '../prepare/request.ts';
 
 /** A package manager that waits for another one's lock must not block a run forever. */
@@ -19,7 +19,7 @@ export async function runLibrary(
   { scripts, env: { PATH, CURLEW_OS_RELEASE }, signal }: LibraryOptions,
 ): Promise<readonly string[]> {
   const script = `for file in "$0"/*.sh; do source "$file"; done; ${code}`;
-  const { status, stdout, stderr, error } = await runProgram(
+  const { status, stdout, stderr, error } = await tryProgram(
     'bash',
     ['--noprofile', '--norc', '-c', script, join(scripts, 'lib'), ...args],
     { env: { PATH, CURLEW_OS_RELEASE, LC_ALL: 'C' }, limitMs: LIMIT_MS, signal },

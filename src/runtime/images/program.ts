@@ -1,6 +1,6 @@
 /** Runs the client program of a container runtime: queries with short answers, and imports of tars. */
 import { CurlewError } from '../../core/errors.ts';
-import { runProgram } from '../../platform/process/run-program.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
 import type { Cancellable } from './docker-archive.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -23,7 +23,7 @@ export async function runClient(
   { env, signal, timeoutMs = ANSWER_MS }: Cancellable & { readonly env: Env; readonly timeoutMs?: number },
 ): Promise<Answer> {
   const options = { env, signal, limitMs: timeoutMs, outputLimit: MAX_OUTPUT };
-  const { status, stdout, stderr, error } = await runProgram(command, args, options);
+  const { status, stdout, stderr, error } = await tryProgram(command, args, options);
   if (error?.problem === 'output') return noAnswer(`${command} printed more than ${MAX_OUTPUT} bytes`);
   if (error?.problem === 'late') return noAnswer(`${command} did not respond in ${timeoutMs / 1000} s`);
   return { status, stdout, stderr };
@@ -55,7 +55,7 @@ export async function feed(
   { env, signal }: Cancellable & { readonly env: Env },
 ): Promise<void> {
   const options = { env, signal, input: bytes, outputLimit: MAX_OUTPUT };
-  const { status, stderr, inputError } = await runProgram(command, args, options);
+  const { status, stderr, inputError } = await tryProgram(command, args, options);
   // A runtime that ends early closes its input: report its own message, not the broken pipe.
   if (status !== 0) throw loadError(doing, messageOf(command, status, stderr));
   if (inputError !== undefined) throw loadError(doing, inputError.message, inputError);

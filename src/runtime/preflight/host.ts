@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asError, isMissing } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { runProgram, type ProgramResult } from '../../platform/process/run-program.ts';
+import { tryProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 
 export interface Host {
   /** Root of its files: `/`, or another folder in tests. */
@@ -53,7 +53,7 @@ export async function runCollectorProgram(
   options: CollectorProgramOptions = {},
 ): Promise<Pick<ProgramResult, 'stdout' | 'stderr'> & { readonly status: number }> {
   const own = { env: { ...env, LC_ALL: 'C' }, excess: 'drop', graceMs: 0, signal } as const;
-  const { status = -1, error, stdout, stderr } = await runProgram(command, args, { ...own, ...options });
+  const { status = -1, error, stdout, stderr } = await tryProgram(command, args, { ...own, ...options });
   if (error?.problem === 'missing') throw new CollectProblem(`${command} is not installed`);
   if (error?.problem === 'unusable') {
     throw new CollectProblem(`${command} cannot be run: ${asError(error.cause).message}`);

@@ -6,7 +6,13 @@ import { inspect } from 'node:util';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { secret } from '../../../src/core/secret.ts';
 import { processInfo } from '../../../src/platform/process/process-tree.ts';
-import { runProgram, type ProgramOptions, type ProgramResult } from '../../../src/platform/process/run-program.ts';
+import {
+  ProgramError,
+  runProgram,
+  tryProgram,
+  type ProgramOptions,
+  type ProgramResult,
+} from '../../../src/platform/process/run-program.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
@@ -17,7 +23,7 @@ const env = { PATH: process.env['PATH'] ?? '' };
 type Given = Partial<ProgramOptions> & Pick<ProgramOptions, 'signal'>;
 
 async function bash(script: string, given: Given): Promise<ProgramResult> {
-  return runProgram('bash', ['-c', script], { env, ...given });
+  return tryProgram('bash', ['-c', script], { env, ...given });
 }
 
 async function pidIn(box: Tree, name: string): Promise<number> {
@@ -38,6 +44,12 @@ test('its status and both outputs are handed back, whatever they are', async ({ 
     [failed.error?.code, failed.error?.message],
     ['PROGRAM_FAILED', 'ask it: status 7\n  | first\n  | last'],
   );
+});
+
+test('a program that must succeed throws its failure', async ({ signal }) => {
+  assert.equal(await runProgram('echo', ['out'], { env, signal }), { stdout: 'out\n', stderr: '' });
+  const failure = await runProgram('bash', ['-c', 'exit 7'], { env, signal }).catch((error: unknown) => error);
+  assert.is(failure instanceof ProgramError && failure.reason, 'status 7');
 });
 
 test('it gets the environment and the folder that were given, and nothing else', async ({ signal }) => {
@@ -69,15 +81,15 @@ test('what is called with a line may throw: the program is ended, and that is th
 
 test('a program that is not installed, and those that cannot be started', async ({ signal }) => {
   await using box = await tree({ text: 'no program' });
-  const missing = await runProgram('no-such-program', [], { env, signal });
+  const missing = await tryProgram('no-such-program', [], { env, signal });
   assert.equal([missing.status, missing.error?.problem], [undefined, 'missing']);
   assert.equal(
     [missing.error?.code, missing.error?.message],
     ['NOT_FOUND', 'run no-such-program: it is not installed'],
   );
-  const text = await runProgram(box.at('text'), [], { env, signal });
+  const text = await tryProgram(box.at('text'), [], { env, signal });
   assert.equal([text.error?.problem, text.error?.reason], ['unusable', 'it cannot be started (EACCES)']);
-  const long = await runProgram('true', ['x'.repeat(200_000)], { env, input: 'text', signal });
+  const long = await tryProgram('true', ['x'.repeat(200_000)], { env, input: 'text', signal });
   assert.is(long.error?.reason, 'it cannot be started (E2BIG)');
 });
 
@@ -150,12 +162,12 @@ test('a process that ends at once takes its programs along', async ({ signal }) 
   await using box = await tree();
   const module = new URL('../../../src/platform/process/run-program.ts', import.meta.url).href;
   const script = `
-    import { runProgram } from ${JSON.stringify(module)};
+    import { tryProgram } from ${JSON.stringify(module)};
     const line = () => process.exit(3);
-    await runProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, signal: new AbortController().signal, line });
+    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, signal: new AbortController().signal, line });
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { status } = await runProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { status } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(status, 3);
   const pid = await pidIn(box, 'pid');
   while (processInfo(pid) !== undefined) await pause(5);
@@ -167,15 +179,15 @@ test('a bound program is killed with the process that started it, and otherwise 
   await using box = await tree();
   const done = await bash('cat; echo out; exit 7', { bound: true, signal });
   assert.equal([done.status, done.stdout], [7, 'out\n']);
-  assert.is((await runProgram('no-such-program', [], { env, bound: true, signal })).error?.problem, 'missing');
+  assert.is((await tryProgram('no-such-program', [], { env, bound: true, signal })).error?.problem, 'missing');
   const module = new URL('../../../src/platform/process/run-program.ts', import.meta.url).href;
   const script = `
-    import { runProgram } from ${JSON.stringify(module)};
+    import { tryProgram } from ${JSON.stringify(module)};
     const line = () => process.kill(process.pid, 'SIGKILL');
-    await runProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, bound: true, signal: new AbortController().signal, line });
+    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, bound: true, signal: new AbortController().signal, line });
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { error } = await runProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { error } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(error?.reason, 'terminated by SIGKILL');
   const pid = await pidIn(box, 'pid');
   while (processInfo(pid) !== undefined) await pause(5);
@@ -224,7 +236,7 @@ test('many programs leave no listener behind', async ({ signal }) => {
   await Promise.all([
     ...all,
     bash('exit 1', { signal: never }),
-    runProgram('no-such-program', [], { env, signal: never }),
+    tryProgram('no-such-program', [], { env, signal: never }),
   ]);
   assert.equal([getEventListeners(never, 'abort').length, process.listenerCount('exit')], [0, before]);
   signal.throwIfAborted();
