@@ -1,6 +1,4 @@
 /** Runs of an installer spec: `install`, `join` and `upgrade`, and their dry runs. */
-import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
@@ -29,7 +27,8 @@ import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
 import { openEtcd } from '../kube/etcd.ts';
-import { openApiOf } from '../machine/run/nodes.ts';
+import { madeIn } from '../kube/made.ts';
+import { openOwnApi } from '../machine/run/nodes.ts';
 import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
 import { commandOf } from '../node/saved-command.ts';
 import { clusterOf } from '../node/cluster.ts';
@@ -130,8 +129,6 @@ export const planInstall = useCase(PLANNED_RUN, async (input, context: Context):
 });
 
 const DRAIN_MS = 5 * 60_000;
-/** kubeadm's; on other nodes than control planes the kubelet's, which may cordon its own node and evict its pods. */
-const KUBECONFIGS = ['/etc/kubernetes/admin.conf', '/etc/kubernetes/kubelet.conf'] as const;
 
 /** Undefined where the run does not upgrade a node; what may stop it is reported. */
 async function upgradeOf(
@@ -143,26 +140,15 @@ async function upgradeOf(
   const versionOf = (name: string): string | undefined => changed.find(({ ref }) => ref.name === name)?.ref.version;
   const [kubernetes, containerd] = [versionOf(KUBERNETES), versionOf('containerd')];
   if (root !== undefined || (kubernetes ?? containerd) === undefined) return undefined;
-  for (const kubeconfig of KUBECONFIGS) {
-    // Plans need no rights, and then see no cluster.
-    const isThere = await access(kubeconfig, constants.R_OK).then(
-      () => true,
-      () => false,
-    );
-    const cluster = isThere ? await openApiOf(kubeconfig, context) : undefined;
-    if (cluster === undefined) continue;
-    const { signal, report } = context;
-    const about = { node: hostname().toLowerCase(), kubernetes, containerd, limitMs, directory: place.directory };
-    const rights = { leads: plan.kind === 'install', isAdmin: kubeconfig === KUBECONFIGS[0] };
-    const upgrade = await planNodeUpgrade(
-      { ...cluster, openEtcd: async () => openEtcd({ signal }) },
-      { ...about, ...rights },
-      context,
-    );
-    for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });
-    return upgrade;
-  }
-  return undefined;
+  const cluster = await openOwnApi(context);
+  if (cluster === undefined) return undefined;
+  const { signal, report } = context;
+  const about = { node: hostname().toLowerCase(), kubernetes, containerd, limitMs, directory: place.directory };
+  const rights = { leads: plan.kind === 'install', isAdmin: cluster.isAdmin };
+  const own = { ...cluster, openEtcd: async () => openEtcd({ signal }) };
+  const upgrade = await planNodeUpgrade(own, { ...about, ...rights }, context);
+  for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });
+  return upgrade;
 }
 
 function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
@@ -196,10 +182,7 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
 
 /** Whether the machine, or the one that a trial is for, is a node of a cluster. */
 async function isNode({ root = '/' }: InstallRequest, { cwd }: Context): Promise<boolean> {
-  return access(join(resolve(cwd, root), KUBECONFIGS[1])).then(
-    () => true,
-    () => false,
-  );
+  return (await madeIn(join(resolve(cwd, root), 'etc/kubernetes'))) !== 'none';
 }
 
 /** The request of the run but for its place. */

@@ -1,5 +1,6 @@
 /** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { CurlewError, isMissing } from '../core/errors.ts';
 import { exactValue } from '../core/json.ts';
 import type { Environment } from '../platform/http/proxy.ts';
@@ -7,6 +8,7 @@ import { retryAfterMs } from '../platform/http/retry.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { exchange, streamLines, type Answered } from './exchange.ts';
 import { choosing, type KubeconfigWay } from './kubeconfig.ts';
+import { Unfinished, madeIn } from './made.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
 import { statusWithoutValues, writesSecret } from './secret-values.ts';
@@ -81,8 +83,8 @@ const SAME_CLOCK_MS = 60_000;
 const MIN_WAIT_MS = 250;
 
 /**
- * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. Idle connections do not keep the process alive, and
- * are closed after 30 seconds.
+ * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. {@link Unfinished} if it is kubeadm's, which has not finished.
+ * Idle connections do not keep the process alive, and are closed after 30 seconds.
  */
 export async function openApi({
   env,
@@ -91,8 +93,11 @@ export async function openApi({
   way,
   deadlineMs = DEADLINE_MS,
 }: ApiOptions): Promise<KubeApi | undefined> {
-  const present = await Promise.all(kubeconfigPaths(env).map(mayExist));
+  const paths = kubeconfigPaths(env);
+  const present = await Promise.all(paths.map(mayExist));
   if (!present.includes(true)) return undefined;
+  const made = await Promise.all([...new Set(paths.map(dirname))].map(madeIn));
+  if (made.includes('unfinished')) throw new Unfinished();
   const sessions = openSessions(env, { wanted: kubeContext, isForeign, way });
   let aheadMs = 0;
   const onDate = (date: string): void => {

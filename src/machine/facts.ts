@@ -20,7 +20,7 @@ export interface HostFacts {
   readonly isUnfinished: boolean;
   /** curlew has begun to make it a node, and that has not ended without a failure: its add-ons may be missing. */
   readonly begun: 'init' | 'join' | undefined;
-  /** It can administer its cluster: it is a control plane of it. */
+  /** It can administer its cluster: it is a control plane of it, and kubeadm has ended there. */
   readonly isControlPlane: boolean;
   /** sha256 of the certificate of its cluster's authority. */
   readonly authority: string | undefined;
@@ -104,7 +104,7 @@ export function readFacts(text: string): HostFacts | undefined {
     isPart: values.has('part'),
     isUnfinished: values.has('attempt'),
     begun: begun === 'init' || begun === 'join' ? begun : undefined,
-    isControlPlane: values.has('control'),
+    isControlPlane: values.has('control') && !values.has('attempt'),
     authority: values.get('authority'),
     cluster: values.get('cluster'),
     bundle: values.get('bundle'),

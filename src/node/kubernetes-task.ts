@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
+import { madeIn, Unfinished } from '../kube/made.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { quoteLines } from '../platform/process/program-lines.ts';
 import { tryProgram } from '../platform/process/run-program.ts';
@@ -36,6 +37,7 @@ export async function kubernetesTask(
       hint: 'run it on a control plane of a cluster that curlew has made',
     });
   }
+  if ((await madeIn('/etc/kubernetes')) === 'unfinished') throw new Unfinished();
   await using _lock = await lockFolder(directory);
   const own = join(directory, nodePath.addon(recordedRef(records, KUBERNETES, version)), INSTALL_SH);
   const { error, lastLines } = await tryProgram(

@@ -82,7 +82,7 @@ export async function lookAt(
   };
   // kubeadm writes admin.conf before the first API server runs: such an init is continued.
   const speakers = control.filter(({ facts }) => {
-    return facts?.isControlPlane === true && !facts.isUnfinished && clusterOf(facts, own) === cluster.name;
+    return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
   let nodes: Nodes | undefined;

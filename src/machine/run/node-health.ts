@@ -11,6 +11,7 @@ import { diagnose } from '../../deliver/diagnose.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls } from '../../kube/call.ts';
 import { configMapClient } from '../../kube/config-map.ts';
+import { madeIn } from '../../kube/made.ts';
 import { listObjects, mapObjects, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
@@ -91,8 +92,7 @@ export async function clusterHealth(
     }
   };
   const { kubernetes } = folders;
-  const kubelet = await attempt(readFound(join(kubernetes, 'kubelet.conf'), FILE_LIMIT), Buffer.alloc(0));
-  if (kubelet === undefined) return undefined;
+  if ((await madeIn(kubernetes)) === 'none') return undefined;
   const all = await attempt(certificatesOf(folders), []);
   const certificates = all.flatMap(({ name, expires }) => {
     return expires === undefined ? [] : [{ name, expires: new Date(expires).toISOString() }];

@@ -1,10 +1,14 @@
 /** The nodes of the cluster that this machine is a control plane of, as the planner of machines sees them. */
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
 import type { Etcd, Member } from '../../kube/etcd.ts';
+import { madeIn } from '../../kube/made.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
@@ -33,10 +37,25 @@ export async function openNodeApi(context: Context): Promise<NodeApi> {
   return withCalls(api, context);
 }
 
-/** With the rights of a kubeconfig of this machine, such as the kubelet's, which may change its own node. */
-export async function openApiOf(kubeconfig: string, context: Context): Promise<NodeApi | undefined> {
-  const api = await openApi({ env: { ...context.env, KUBECONFIG: kubeconfig } });
-  return api && withCalls(api, context);
+/**
+ * The cluster of this machine, whatever KUBECONFIG says, with the rights of an administrator or else those of the kubelet, which may change
+ * its own node. Undefined where kubeadm has not finished, and for users who may read neither file: plans need no rights.
+ */
+export async function openOwnApi(
+  context: Context,
+  folder = '/etc/kubernetes',
+): Promise<(NodeApi & { readonly isAdmin: boolean }) | undefined> {
+  if ((await madeIn(folder)) !== 'made') return undefined;
+  for (const name of ['admin.conf', 'kubelet.conf'] as const) {
+    const kubeconfig = join(folder, name);
+    const isReadable = await access(kubeconfig, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+    const api = isReadable ? await openApi({ env: { ...context.env, KUBECONFIG: kubeconfig } }) : undefined;
+    if (api !== undefined) return { ...withCalls(api, context), isAdmin: name === 'admin.conf' };
+  }
+  return undefined;
 }
 
 function withCalls(api: KubeApi, { signal, report }: Context): NodeApi {

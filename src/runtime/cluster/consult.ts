@@ -7,6 +7,7 @@ import { NO_RUN, type Records, recordOf } from '../plan/records.ts';
 import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../kube/config-map.ts';
+import { Unfinished } from '../../kube/made.ts';
 import {
   adoptKurl,
   beginData,
@@ -106,14 +107,16 @@ export async function consultCluster(
   };
 }
 
-/** True for the refusal of a cluster that an unfinished install left half created, such as without its role bindings. */
+/** True for what kubeadm has not finished, and for the refusal of a cluster whose install has not. */
 export function isHalfInstalled({ applied }: Pick<Records, 'applied'>, error: unknown): error is CurlewError {
+  if (error instanceof Unfinished) return true;
   return error instanceof CurlewError && error.code === 'CLUSTER_FAILED' && applied[KUBERNETES]?.finished === false;
 }
 
 /** The warning of a run that installs it again. */
-export function halfInstalledNote({ message }: CurlewError): string {
-  return `${message}; the install of ${KUBERNETES} has not finished, so the run continues without it`;
+export function halfInstalledNote(error: CurlewError): string {
+  const why = error instanceof Unfinished ? '' : `; the install of ${KUBERNETES} has not finished`;
+  return `${error.message}${why}, so the run continues without it`;
 }
 
 /** A container runtime is installed on one machine; everything else is applied to the cluster. */
