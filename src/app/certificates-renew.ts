@@ -55,12 +55,8 @@ export const renewCertificates = useCase(
     }
     if (!dryRun) {
       using etcd = await openEtcd({ signal: context.signal });
-      // With expired certificates it does not answer, and without its quorum it has none to lose.
-      const members = await etcd?.members().catch((error: unknown) => {
-        context.signal.throwIfAborted();
-        if (error instanceof CurlewError) return [];
-        throw error;
-      });
+      // With expired certificates it does not answer. Without a quorum, its members are listed, and there is none to lose.
+      const members = (await etcd?.agrees()) === true ? await etcd?.members() : [];
       requireRestart(members ?? [], { name: hostname().toLowerCase(), addresses: ownAddresses() });
       await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
     }

@@ -23,8 +23,10 @@ export interface Member {
 }
 
 export interface Etcd extends Disposable {
-  /** `CLUSTER_FAILED` without a quorum. */
+  /** As the member on this machine has them, also without a quorum. `CLUSTER_FAILED` if it does not answer. */
   readonly members: () => Promise<readonly Member[]>;
+  /** Whether the member on this machine is part of a quorum: it answers a linearizable read. */
+  readonly agrees: () => Promise<boolean>;
   /** `CLUSTER_FAILED` if etcd refuses it, as where the others would have no quorum. */
   readonly remove: (id: string) => Promise<void>;
   /** What the data of the member on this machine occupies, in bytes. `CLUSTER_FAILED` if it does not say so. */
@@ -147,6 +149,16 @@ export async function openEtcd({
         return { id, name, addresses, learner, healthy: await isHealthy(clientURLs[0]) };
       };
       return mapLimited(members, one, { width: AT_ONCE, signal });
+    },
+    agrees: async () => {
+      try {
+        // Any key: the answer may be that it does not exist.
+        await ask(server, 'POST', '/v3/kv/range', { key: Buffer.from('health').toString('base64'), keys_only: true });
+        return true;
+      } catch {
+        signal.throwIfAborted();
+        return false;
+      }
     },
     remove: async (id) => void (await asked('remove a member of etcd', '/v3/cluster/member/remove', { ID: id })),
     size: async () => {

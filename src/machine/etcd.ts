@@ -1,4 +1,4 @@
-/** Whether etcd keeps its quorum when a member comes, goes or restarts. Pure. */
+/** Whether etcd has a quorum, and keeps it when a member comes, goes or restarts. Pure. */
 
 export interface EtcdMember {
   /** That of its machine; empty while it starts for the first time. */
@@ -46,4 +46,22 @@ export function mayRestart(members: readonly EtcdMember[], name: string): boolea
   const { voting, quorum } = quorumAfter(members, {});
   const isStarting = others.some((member) => member.name === '' || member.learner === true);
   return !isStarting && voting > 0 && others.filter(works).length >= quorum;
+}
+
+export interface EtcdView {
+  /** As the member on this machine lists them; undefined if it does not answer. A healthy one answers a linearizable read, too. */
+  readonly members: readonly EtcdMember[] | undefined;
+  /** The member on this machine answers a linearizable read. */
+  readonly agrees: boolean;
+  /** The API server of the cluster answers a request that reads etcd. */
+  readonly served: boolean;
+}
+
+/** Where the quorum is that a restore on this machine would contradict: with others here, or without this machine. */
+export type QuorumPlace = 'here' | 'elsewhere' | 'none';
+
+/** A list of members says nothing about a quorum: each member answers it from its own data. */
+export function quorumPlace({ members = [], agrees, served }: EtcdView): QuorumPlace {
+  if (agrees) return members.length > 1 ? 'here' : 'none';
+  return served || members.some(({ healthy }) => healthy === true) ? 'elsewhere' : 'none';
 }

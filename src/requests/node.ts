@@ -257,7 +257,7 @@ export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
 
 export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
   file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),
-  confirm: text('NODE', 'the name of this machine: no other control plane runs'),
+  confirm: text('NODE', 'the name of this machine: no other control plane runs, or starts before it is reset'),
   installDir: FOLDER.installDir,
 });
 

@@ -6,6 +6,7 @@ import { daysOf, renewCertificates, requireKubelet, requireRestart } from '../..
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { Member } from '../../src/kube/etcd.ts';
+import type { EtcdView } from '../../src/machine/etcd.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -24,8 +25,8 @@ function failureOf(check: () => void): string {
   }
 }
 
-function messageOf(members: readonly string[] | undefined, confirm?: string): string {
-  return failureOf(() => requireConfirmed(members, confirm));
+function messageOf(view: Partial<EtcdView>, confirm?: string): string {
+  return failureOf(() => requireConfirmed({ members: undefined, agrees: false, served: false, ...view }, confirm));
 }
 
 test('certificates are shown with the days that are left, in files and in kubeconfigs, but not authorities', async () => {
@@ -121,17 +122,34 @@ test('the member of this machine is known by its address, whatever its name', ()
   );
 });
 
-test('a running cluster is restored only with its own name, and not with other members', () => {
+test('a running cluster is restored only with its own name, and not with other members that agree', () => {
   const own = hostname().toLowerCase();
-  assert.match(messageOf([own]), /the cluster runs, and would lose its changes/);
-  assert.match(messageOf([own], `${own}x`), /this machine is/);
-  assert.match(messageOf([own, 'two', 'three'], own), /it has 3 members that agree/);
-  assert.is(messageOf([own], own), '');
+  const alone = { members: [member(own)], agrees: true };
+  assert.match(messageOf(alone), /the cluster runs, and would lose its changes/);
+  assert.match(messageOf(alone, `${own}x`), /this machine is/);
+  assert.is(messageOf(alone, own), '');
+  const all = [member(own), member('two'), member('three', false)];
+  assert.match(messageOf({ members: all, agrees: true }, own), /its 3 members have a quorum/);
+});
+
+test('a lost quorum is restored with the name of its machine, and members that do not answer are named', () => {
+  const own = hostname().toLowerCase();
+  const members = [member(own, false), member('two', false), { ...member('three', false), name: '' }];
+  assert.match(messageOf({ members }), /lost its quorum: of 3 members, two, one that has just joined do not answer/);
+  assert.is(messageOf({ members }, own), '');
+});
+
+test('a quorum without this machine is never contradicted, by its members or its API server', () => {
+  const own = hostname().toLowerCase();
+  const members = [member(own, false), member('two'), member('three')];
+  const expected = /other control planes have a quorum without this machine/;
+  assert.match(messageOf({ members }, own), expected);
+  assert.match(messageOf({ served: true }, own), expected);
 });
 
 test('an etcd that does not answer is restored only with the name of its machine: others may have the quorum', async () => {
-  assert.match(messageOf(undefined), /another control plane may run with its data/);
-  assert.is(messageOf(undefined, hostname().toLowerCase()), '');
+  assert.match(messageOf({}), /another control plane may run with its data/);
+  assert.is(messageOf({}, hostname().toLowerCase()), '');
   await using box = await tree();
   const page = Buffer.alloc(512);
   await writeFile(box.at('shop.db'), Buffer.concat([page, createHash('sha256').update(page).digest()]));

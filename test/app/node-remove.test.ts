@@ -54,6 +54,7 @@ async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scen
   }
   const etcd: Etcd = {
     members: async () => [...members.values()],
+    agrees: async () => true,
     remove: async (id) => {
       for (const [name, member] of members) if (member.id === id) members.delete(name);
     },

@@ -21,6 +21,7 @@ const PAGE = Buffer.alloc(4096, 7);
 /** Sends one page and its digest. */
 const ETCD: Etcd = {
   members: async () => [],
+  agrees: async () => true,
   remove: async () => undefined,
   size: async () => PAGE.length,
   save: async (write) => {

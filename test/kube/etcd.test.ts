@@ -93,6 +93,14 @@ test('a member is removed by its id, and a refusal has the reason', async () => 
   );
 });
 
+test('a member agrees if it answers a linearizable read, whatever it lists', async () => {
+  await using server = await serve(() => ({ '/v3/kv/range': { header: {} } }));
+  assert.is(await server.etcd.agrees(), true);
+  assert.equal(server.asked, ['POST /v3/kv/range {"key":"aGVhbHRo","keys_only":true}']);
+  await using lost = await serve(() => ({ '/v3/kv/range': 'etcdserver: request timed out' }));
+  assert.is(await lost.etcd.agrees(), false);
+});
+
 test('the size of the data is that of the member, and an answer without it is refused', async () => {
   await using server = await serve(() => ({ '/v3/maintenance/status': { dbSize: '8589934592' } }));
   assert.is(await server.etcd.size(), 2 ** 33);

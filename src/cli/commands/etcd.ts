@@ -13,8 +13,19 @@ export const snapshot = commandFor(ETCD_SNAPSHOT, {
 
 export const restore = commandFor(ETCD_RESTORE, {
   details:
-    'Runs on the only control plane of a cluster that curlew has made. The control plane stops, etcd gets the data of the snapshot, and the control plane starts again; what has changed since the snapshot is lost. The name of this machine confirms that no other control plane runs, and none comes back before it is reset. The data before stays in the folder of etcd, as member.before-restore- and a time. The same command continues after any interruption.',
+    'Runs on the only control plane of a cluster that curlew has made, or on one that is left after etcd has lost its quorum for good. The control plane stops, etcd gets the data of the snapshot and one member, and the control plane starts again; what has changed since the snapshot is lost. The name of this machine confirms that no other control plane runs, and that none starts again before it is reset: it has other data. While other control planes have a quorum, the command is refused. The data before stays in the folder of etcd, as member.before-restore- and a time. The same command continues after any interruption.',
   examples: ['curlew etcd restore /media/backup/shop.db --confirm node1'],
   run: async ({ request }, context) => (await import('../../app/etcd-restore.ts')).etcdRestore(request, context),
-  render: ({ file }) => visible(`etcd has the data of ${file}; kubectl get nodes,pods -A shows what runs`),
+  render: ({ file, lost }) =>
+    [
+      `etcd has the data of ${file}; kubectl get nodes,pods -A shows what runs`,
+      ...lost.map((name) => `${name}: no longer a control plane. Remove its Node: curlew node remove ${name} --yes`),
+      ...(lost.length === 0
+        ? []
+        : [
+            `Keep ${lost.join(', ')} off until reset: etcd there has other data. On each, then: curlew reset --yes; curlew join-token --control-plane here makes the file with which it joins again`,
+          ]),
+    ]
+      .map(visible)
+      .join('\n'),
 });

@@ -10,6 +10,7 @@ import { openCalls, type Call } from '../../kube/call.ts';
 import type { Etcd, Member } from '../../kube/etcd.ts';
 import { madeIn } from '../../kube/made.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
+import { apiPath } from '../../kube/path.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 
@@ -56,6 +57,14 @@ export async function openOwnApi(
     if (api !== undefined) return { ...withCalls(api, context), isAdmin: name === 'admin.conf' };
   }
   return undefined;
+}
+
+/** Whether the API server that the kubeconfig names answers a request that reads etcd. Asked once: a refusal takes no patience. */
+export async function servesNodes(kubeconfig: string, { env, signal }: Context): Promise<boolean> {
+  const api = await openApi({ env: { ...env, KUBECONFIG: kubeconfig } });
+  // With a limit and no resourceVersion, no cache answers.
+  const answer = await api?.ask({ verb: 'get', path: apiPath`/api/v1/nodes?limit=${1}` }, { signal });
+  return answer?.kind === 'answer';
 }
 
 function withCalls(api: KubeApi, { signal, report }: Context): NodeApi {
