@@ -1,4 +1,8 @@
 /** Removes everything from this node that runs installed. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CurlewError } from '../core/errors.ts';
+import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import { removeOurFiles } from '../runtime/node/remove-files.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
@@ -23,18 +27,53 @@ export interface NothingToReset {
   readonly removed: readonly [];
 }
 
+/** Files of a node that the kubernetes package has made: nothing else writes both. */
+const NODE_FILES = ['curlew', 'kubelet.conf'];
+
+/**
+ * `NOT_FOUND` if the kubernetes package has made this machine a node, and it is not among what a reset removes: an earlier version of
+ * curlew did not record what had begun, and the node may have another install folder.
+ */
+export async function requireNoNode(
+  { directory, removed }: { readonly directory: string; readonly removed: readonly string[] },
+  kubernetes = '/etc/kubernetes',
+): Promise<void> {
+  if (removed.includes(KUBERNETES)) return;
+  const found = await Promise.allSettled(NODE_FILES.map(async (name) => access(join(kubernetes, name))));
+  if (found.some(({ status }) => status === 'rejected')) return;
+  throw new CurlewError(
+    'NOT_FOUND',
+    `cannot remove Kubernetes: ${directory} does not record it, and ${kubernetes} has a node`,
+    {
+      hint: 'name the folder of its installation with --install-dir. If there is none, run kubeadm reset --force and systemctl disable --now kubelet first; --keep-going leaves Kubernetes as it is',
+    },
+  );
+}
+
 function installedRun(request: ResetRequest, context: Context): InstalledRun {
   return {
     command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET.fields),
-    requestIn: async (directory) => resetRequest(directory, removalOptions(request), context),
+    requestIn: async (directory) => {
+      const whole = await resetRequest(directory, removalOptions(request), context);
+      const removed = [...whole.removal.packages.map(({ source }) => source.ref.name), ...whole.removal.forgotten];
+      if (mayHaveNode(request)) await requireNoNode({ directory, removed });
+      return whole;
+    },
   };
 }
 
-/** Undefined if the install folder exists. */
+/** A trial has none. */
+function mayHaveNode({ root, keepGoing }: ResetRequest): boolean {
+  return root === undefined && keepGoing !== true;
+}
+
+/** Undefined if the install folder exists. Throws what {@link requireNoNode} throws. */
 export const nothingToReset = useCase(RESET, async (request, context: Context): Promise<NothingToReset | undefined> => {
   const { directory } = placesOf(request, context);
   await requireFolders(request, context);
-  return (await kindOf(directory)) === 'nothing' ? { directory, removed: [] } : undefined;
+  if ((await kindOf(directory)) !== 'nothing') return undefined;
+  if (mayHaveNode(request)) await requireNoNode({ directory, removed: [] });
+  return { directory, removed: [] };
 });
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */

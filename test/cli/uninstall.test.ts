@@ -274,6 +274,21 @@ test('a node that joined removes its own part only', async () => {
   }
 });
 
+test('a reset removes what a join that failed has begun, too, with the settings of that join', async () => {
+  const kubernetes = tracer(
+    'kubernetes',
+    'kubernetes_join() { false; }\nkubernetes_uninstall() { echo "off $KUBERNETES_GREETING" >>"$TRACE"; }',
+  );
+  await using box = await boxWith([kubernetes, addon('web')]);
+  const join = await on(box, 'join', '--bundle', 'b.tar.gz', '--set', 'kubernetes.greeting=hello');
+  assert.is(join.exitCode, 20);
+  await trace(box);
+  const { exitCode, stdout, stderr } = await on(box, 'reset', '--yes');
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, /^kubernetes {2}1\.0\.0 {2}removed$/m);
+  assert.equal(await trace(box), ['web leaves', 'web off ', 'off hello']);
+});
+
 test('--prune removes what left the spec, as the plan says', async () => {
   await using box = await node([addon('web'), addon('db')], '--set', 'db.greeting=hello');
   await writeFile(box.at('less.tar.gz'), bundleOf([addon('web')]));

@@ -39,7 +39,7 @@ export async function resetRequest(
   directory: string,
   options: RemovalOptions,
   { report, signal }: Cancellable & { readonly report: Report },
-): Promise<Pick<RunRequest, 'kind' | 'packages' | 'removal' | 'variables' | 'reapply'>> {
+): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'> & { readonly removal: Removal }> {
   const records = await readRecords(directory);
   const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   const { removal, variables } = await keptAddons(directory, records, Object.keys(records.applied), {

@@ -112,10 +112,9 @@ async function performHook(action: HookAction, run: Run): Promise<void> {
     await performHook(installAfter(action, because), run);
     return;
   }
-  if (action.hook === 'install') {
-    await changes.installing(addon);
-    await cluster.installing(addon);
-  }
+  // What fails from here on is removed by a reset, too.
+  if (action.hook === 'install' || action.hook === 'join') await changes.installing(addon);
+  if (action.hook === 'install') await cluster.installing(addon);
   if (isDefined) {
     const text = await runHookAction(action, addon, run).catch(async (error: unknown) =>
       afterFailure(error, addon, action, run),
