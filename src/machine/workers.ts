@@ -113,11 +113,14 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     const isProven = isDone && !holds && ready === true;
     return { machine, labels, to, replaced, state, holds, wants: !isDone && !hasFailed, isProven, isMeant: true };
   });
-  const unhealthy = workers.filter(({ ready, cordon }) => ready !== true && cordon !== 'curlew').length;
+  const broken = members.filter(({ machine: { ready, cordon } }) => ready !== true && cordon !== 'curlew');
   const threshold = policy.maxUnhealthy ?? MAX_UNHEALTHY;
-  const stopped = mayRepair({ total: workers.length, unhealthy, threshold })
-    ? undefined
-    : `${unhealthy} of ${workers.length} workers are not ready`;
+  // One always may, unless the upgrade may have broken it.
+  const isOne = policy.maxUnhealthy === undefined && broken.length === 1 && broken[0]?.wants === true;
+  const stopped =
+    isOne || mayRepair({ total: workers.length, unhealthy: broken.length, threshold })
+      ? undefined
+      : `${broken.length} of ${workers.length} workers are not ready`;
   const groups = groupsOf(members, { rules: strategy.groups ?? [], size: strategy.groupSize });
   advance(groups, strategy, {
     reached: 0,
@@ -154,7 +157,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
       state === 'Failed'
         ? `its upgrade to ${to} has failed: ${failed?.reason ?? ''}`
         : !machine.answers
-          ? 'it does not answer'
+          ? silentReason(world, machine, to)
           : isUpgraded && ready !== true
             ? 'it has its version, and is not ready yet'
             : waits;
@@ -164,6 +167,12 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     } else held.push({ host, reason });
   }
   return { chains, held, isBehind };
+}
+
+/** The control plane goes past it by one version; the next one could be too far ahead of its kubelet. */
+function silentReason({ desired }: World, { kubelet = '' }: SeenMachine, to: string): string {
+  const next = to === desired.version ? '' : `, and the cluster goes no further than ${to} while it has ${kubelet}`;
+  return `it does not answer${next}: turn it on, or curlew machine remove takes it out of the cluster`;
 }
 
 /** Why a worker that is not under way waits. */

@@ -153,8 +153,9 @@ test('mistakes in specs are told with their places and nothing is looked at', as
   assert.match(slip.stderr, /read lables: no such file or flag\n {2}hint: .*lists the flags/);
 });
 
-test('where Kubernetes would be upgraded, all nodes of a cluster that answers are to be ready, as for install', async () => {
-  const node = { metadata: { name: 'two' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } };
+test('where Kubernetes would be upgraded, the control planes of a cluster that answers are to be ready, as for install', async () => {
+  const labels = { 'node-role.kubernetes.io/control-plane': '' };
+  const node = { metadata: { name: 'two', labels }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } };
   let records: unknown;
   let isRefusing = false;
   await using server = await startKubeServer(({ path }) => {
@@ -181,7 +182,7 @@ test('where Kubernetes would be upgraded, all nodes of a cluster that answers ar
   };
   const title = 'Nodes of the cluster';
   const { stdout, stderr } = await checked(true, '--ignore', title);
-  const line = `[FAIL] ${title}: Not ready before the upgrade of Kubernetes: two (ignored)`;
+  const line = `[FAIL] ${title}: Control planes that are not ready: two; repair or remove them first (ignored)`;
   assert.match(stdout.replaceAll(/\s+/g, ' '), line, stderr);
   assert.not.match((await checked(false)).stdout, title);
   for (const word of ['--exclude-builtin', '--is-join', `--root=${box.at('root')}`]) {

@@ -1,46 +1,11 @@
 import { parseRange } from '../../src/channel/range.ts';
 import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src/machine/cluster.ts';
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
+import { desired, machine, NEW, OLD, plan, reasons, seen, THREE, titles } from './seen-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('plans of clusters');
-
-const OLD = 'v1.30.2';
-const NEW = 'v1.31.4';
-
-function machine(name: string, more: Partial<SeenMachine> = {}): SeenMachine {
-  const isControl = name.startsWith('cp');
-  const role = isControl ? 'control-plane' : 'worker';
-  const server = isControl ? { apiServer: OLD } : {};
-  return { name, answers: true, joined: true, ready: true, cluster: 'shop', role, kubelet: OLD, ...server, ...more };
-}
-
-function desired(names: readonly string[], more: Partial<DesiredCluster> = {}): DesiredCluster {
-  const machines = names.map((name) => ({ name, role: name.startsWith('cp') ? 'control-plane' : 'worker' }) as const);
-  return { name: 'shop', version: NEW, machines, ...more };
-}
-
-function seen(machines: readonly SeenMachine[], more: Partial<SeenCluster> = {}): SeenCluster {
-  const members = machines.filter(({ role }) => role === 'control-plane').map(({ name }) => ({ name, healthy: true }));
-  return { complete: true, machines, members, ...more };
-}
-
-function plan(names: string, machines: readonly SeenMachine[], policy: Policy = {}): ClusterPlan {
-  return planCluster(desired(names.split(' ')), seen(machines), policy);
-}
-
-function titles({ steps }: ClusterPlan): readonly string[] {
-  return steps.map(({ phase, host, addon, to }) =>
-    [phase, addon ?? host, to].filter((part) => part !== undefined).join(' '),
-  );
-}
-
-function reasons(found: ClusterPlan['held']): readonly string[] {
-  return found.map(({ host, reason }) => (host === undefined ? reason : `${host}: ${reason}`));
-}
-
-const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
 
 /** A machine that its provider does not have, as it is seen by the rest of the cluster. */
 function absent(name: string, more: Partial<SeenMachine> = {}): SeenMachine {

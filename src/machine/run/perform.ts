@@ -42,13 +42,19 @@ export interface Scene {
   readonly report: Context['report'];
 }
 
+/** What its command does as a whole, for people: `./upgrade.sh` saves etcd, drains, upgrades and uncordons. */
+export function ranPhase({ phase }: Step): Phase {
+  return UPGRADE.has(phase) ? 'upgrade' : phase;
+}
+
 /** Returns whether it has made a new machine. */
 export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const { cluster, look, remote, ignore, file, report } = scene;
   const { host: name = '', phase, to } = step;
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name)?.host;
   const node = look.seen.machines.find((one) => one.name === name);
-  const id = `${phase} ${name}`;
+  const shown = ranPhase(step);
+  const id = `${shown} ${name}`;
   const flags = ignore.flatMap((title) => ['--ignore', title]);
   const limit = drainLimit(host);
   const run = async (
@@ -128,7 +134,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
         throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name} over SSH`);
     }
   };
-  await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
+  await reportStep(report, { id, title: [name, shown, to].join(' ') }, act, () => 'done');
   return isNew;
 }
 

@@ -9,7 +9,7 @@ import { openSsh, SshError, type SshHost } from '../../ssh/ssh.ts';
 import type { Phase } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
-import { keepKubeconfig, perform, recordBirths, type Scene } from './perform.ts';
+import { keepKubeconfig, perform, ranPhase, recordBirths, type Scene } from './perform.ts';
 import type { PlannedMachine } from './one-machine.ts';
 import type { Done, PlannedCluster } from './planned.ts';
 import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
@@ -100,7 +100,8 @@ export async function followPlan<Planned extends PlannedCluster>(
     await eachLimited(
       ready,
       async (step) => {
-        const { host = cluster.name, phase, to } = step;
+        const { host = cluster.name, to } = step;
+        const phase = ranPhase(step);
         try {
           const times = (of: Phase): number => done.filter((one) => one.host === host && one.phase === of).length;
           // A reset ends what the bundle has brought, and a deletion what a creation has.

@@ -107,21 +107,29 @@ interface NodesView extends Pick<RunView, 'records'> {
 }
 
 /**
- * kURL's preflight of the cluster (kurl.md 8.2): before an installed Kubernetes is replaced by another version, all nodes must be
- * ready. Empty for other runs.
+ * Before an installed Kubernetes is replaced by another version, all control planes must be ready, as kubeadm requires. A worker that is
+ * not ready is only a warning: it is upgraded later, or leaves. Empty for other runs.
  */
 export async function checkNodes({ request, records, plan, view }: NodesView): Promise<readonly PreflightResult[]> {
   const planned = plan.addons.find(({ ref }) => ref.name === KUBERNETES);
   const isUpgrade = planned?.mode === 'install' && records.applied[KUBERNETES]?.finished === true;
   if (request.kind !== 'install' || !isUpgrade || view.cluster === undefined) return [];
   const nodes = await view.cluster.readNodes();
-  const notReady = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown').map(({ name }) => name);
-  const more = notReady.length - MAX_NAMED;
-  const named = `${notReady.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message =
-    notReady.length === 0 ? 'All nodes are ready' : `Not ready before the upgrade of Kubernetes: ${named}`;
-  const verdict = notReady.length === 0 ? 'pass' : 'fail';
+  const notReady = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown');
+  const control = notReady.filter(({ controlPlane }) => controlPlane);
+  const [verdict, message] =
+    control.length > 0
+      ? (['fail', `Control planes that are not ready: ${namesOf(control)}; repair or remove them first`] as const)
+      : notReady.length > 0
+        ? (['warn', `Not ready: ${namesOf(notReady)}; the control plane is upgraded without them`] as const)
+        : (['pass', 'All nodes are ready'] as const);
   return [{ verdict, title: 'Nodes of the cluster', message, strict: false, spec: 'built-in' }];
+}
+
+function namesOf(nodes: readonly { readonly name: string }[]): string {
+  const more = nodes.length - MAX_NAMED;
+  const names = nodes.slice(0, MAX_NAMED).map(({ name }) => name);
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 async function runSpecs(

@@ -96,13 +96,22 @@ const NODES = [
   { name: 'd', ready: '', controlPlane: false },
 ];
 
-test('an upgrade of Kubernetes wants all nodes ready', async () => {
-  const [bad] = await checkNodes(viewOf(NODES, {}));
-  assert.equal([bad?.verdict, bad?.message], ['fail', 'Not ready before the upgrade of Kubernetes: b, c']);
+test('an upgrade of Kubernetes wants all control planes ready, and goes on without a worker', async () => {
+  const [worker] = await checkNodes(viewOf(NODES, {}));
+  assert.equal(
+    [worker?.verdict, worker?.message],
+    ['warn', 'Not ready: b, c; the control plane is upgraded without them'],
+  );
+  const controlPlane = { name: 'e', ready: 'Unknown', controlPlane: true };
+  const [bad] = await checkNodes(viewOf([...NODES, controlPlane], {}));
+  assert.equal(
+    [bad?.verdict, bad?.message],
+    ['fail', 'Control planes that are not ready: e; repair or remove them first'],
+  );
   const [good] = await checkNodes(viewOf(NODES.slice(0, 1), {}));
   assert.equal([good?.verdict, good?.message], ['pass', 'All nodes are ready']);
   const many = Array.from({ length: 12 }, (_, at) => ({ name: `n${at}`, ready: 'False', controlPlane: false }));
-  assert.match((await checkNodes(viewOf(many, {})))[0]?.message ?? '', /n9 and 2 more$/);
+  assert.match((await checkNodes(viewOf(many, {})))[0]?.message ?? '', /n9 and 2 more;/);
 });
 
 for (const [title, scene] of [

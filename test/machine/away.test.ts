@@ -1,0 +1,54 @@
+import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { desired, machine, NEW, OLD, plan, reasons, seen, titles } from './seen-cluster.ts';
+
+const test = suite('plans past machines that are away');
+
+test('an upgrade goes on past a worker that does not answer, and says how far', () => {
+  const away = machine('w0', { answers: false, ready: false });
+  const [cp0, w1] = [machine('cp0'), machine('w1')];
+  const past = plan('cp0 w0 w1', [cp0, away, w1]);
+  const ends = (host: string): readonly string[] => [
+    `drain ${host} ${NEW}`,
+    `upgrade ${host} ${NEW}`,
+    `uncordon ${host}`,
+  ];
+  assert.equal(titles(past), [
+    `images cp0 ${NEW}`,
+    `images w1 ${NEW}`,
+    `snapshot cp0 ${NEW}`,
+    ...ends('cp0'),
+    ...ends('w1'),
+  ]);
+  const cure = 'turn it on, or curlew machine remove takes it out of the cluster';
+  assert.equal(reasons(past.held), [`w0: it does not answer: ${cure}`]);
+  const further = planCluster(
+    desired(['cp0', 'w0'], { version: 'v1.31.4' }),
+    seen([cp0, { ...away, kubelet: 'v1.29.9' }]),
+  );
+  assert.equal(titles(further), []);
+  assert.equal(reasons(further.held), [
+    `w0: it does not answer, and the cluster goes no further than ${OLD} while it has v1.29.9: ${cure}`,
+  ]);
+});
+
+test('one worker that is not ready stops the others only if it has the new version', () => {
+  const broken = (kubelet: string): ClusterPlan =>
+    plan('cp0 w0 w1', [
+      machine('cp0', { apiServer: NEW, kubelet: NEW }),
+      machine('w0', { ready: false, kubelet }),
+      machine('w1'),
+    ]);
+  assert.ok(titles(broken(OLD)).includes(`upgrade w1 ${NEW}`));
+  assert.equal(titles(broken(NEW)), []);
+  assert.match(reasons(broken(NEW).held).join('; '), 'w1: 1 of 2 workers are not ready');
+});
+
+test('a control plane that kubeadm would refuse gets no images', () => {
+  const found = plan('cp0 w0', [machine('cp0', { ready: false }), machine('w0')]);
+  assert.equal(titles(found), []);
+  assert.equal(reasons(found.held), ['cp0: the control plane is not healthy: repair it']);
+});
+
+test.run();
