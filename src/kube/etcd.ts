@@ -23,7 +23,7 @@ export interface Member {
 }
 
 export interface Etcd extends Disposable {
-  /** As the member on this machine has them, also without a quorum. `CLUSTER_FAILED` if it does not answer. */
+  /** Members as the one on this machine lists them, also without a quorum. `CLUSTER_FAILED` if it does not answer. */
   readonly members: () => Promise<readonly Member[]>;
   /** Whether the member on this machine is part of a quorum: it answers a linearizable read. */
   readonly agrees: () => Promise<boolean>;

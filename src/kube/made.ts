@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { CurlewError, isMissing } from '../core/errors.ts';
 
 /**
- * `unfinished`: kubeadm init or join has begun, and was cut or still runs; only the run that completes it, or a reset, goes on there.
+ * `unfinished`: kubeadm init or join has begun, and was cut or still runs; only the run that completes it, or a reset, continues there.
  * `made`: kubeadm has ended, though the node may not be ready yet.
  */
 type Made = 'none' | 'unfinished' | 'made';

@@ -49,7 +49,7 @@ export function mayRestart(members: readonly EtcdMember[], name: string): boolea
 }
 
 export interface EtcdView {
-  /** As the member on this machine lists them; undefined if it does not answer. A healthy one answers a linearizable read, too. */
+  /** Members as the one on this machine lists them; undefined if it does not answer. A healthy one answers a linearizable read, too. */
   readonly members: readonly EtcdMember[] | undefined;
   /** The member on this machine answers a linearizable read. */
   readonly agrees: boolean;

@@ -128,7 +128,7 @@ export function openSsh(
       const { signal } = new AbortController();
       const exit = async (socket: string): Promise<unknown> =>
         runProgram(program, ['-O', 'exit', '-o', `ControlPath=${socket}`, 'none'], { env: own, limitMs: 5000, signal });
-      // One that has ended already has no connection to close.
+      // A connection that has ended already needs no closing.
       await Promise.allSettled([...sockets.values()].map(exit));
       await rm(folder, { recursive: true, force: true });
     },
