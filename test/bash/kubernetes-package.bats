@@ -987,7 +987,8 @@ static_pods() {
   printf '  - --name=node1\n  - --initial-advertise-peer-urls=https://10.0.0.1:2380\n  - --data-dir=%s\n  image: etcd:1\n' "$PWD/etcd" \
     >manifests/etcd.yaml
   touch manifests/kube-{apiserver,controller-manager,scheduler}.yaml
-  kubernetes_is_running() { [[ -e "manifests/$1.yaml" ]]; }
+  kubernetes_processes() { if [[ -e "manifests/$1.yaml" ]]; then echo 1; fi; }
+  kubernetes_answers() { [[ "$*" != "${broken-}" ]]; }
   kubernetes_api_answers() { echo api >>calls; }
   kubernetes_require_space() { echo "space $*" >>calls; }
   kubernetes_in_image() {
@@ -1090,10 +1091,122 @@ static_pods() {
 
 @test "a component that does not end starts again with the others" {
   static_pods
-  kubernetes_is_running() { return 0; }
+  kubernetes_processes() { echo 1; }
   run strict kubernetes_restore_etcd /media/shop.db
-  [[ "$status" -eq 1 && "$output" == *'does not end'* && "$(cat etcd/member/data)" == old ]]
+  [[ "$status" -eq 1 && "$output" == *'does not end'* && "$(cat etcd/member/data)" == old && ! -e etcd/restored ]]
   [[ -e manifests/etcd.yaml && -e manifests/kube-apiserver.yaml ]]
+  kubeadm() { :; }
+  run strict kubernetes_renew_certificates
+  [[ "$status" -eq 1 && "$output" == *'kubernetes: etcd does not end'*'with the new ones only: none.'* && -e manifests/etcd.yaml ]]
+}
+
+@test "a renewal that stops says which components have the new certificates, and leaves none stopped" {
+  static_pods
+  kubeadm() { :; }
+  local -x broken='kube-apiserver livenessProbe'
+  run strict kubernetes_renew_certificates
+  [[ "$status" -eq 1 && "${lines[-1]}" == *'kubernetes: kube-apiserver does not come back: see crictl'*'with the new ones only: etcd.'* ]]
+  [[ "$(ls manifests | wc -l)" -eq 4 && "$output" != *'Restarting kube-scheduler'* ]]
+  kubeadm() { return 1; }
+  run strict kubernetes_renew_certificates
+  [[ "$status" -eq 1 && "$output" == *'nothing has restarted'* && "$output" != *Restarting* ]]
+}
+
+@test "expired certificates of a control plane whose etcd has no quorum are renewed, and the others are named" {
+  static_pods
+  kubeadm() { :; }
+  local -x broken='etcd readinessProbe'
+  kubernetes_api_answers() { false; }
+  run strict kubernetes_renew_certificates
+  [[ "$status" -eq 1 && "$output" == *'Restarting kube-scheduler'*'etcd, kube-apiserver, kube-controller-manager, kube-scheduler have restarted'* ]]
+  [[ "$output" == *'no quorum yet: run the same command there'* && "$(ls manifests | wc -l)" -eq 4 ]]
+}
+
+@test "of a snapshot that is damaged nothing is changed, and the reason has no stack" {
+  static_pods
+  kubernetes_in_image() {
+    echo "$3 $4" >>calls
+    printf '2026-01-01T00:00:00Z\tinfo\tsnapshot/v3.go\tfetching\nunexpected 50%% at page 7\npanic: page 7 is \\no page\n\n'
+    printf 'goroutine 1 [running]:\ngo.etcd.io/bbolt.(*DB).page\n'
+    return 2
+  }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$output" == *'kubernetes: cannot restore /media/shop.db, and nothing is changed: unexpected 50% at page 7 panic: page 7 is \no page. If'* ]]
+  [[ "$output" != *goroutine* && "$output" != *Stopping* && "$(grep -c snapshot calls)" -eq 1 && "$(cat etcd/member/data)" == old ]]
+}
+
+@test "etcd that does not start with the data of a snapshot starts with its own again" {
+  static_pods
+  local -x broken='etcd livenessProbe'
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "${lines[-1]}" == *'does not start with the data of /media/shop.db, and starts with its own again'* ]]
+  [[ "$(cat etcd/member/data)" == old && "$(ls etcd)" == member && "$(ls manifests | wc -l)" -eq 4 ]]
+}
+
+@test "an API server that does not answer after a restore is a failure that says where the former data is" {
+  static_pods
+  kubernetes_api_answers() { false; }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$output" == *'but the API server does not answer'*'What etcd had is in '*/member.before-restore-* ]]
+  [[ "$(cat etcd/member/data)" == new && -e manifests/kube-apiserver.yaml ]]
+}
+
+@test "a component runs where its static pod does, whatever other pods and programs are called" {
+  prepare
+  local alive=1
+  curlew_ctr() {
+    [[ -n "$alive" ]] || return 1
+    case "$*" in
+      "containers list --quiet "*'"kube-system"'*'=="etcd"'*'pod.uid"~="^[0-9a-f]+$"') lines own ended ;;
+      "containers list --quiet "*) ;;
+      'tasks list') lines 'TASK PID STATUS' 'own 17 RUNNING' 'other 18 RUNNING' 'ended 19 STOPPED' ;;
+    esac
+  }
+  [ "$(kubernetes_processes etcd)" = 17 ]
+  kubernetes_is_running etcd
+  ! kubernetes_is_stopped etcd
+  kubernetes_is_stopped kube-scheduler
+  # It may run.
+  alive=''
+  ! kubernetes_is_running etcd
+  ! kubernetes_is_stopped etcd
+}
+
+@test "a component is asked as the kubelet asks it" {
+  prepare
+  KUBERNETES_MANIFESTS="$PWD/manifests"
+  mkdir manifests
+  cat >manifests/etcd.yaml <<'EOF'
+spec:
+  containers:
+  - command:
+    - etcd
+    livenessProbe:
+      failureThreshold: 8
+      httpGet:
+        host: '::1'
+        path: /livez
+        port: probe-port
+        scheme: HTTP
+    name: etcd
+    ports:
+    - containerPort: 2381
+      name: probe-port
+      protocol: TCP
+    readinessProbe:
+      httpGet:
+        path: /readyz?a=b
+        port: 6443
+        scheme: HTTPS
+EOF
+  [ "$(kubernetes_probe livenessProbe manifests/etcd.yaml)" = 'http://[::1]:2381/livez' ]
+  [ "$(kubernetes_probe readinessProbe manifests/etcd.yaml)" = 'https://127.0.0.1:6443/readyz?a=b' ]
+  run kubernetes_probe startupProbe manifests/etcd.yaml
+  [ "$status" -eq 1 ]
+  kubectl() { echo "$*" >>calls; }
+  kubernetes_answers etcd readinessProbe
+  [[ "$(cat calls)" == *'--server=https://127.0.0.1:6443 '*'get --raw /readyz?a=b' ]]
+  ! kubernetes_answers kube-apiserver readinessProbe
 }
 
 @test "a snapshot that does not fit next to the data of etcd is not restored" {
@@ -1150,11 +1263,7 @@ static_pods() {
   kubernetes_api_address() { echo "$api"; }
   local -A starts=([kubelet]=200 [etcd]=210 [kube-apiserver]=100)
   curlew_main_pid() { echo "$1"; }
-  pgrep() {
-    local name="${*: -1}"
-    name="${name#^}"
-    echo "${name% }"
-  }
+  kubernetes_processes() { echo "$1"; }
   kubernetes_start_of() { echo "${starts[$1]-0}"; }
   # The API server is replaced after five answers, and does not answer to three questions.
   kubernetes_api_answers() {

@@ -121,42 +121,6 @@ dead_node_is_removed() {
     [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]]
 }
 
-# What was changed since the snapshot is gone, and what was there before is back.
-snapshot_is_restored() {
-  kubectl_on one create configmap before &&
-    on one 60 /root/bundle/tasks.sh etcd snapshot /root/kept.db &&
-    [[ "$(on one 20 stat -c %a /root/kept.db)" == 600 ]] &&
-    kubectl_on one delete configmap before && kubectl_on one create configmap after || return 1
-  if on one 60 /root/bundle/tasks.sh etcd restore /root/kept.db; then return 1; fi
-  on one 300 /root/bundle/tasks.sh etcd restore /root/kept.db --confirm one &&
-    grid_until 120 control_plane_works &&
-    [[ "$(kubectl_on one get configmaps before after --ignore-not-found --output=name)" == configmap/before ]] &&
-    kubectl_on one rollout restart deployment/moved && kubectl_on one rollout status deployment/moved --timeout=55s
-}
-
-# usage: serial_of FILE; of a certificate of node one
-serial_of() {
-  on one 10 openssl x509 -noout -serial -in "/etc/kubernetes/pki/$1"
-}
-
-# That of the running API server.
-served_serial() {
-  on one 10 sh -c 'openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial'
-}
-
-# The components have the new certificates, and pods go on.
-certificates_are_renewed() {
-  local before pods
-  before="$(serial_of apiserver.crt)$(serial_of etcd/server.crt)"
-  pods="$(kubectl_on one get pods --selector=app=moved --output=jsonpath='{.items[*].metadata.uid}')"
-  on one 60 /root/bundle/tasks.sh certificates renew --dry-run &&
-    [[ "$before" == "$(serial_of apiserver.crt)$(serial_of etcd/server.crt)" ]] &&
-    on one 400 /root/bundle/tasks.sh certificates renew && grid_until 60 control_plane_works &&
-    [[ "$before" != "$(serial_of apiserver.crt)"* && "$before" != *"$(serial_of etcd/server.crt)" ]] &&
-    [[ "$(served_serial)" == "$(serial_of apiserver.crt)" ]] &&
-    [[ "$pods" == "$(kubectl_on one get pods --selector=app=moved --output=jsonpath='{.items[*].metadata.uid}')" ]]
-}
-
 step 'node one boots' grid_start_node one 1
 step 'unpack the bundle' unpack one
 step 'address of the balancer' balancer_is one
@@ -173,5 +137,3 @@ step 'a removal goes on after kill -9' removal_goes_on
 step 'reset' reset_node
 step 'a join goes on after kill -9' join_goes_on
 step 'a dead node is removed' dead_node_is_removed
-step 'certificates are renewed' certificates_are_renewed
-step 'a snapshot is restored' snapshot_is_restored

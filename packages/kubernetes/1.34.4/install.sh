@@ -471,8 +471,7 @@ kubernetes_is_finished() {
 # On the disk at once: an attempt that comes back after a power cut would let a later run reset a cluster that is in use.
 kubernetes_complete() {
   if [[ -e "$KUBERNETES_STATE/attempt" ]]; then
-    rm "$KUBERNETES_STATE/attempt"
-    sync "$KUBERNETES_STATE"
+    rm "$KUBERNETES_STATE/attempt" && sync "$KUBERNETES_STATE"
   fi
 }
 
@@ -685,17 +684,18 @@ kubernetes_wait_until_settled() {
 }
 
 # usage: kubernetes_has_replaced_pods TICKS; whether the kubelet has started since, and has itself started all static pods. Not known of
-# those whose program has another name than their file, and where others may answer in the place of this machine's API server.
+# those whose container has another name than their file, and where others may answer in the place of this machine's API server.
 kubernetes_has_replaced_pods() {
-  local kubelet file name started
+  local kubelet file processes process
   grep -qsF "advertise-address.endpoint: $(kubernetes_api_address)" "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" || return 1
   kubelet="$(kubernetes_start_of "$(curlew_main_pid kubelet)")"
   ((kubelet > $1)) || return 1
   for file in "$KUBERNETES_MANIFESTS"/*; do
-    name="$(basename "$file" .yaml)"
+    processes="$(kubernetes_processes "$(basename "$file" .yaml)")" || return 1
     # The former process may be about to end.
-    started="$(kubernetes_start_of "$(maybe pgrep --oldest --full "^$name ")")"
-    ((started > kubelet)) || return 1
+    for process in ${processes:-0}; do
+      (($(kubernetes_start_of "$process") > kubelet)) || return 1
+    done
   done
 }
 
@@ -780,24 +780,39 @@ kubernetes_uploaded_certificates() {
 
 # For curlew certificates renew: all that kubeadm has made, and then those who read them only when they start, one after the other.
 kubernetes_renew_certificates() {
-  local name
+  local name renewed='' alone='' all=(etcd kube-apiserver kube-controller-manager kube-scheduler)
   kubernetes_bypass_proxy
   kubernetes_start_pods
-  kubeadm certs renew all
-  for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+  kubeadm certs renew all ||
+    bail "kubernetes: kubeadm has not renewed all certificates (see above), and nothing has restarted. Run the same command again"
+  for name in "${all[@]}"; do
     [[ -e "$KUBERNETES_MANIFESTS/$name.yaml" ]] || continue
     logStep "Restarting $name"
-    kubernetes_stop_pods "$name"
+    kubernetes_stop_pods "$name" || kubernetes_renewal_stops "$name does not end: does the kubelet run?" "$renewed"
     kubernetes_start_pods
-    spinner_until 120 kubernetes_is_running "$name" || bail "kubernetes: $name does not start: see journalctl -u kubelet"
+    # Without a quorum of etcd nothing else answers.
+    [[ -n "$alone" ]] || spinner_until 120 kubernetes_is_back "$name" ||
+      kubernetes_renewal_stops "$name does not come back: see crictl ps --all --name $name, crictl logs and journalctl -u kubelet" "$renewed"
+    renewed+="${renewed:+, }$name"
+    if [[ "$name" == etcd ]] && ! spinner_until 60 kubernetes_answers etcd readinessProbe; then alone=1; fi
   done
-  try_5m kubernetes_api_answers
+  [[ -z "$alone" ]] || bail "kubernetes: $renewed have restarted with the new certificates, but etcd is not ready. With other control planes, it \
+has no quorum yet: run the same command there, too. Without, see crictl ps --all --name etcd and crictl logs"
+  spinner_until 300 kubernetes_api_answers || bail "kubernetes: $renewed have restarted with the new certificates, but the API server at \
+$(kubernetes_api_address) does not answer: see crictl ps --all, crictl logs and journalctl -u kubelet"
+}
+
+# usage: kubernetes_renewal_stops WHY RENEWED
+kubernetes_renewal_stops() {
+  bail "kubernetes: $1. All certificates are renewed, and all components are to run again; with the new ones only: ${2:-none}. Once the \
+cause is fixed, run the same command again"
 }
 
 # usage: kubernetes_restore_etcd FILE; for curlew etcd restore, on the only control plane. What etcd had stays next to it: each run keeps
 # its own copy, also one that is repeated, because nothing here shows whether clients have changed data meanwhile.
 kubernetes_restore_etcd() {
-  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" image name url folder restored was
+  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" image name url folder restored was said kept=''
+  local all=(kube-scheduler kube-controller-manager kube-apiserver etcd)
   kubernetes_bypass_proxy
   if [[ ! -e "$manifest" ]]; then manifest="$KUBERNETES_STATE/manifests/etcd.yaml"; fi
   [[ -e "$manifest" ]] || bail "kubernetes: kubeadm has made no etcd on this machine"
@@ -811,15 +826,15 @@ kubernetes_restore_etcd() {
   rm -rf "$restored"
   kubernetes_require_space "$folder" "$1"
   logStep "Reading $1"
-  # Caches of clients must not take older revisions for newer ones.
-  kubernetes_in_image "$image" usr/local/bin/etcdutl snapshot restore "$1" \
-    --data-dir "$restored" --name "$name" --initial-cluster "$name=$url" --initial-advertise-peer-urls "$url" \
-    --bump-revision 1000000000 --mark-compacted || {
+  said="$(kubernetes_read_snapshot "$1" "$restored" "$image" "$name" "$url" 2>&1)" || {
     rm -rf "$restored"
-    bail "kubernetes: cannot read $1 with etcdutl: nothing is changed"
+    bail "kubernetes: cannot restore $1, and nothing is changed: $(kubernetes_reason "$said"). If it is damaged, use another snapshot"
   }
   logStep "Stopping the control plane. If this is cut, run the same command again: it starts it"
-  kubernetes_stop_pods kube-scheduler kube-controller-manager kube-apiserver etcd
+  kubernetes_stop_pods "${all[@]}" || {
+    rm -rf "$restored"
+    bail "kubernetes: the control plane does not end, and is to run again with its data: does the kubelet run? Then run the same command again"
+  }
   if ! kubernetes_replace "$restored/member" "$folder/member" "$was"; then
     kubernetes_start_pods
     rm -rf "$restored"
@@ -827,9 +842,39 @@ kubernetes_restore_etcd() {
   fi
   rm -rf "$restored"
   kubernetes_start_pods
-  if [[ -e "$was" ]]; then logWarn "What etcd had is in $was: remove it once you no longer need it"; fi
-  try_5m kubernetes_api_answers
+  spinner_until 120 kubernetes_is_back etcd || kubernetes_return_etcd "$folder" "$was" "$1"
+  if [[ -e "$was" ]]; then
+    kept=". What etcd had is in $was"
+    logWarn "What etcd had is in $was: remove it once you no longer need it"
+  fi
+  spinner_until 300 kubernetes_api_answers || bail "kubernetes: etcd has the data of $1, but the API server does not answer: see \
+crictl ps --all, crictl logs and journalctl -u kubelet$kept"
   logSuccess "etcd has the data of $1"
+}
+
+# usage: kubernetes_read_snapshot FILE FOLDER IMAGE NAME URL
+# All of it: etcd would end at a damaged page. Caches of clients must not take older revisions for newer ones.
+kubernetes_read_snapshot() {
+  local etcdutl=(kubernetes_in_image "$3" usr/local/bin/etcdutl snapshot)
+  "${etcdutl[@]}" status "$1" && "${etcdutl[@]}" restore "$1" --data-dir "$2" --name "$4" --initial-cluster "$4=$5" \
+    --initial-advertise-peer-urls "$5" --bump-revision 1000000000 --mark-compacted
+}
+
+# usage: kubernetes_return_etcd FOLDER KEPT FILE; etcd does not start with the data of the file
+kubernetes_return_etcd() {
+  local see='see crictl ps --all --name etcd, and crictl logs'
+  [[ -e "$2" ]] || bail "kubernetes: etcd does not start with the data of $3, and had none before: $see"
+  if kubernetes_stop_pods kube-scheduler kube-controller-manager kube-apiserver etcd && rm -rf "$1/member" && mv -T "$2" "$1/member"; then
+    kubernetes_start_pods
+    bail "kubernetes: etcd does not start with the data of $3, and starts with its own again: use another snapshot"
+  fi
+  bail "kubernetes: etcd does not start with the data of $3: $see. What it had is in $2, which is to be $1/member again"
+}
+
+# usage: kubernetes_reason TEXT; the end of what a program has printed, without the stack of Go, as a text of bail
+kubernetes_reason() {
+  sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"' | tail -n 2 | cut -c -200 | paste -sd ' ' |
+    sed 's/%/%%/g; s/\\/\\\\/g'
 }
 
 # usage: kubernetes_require_space FOLDER FILE; for what etcdutl makes of a snapshot: a file of its size, and a log of 64 MB
@@ -870,7 +915,7 @@ kubernetes_unmount() {
   maybe rmdir "$1"
 }
 
-# usage: kubernetes_stop_pods NAME…; static pods end when the kubelet no longer finds their files
+# usage: kubernetes_stop_pods NAME…; static pods end when the kubelet no longer finds their files. If one does not, all start again.
 kubernetes_stop_pods() {
   local name
   mkdir -p "$KUBERNETES_STATE/manifests"
@@ -880,7 +925,7 @@ kubernetes_stop_pods() {
   for name in "$@"; do
     spinner_until 120 kubernetes_is_stopped "$name" || {
       kubernetes_start_pods
-      bail "kubernetes: $name does not end: does the kubelet run?"
+      return 1
     }
   done
 }
@@ -912,11 +957,57 @@ kubernetes_resume() {
   try_5m kubernetes_api_answers
 }
 
-# usage: kubernetes_is_running COMPONENT
-kubernetes_is_running() {
-  pgrep -f "^$1 " >/dev/null
+# usage: kubernetes_processes COMPONENT; of the running containers of its static pod. Other pods may run the same program, also in this
+# namespace: only static ones have an UID without dashes.
+kubernetes_processes() {
+  local filter containers tasks container process state
+  filter="labels.\"io.kubernetes.pod.namespace\"==\"kube-system\",labels.\"io.kubernetes.container.name\"==\"$1\""
+  filter+=',labels."io.kubernetes.pod.uid"~="^[0-9a-f]+$"'
+  containers="$(curlew_ctr containers list --quiet "$filter")" && tasks="$(curlew_ctr tasks list)" || return 1
+  while read -r container process state; do
+    if [[ "$state" == RUNNING && $'\n'"$containers"$'\n' == *$'\n'"$container"$'\n'* ]]; then printf '%s\n' "$process"; fi
+  done <<<"$tasks"
 }
 
+# usage: kubernetes_is_running COMPONENT
+kubernetes_is_running() {
+  local processes
+  processes="$(kubernetes_processes "$1")" && [[ -n "$processes" ]]
+}
+
+# usage: kubernetes_is_stopped COMPONENT; not where containerd does not answer
 kubernetes_is_stopped() {
-  ! kubernetes_is_running "$1"
+  local processes
+  processes="$(kubernetes_processes "$1")" && [[ -z "$processes" ]]
+}
+
+# usage: kubernetes_is_back COMPONENT; that was stopped
+kubernetes_is_back() {
+  kubernetes_is_running "$1" && kubernetes_answers "$1" livenessProbe
+}
+
+# usage: kubernetes_answers COMPONENT PROBE; as the kubelet asks it
+kubernetes_answers() {
+  local url
+  url="$(kubernetes_probe "$2" "$KUBERNETES_MANIFESTS/$1.yaml")" && NO_PROXY='*' no_proxy='*' kubectl --kubeconfig=/dev/null --username=anonymous \
+    --password=none --server="${url%%/*}//$(cut -d / -f 3 <<<"$url")" --insecure-skip-tls-verify --request-timeout=5s \
+    get --raw "/$(cut -d / -f 4- <<<"$url")" </dev/null >/dev/null 2>&1
+}
+
+# usage: kubernetes_probe PROBE MANIFEST; prints the URL that it asks
+kubernetes_probe() {
+  awk -v wanted="$1:" '
+    { gsub(/["\047]/, "") }
+    $2 == "containerPort:" { number = $3 }
+    $1 == "name:" && number { ports[$2] = number; number = "" }
+    $1 ~ /Probe:$/ { probe = $1 }
+    probe == wanted && $1 ~ /^(host|path|port|scheme):$/ { value[$1] = $2 }
+    END {
+      port = value["port:"]
+      host = value["host:"] == "" ? "127.0.0.1" : value["host:"]
+      if (port in ports) port = ports[port]
+      if (host ~ /:/) host = "[" host "]"
+      if (port == "") exit 1
+      printf "%s://%s:%s%s\n", tolower(value["scheme:"]), host, port, value["path:"]
+    }' "$2"
 }
