@@ -29,7 +29,7 @@ export const WITHOUT_SSH: Plugin = {
 };
 
 /** What runs in threads; their files are in the folder of the command. */
-export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
+export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/ship/serve/plan-worker.ts'];
 
 /**
  * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), `conformance.js`, the workers and their
@@ -37,7 +37,7 @@ export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts'
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
   const { outputFiles, metafile } = await buildInChunks(root, {
-    entryPoints: [COMMAND, 'src/index.ts', 'src/conformance.ts', ...WORKERS],
+    entryPoints: [COMMAND, 'src/index.ts', 'src/conformance/conformance.ts', ...WORKERS],
     outdir: to,
     external: [...OUTSIDE],
     target: 'node20',

@@ -2,7 +2,7 @@
 import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 
-const ENTRIES = ['index.d.ts', 'conformance.d.ts'];
+const ENTRIES = ['index.d.ts', 'conformance/conformance.d.ts'];
 /** The only package whose types are part of the library's, in one file. */
 const VALIBOT = { from: 'node_modules/valibot/dist/index.d.mts', to: 'valibot.d.ts' };
 const SPECIFIER = /(?<=\bfrom |\bimport\()(["'])([^"']+)\1/g;

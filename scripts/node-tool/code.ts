@@ -43,8 +43,8 @@ export async function nodeToolCode(root: string, version: string): Promise<NodeT
     scriptTexts(root),
     commandChunks(root, {
       'src/formats/archive/start-frame-worker.ts': WORKER_MODULE,
-      'src/serve/start-plan-worker.ts': NO_PLANS,
-      'src/bundle/root-files.ts': NO_BUNDLES,
+      'src/ship/serve/start-plan-worker.ts': NO_PLANS,
+      'src/own/root-files.ts': NO_BUNDLES,
       'src/own/scripts.ts': SCRIPTS_MODULE,
       'src/own/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
     }),

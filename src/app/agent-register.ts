@@ -1,21 +1,21 @@
 /** Registers a site at a hub: a key that does not leave it, a request, and the wait for its approval. */
 import { resolve } from 'node:path';
-import { askForCertificate, keepCertificate, readCertificate } from '../agent/certificate.ts';
-import { AgentFolder } from '../agent/folder.ts';
+import { askForCertificate, keepCertificate, readCertificate } from '../fleet/agent/certificate.ts';
+import { AgentFolder } from '../fleet/agent/folder.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { readPublicKey, type TrustedKey } from '../formats/signing/keys.ts';
-import { readToken } from '../hub/kubeconfig.ts';
-import { namespaceOf } from '../hub/observe.ts';
-import { openApi, type KubeApi } from '../kube/api.ts';
-import { openCalls } from '../kube/call.ts';
-import { getObject } from '../kube/objects.ts';
-import { apiPath } from '../kube/path.ts';
+import { readToken } from '../fleet/hub/kubeconfig.ts';
+import { namespaceOf } from '../fleet/hub/observe.ts';
+import { openApi, type KubeApi } from '../cluster/kube/api.ts';
+import { openCalls } from '../cluster/kube/call.ts';
+import { getObject } from '../cluster/kube/objects.ts';
+import { apiPath } from '../cluster/kube/path.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readOwnFile } from '../platform/files/state-file.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { resourceOf } from '../hub/run/pass.ts';
+import { resourceOf } from '../fleet/hub/run/pass.ts';
 import { AGENT_REGISTER } from '../requests/registration.ts';
 
 const LIMIT = 1 << 20;

@@ -1,16 +1,16 @@
 /** The agent of a cluster: delivers what its hub has for it, and reports. */
 import { join, resolve } from 'node:path';
-import { AgentFolder } from '../agent/folder.ts';
-import { renewIfDue } from '../agent/certificate.ts';
+import { AgentFolder } from '../fleet/agent/folder.ts';
+import { renewIfDue } from '../fleet/agent/certificate.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openClusterApi } from '../deliver/cluster.ts';
-import { agentLease } from '../hub/identity.ts';
-import { openApi } from '../kube/api.ts';
+import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { agentLease } from '../fleet/hub/identity.ts';
+import { openApi } from '../cluster/kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
-import { runLoop, type Packages } from '../agent/run/loop.ts';
+import { runLoop, type Packages } from '../fleet/agent/run/loop.ts';
 import { AGENT_RUN, type AgentRunRequest } from '../requests/agent.ts';
 
 /**
@@ -64,7 +64,7 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
   return {
     has: async (name) => {
       const [{ placesOf }, { readRecords }] = await Promise.all([
-        import('../node/target.ts'),
+        import('../steps/node/target.ts'),
         import('../runtime/node/records.ts'),
       ]);
       const { applied } = await readRecords(placesOf(trial, context).directory);
@@ -91,7 +91,7 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
       );
     },
     health: async (name) => {
-      const { healthByHook } = await import('../node/health-hook.ts');
+      const { healthByHook } = await import('../steps/node/health-hook.ts');
       return healthByHook(name, trial, context);
     },
     remove: async (name, { keepGoing }) => {

@@ -1,6 +1,6 @@
 /** Lets a site forget its hub. */
 import { resolve } from 'node:path';
-import { AgentFolder } from '../agent/folder.ts';
+import { AgentFolder } from '../fleet/agent/folder.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';

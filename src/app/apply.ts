@@ -1,15 +1,15 @@
 /** Creates the complete bundle from a delta and its base. */
 import { resolve } from 'node:path';
-import { applyDelta, findHolders } from '../bundle/delta/apply.ts';
-import { joinBases, openBase } from '../bundle/delta/base.ts';
-import { readDelta } from '../bundle/delta/delta-read.ts';
+import { applyDelta, findHolders } from '../ship/bundle/delta/apply.ts';
+import { joinBases, openBase } from '../ship/bundle/delta/base.ts';
+import { readDelta } from '../ship/bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
-import { openArchive } from '../bundle/open-archive.ts';
+import { openArchive } from '../ship/bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from '../sources/install-source.ts';
-import { trustOf } from '../open/trust.ts';
+import { checkedIndex } from '../steps/sources/install-source.ts';
+import { trustOf } from '../steps/open/trust.ts';
 import { APPLY } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 

@@ -7,8 +7,8 @@ import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, canceledOr, fileError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, requireBuildable } from '../building/plan-packages.ts';
-import { openBuildPorts } from '../building/build-ports.ts';
+import { lockMode, planPackages, requireBuildable } from '../steps/build/plan-packages.ts';
+import { openBuildPorts } from '../steps/build/build-ports.ts';
 import { BUILD } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,16 +1,16 @@
 /** Combines all packages of an installer spec into one file. */
 import { resolve } from 'node:path';
-import { planDelta } from '../bundle/delta/delta-plan.ts';
-import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
-import { planSource } from '../bundle/write/plan-source.ts';
-import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts';
+import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
+import { INVENTORY_LIMIT, parseInventory } from '../ship/bundle/delta/inventory.ts';
+import { planSource } from '../ship/bundle/write/plan-source.ts';
+import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
-import type { NotCurrent } from '../store/release/signed-release.ts';
-import { refuseArchive } from '../bundle/file-kind.ts';
-import { checkContents } from '../archives/verify-whole.ts';
-import { openPlan } from '../bundling/open-plan.ts';
-import { bundleTarget, type ByteSink, type Written } from '../bundling/target.ts';
+import type { NotCurrent } from '../ship/release/signed-release.ts';
+import { refuseArchive } from '../ship/bundle/file-kind.ts';
+import { checkContents } from '../steps/archives/verify-whole.ts';
+import { openPlan } from '../steps/bundle/open-plan.ts';
+import { bundleTarget, type ByteSink, type Written } from '../steps/bundle/target.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
 import { BUNDLE, type BundleRequest } from '../requests/bundle.ts';

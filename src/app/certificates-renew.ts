@@ -3,10 +3,10 @@ import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd, type Member } from '../kube/etcd.ts';
+import { openEtcd, type Member } from '../cluster/kube/etcd.ts';
 import { mayRestart } from '../machine/etcd.ts';
-import { folderOf } from '../node/install-folder.ts';
-import { kubernetesTask } from '../node/kubernetes-task.ts';
+import { folderOf } from '../steps/node/install-folder.ts';
+import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
 import {
   certificateOf,

@@ -1,11 +1,11 @@
 /** The add-ons that a build would rebuild, for the matrix of a CI job. */
-import { readRelease } from '../store/release/previous.ts';
-import { checkedRelease } from '../store/release/release-name.ts';
+import { readRelease } from '../ship/release/previous.ts';
+import { checkedRelease } from '../ship/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons } from '../building/plan-packages.ts';
-import { openBuildPorts } from '../building/build-ports.ts';
-import { openStoreFor } from '../open/stores.ts';
-import { compareWithRelease, otherArchitectures, type Change } from '../building/compare-with-release.ts';
+import { planAddons } from '../steps/build/plan-packages.ts';
+import { openBuildPorts } from '../steps/build/build-ports.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
+import { compareWithRelease, otherArchitectures, type Change } from '../steps/build/compare-with-release.ts';
 import { CHANGED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

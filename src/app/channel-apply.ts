@@ -1,14 +1,14 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
 import type { Context } from '../core/context.ts';
-import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
-import { openPass } from '../deliver/channel/pass.ts';
-import type { ChannelPass } from '../deliver/channel/result.ts';
-import { openChannels } from '../open/channel-files.ts';
+import { holdCluster, openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { openPass } from '../steps/channel/pass.ts';
+import type { ChannelPass } from '../steps/channel/result.ts';
+import { openChannels } from '../steps/open/channel-files.ts';
 import { PASS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
-export type { AddonResult, ChannelPass } from '../deliver/channel/result.ts';
-export type { ChangedObject, Trouble } from '../deliver/outcome.ts';
+export type { AddonResult, ChannelPass } from '../steps/channel/result.ts';
+export type { ChangedObject, Trouble } from '../cluster/deliver/outcome.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */
 export const previewChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {

@@ -1,13 +1,13 @@
 /** Checks channels, and the manifests that they name. */
-import { checkManifests } from '../channel/check-manifests.ts';
-import { checkChannel } from '../channel/check.ts';
-import { byName, type Channel } from '../channel/channel.ts';
+import { checkManifests } from '../cluster/channel/check-manifests.ts';
+import { checkChannel } from '../cluster/channel/check.ts';
+import { byName, type Channel } from '../cluster/channel/channel.ts';
 import { argumentPlace, compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { shownLine } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
-import { openChannels, type OpenedChannel } from '../open/channel-files.ts';
+import { openChannels, type OpenedChannel } from '../steps/open/channel-files.ts';
 import { CHANNEL_CHECK } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 

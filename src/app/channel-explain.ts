@@ -1,12 +1,12 @@
 /** Explains which entry of an add-on a cluster gets from channels, and why not each other one. */
-import { sourceTitle, type Channel, type Compat, type Entry } from '../channel/channel.ts';
-import { explain, type Explained } from '../channel/choose.ts';
-import { kubernetesTriple } from '../channel/range.ts';
+import { sourceTitle, type Channel, type Compat, type Entry } from '../cluster/channel/channel.ts';
+import { explain, type Explained } from '../cluster/channel/choose.ts';
+import { kubernetesTriple } from '../cluster/channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster } from '../deliver/cluster.ts';
+import { openChannelCluster } from '../cluster/deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { openChannels, type OpenedChannel } from '../open/channel-files.ts';
+import { openChannels, type OpenedChannel } from '../steps/open/channel-files.ts';
 import { CHANNEL_EXPLAIN } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 

@@ -2,9 +2,9 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
-import { helmOf } from '../deliver/helm.ts';
-import { remove, type Removal } from '../deliver/remove.ts';
+import { holdCluster, openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { helmOf } from '../cluster/deliver/helm.ts';
+import { remove, type Removal } from '../cluster/deliver/remove.ts';
 import { useCase } from '../core/request.ts';
 import { REMOVAL, type ChannelRemoveRequest } from '../requests/channel.ts';
 

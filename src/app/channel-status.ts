@@ -1,12 +1,12 @@
 /** What is recorded about the add-ons of a cluster, and their health. */
-import type { AddonRecord, Annotated, RecordedRelease } from '../channel/record.ts';
+import type { AddonRecord, Annotated, RecordedRelease } from '../cluster/channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { Refused } from '../kube/call.ts';
-import { getObject, titleOf } from '../kube/objects.ts';
-import { observe } from '../deliver/deliver.ts';
-import { currentHealth } from '../deliver/health.ts';
-import { diagnose } from '../deliver/diagnose.ts';
-import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../deliver/cluster.ts';
+import { Refused } from '../cluster/kube/call.ts';
+import { getObject, titleOf } from '../cluster/kube/objects.ts';
+import { observe } from '../cluster/deliver/deliver.ts';
+import { currentHealth } from '../cluster/deliver/health.ts';
+import { diagnose } from '../cluster/deliver/diagnose.ts';
+import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../cluster/deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
 import { CHANNEL_STATUS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';

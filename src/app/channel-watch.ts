@@ -4,7 +4,7 @@ import { asError } from '../core/errors.ts';
 import { applyChannels, type ChannelPass } from './channel-apply.ts';
 import type { Context } from '../core/context.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { serveReadiness } from '../open/readiness.ts';
+import { serveReadiness } from '../steps/open/readiness.ts';
 import { PASSES } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 

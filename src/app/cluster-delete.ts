@@ -12,7 +12,7 @@ import { deleteProvided } from '../machine/run/provider.ts';
 import { cleanHost, lockHosts, operatorOf, runCommand, type Remote } from '../machine/run/remote.ts';
 import { eachLimited } from '../platform/limit/each.ts';
 import { CLUSTER_DELETE } from '../requests/cluster.ts';
-import { openSsh, SshError } from '../ssh/ssh.ts';
+import { openSsh, SshError } from '../machine/ssh/ssh.ts';
 
 export interface ClusterDeletion {
   readonly cluster: string;

@@ -1,7 +1,7 @@
 /** What a control plane sees of its cluster: its Nodes and members of etcd. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd } from '../kube/etcd.ts';
+import { openEtcd } from '../cluster/kube/etcd.ts';
 import type { SeenMachine } from '../machine/cluster.ts';
 import type { EtcdMember } from '../machine/etcd.ts';
 import { nodesAndMembers, openNodeApi } from '../machine/run/nodes.ts';

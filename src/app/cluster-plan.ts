@@ -6,7 +6,7 @@ import { printableJson } from '../core/json.ts';
 import { useCase } from '../core/request.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import { openSsh, type Ssh } from '../ssh/ssh.ts';
+import { openSsh, type Ssh } from '../machine/ssh/ssh.ts';
 import { inspect } from './inspect.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';

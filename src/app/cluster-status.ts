@@ -12,7 +12,7 @@ import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CLUSTER_STATUS } from '../requests/cluster.ts';
-import { openSsh, type Ssh } from '../ssh/ssh.ts';
+import { openSsh, type Ssh } from '../machine/ssh/ssh.ts';
 
 export interface ClusterStatus
   extends Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>, Pick<PlannedCluster, 'held' | 'refused'> {

@@ -9,10 +9,10 @@ import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { build, type Built } from './build.ts';
 import { install, type NodeResult } from './install.ts';
-import { openTrialApi } from '../node/trial-cluster.ts';
+import { openTrialApi } from '../steps/node/trial-cluster.ts';
 import { DEV, type DevRequest } from '../requests/dev.ts';
-import { specOfBuilds } from '../sources/builds-source.ts';
-import { hostArch } from '../sources/run-source.ts';
+import { specOfBuilds } from '../steps/sources/builds-source.ts';
+import { hostArch } from '../steps/sources/run-source.ts';
 
 export interface Developed {
   readonly packages: readonly Built[];

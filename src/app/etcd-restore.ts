@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd, type Etcd } from '../kube/etcd.ts';
+import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
 import { quorumPlace, type EtcdMember, type EtcdView } from '../machine/etcd.ts';
 import { openOwnApi, seenNodes, servesNodes } from '../machine/run/nodes.ts';
 import { requireWhole } from '../machine/run/snapshots.ts';
-import { folderOf } from '../node/install-folder.ts';
-import { kubernetesTask } from '../node/kubernetes-task.ts';
+import { folderOf } from '../steps/node/install-folder.ts';
+import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
 import { ETCD_RESTORE } from '../requests/node.ts';
 
 const ADMIN = '/etc/kubernetes/admin.conf';

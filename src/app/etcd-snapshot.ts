@@ -3,10 +3,10 @@ import { dirname, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd } from '../kube/etcd.ts';
+import { openEtcd } from '../cluster/kube/etcd.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { folderOf } from '../steps/node/install-folder.ts';
 import { ETCD_SNAPSHOT } from '../requests/node.ts';
 
 /** `CLUSTER_FAILED` where no member of etcd is. */

@@ -2,15 +2,15 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
-import { openClusterApi } from '../deliver/cluster.ts';
-import { agentLease } from '../hub/identity.ts';
-import { agentRights, resourceOfRight } from '../hub/rights.ts';
-import { decision, REQUESTS } from '../hub/requests.ts';
-import { openCalls } from '../kube/call.ts';
-import { LEASES } from '../kube/lease.ts';
-import { deleteObject, patchObject } from '../kube/objects.ts';
-import { readAccepted, requestsOf, requireClusterName } from '../hub/run/accepted.ts';
-import { deleteToken, tokensOf } from '../hub/run/token.ts';
+import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { agentLease } from '../fleet/hub/identity.ts';
+import { agentRights, resourceOfRight } from '../fleet/hub/rights.ts';
+import { decision, REQUESTS } from '../fleet/hub/requests.ts';
+import { openCalls } from '../cluster/kube/call.ts';
+import { LEASES } from '../cluster/kube/lease.ts';
+import { deleteObject, patchObject } from '../cluster/kube/objects.ts';
+import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted.ts';
+import { deleteToken, tokensOf } from '../fleet/hub/run/token.ts';
 import { FLEET_DETACH } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;

@@ -6,7 +6,7 @@ import { timeOf } from '../core/time.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { isPresent, NO_ORDERS, presentSince, type Order, type Revision } from '../fleet/state.ts';
-import type { ClusterAddon } from '../rollout/fleet.ts';
+import type { ClusterAddon } from '../fleet/rollout/fleet.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
 import { folderOf, readWhole, unknownAddon } from '../fleet/run/observed.ts';

@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import type { Observed } from '../rollout/fleet.ts';
+import type { Observed } from '../fleet/rollout/fleet.ts';
 import type { FleetPass } from './fleet-apply.ts';
 import { makePass } from '../fleet/run/deliver.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';

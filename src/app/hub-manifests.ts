@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { CLUSTER_NAME, DNS_NAME } from '../fleet/upstream/kinds.ts';
-import { hubManifests, type Manifest } from '../hub/manifests.ts';
+import { hubManifests, type Manifest } from '../fleet/hub/manifests.ts';
 import { HUB_MANIFESTS } from '../requests/hub.ts';
 
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */

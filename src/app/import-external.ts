@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { fetchAsset, removeBodies } from '../build/assets.ts';
 import { makeScratch } from '../build/cache.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
-import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
-import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
+import { externalFile, parseOffers, type OfferedVersion } from '../ship/release/external.ts';
+import { importExternal as importOffers, type ImportResult } from '../ship/release/import-external.ts';
 import type { Context } from '../core/context.ts';
-import { openBuildPorts } from '../building/build-ports.ts';
-import { findStoreFor, openStoreFor } from '../open/stores.ts';
+import { openBuildPorts } from '../steps/build/build-ports.ts';
+import { findStoreFor, openStoreFor } from '../steps/open/stores.ts';
 import { IMPORT_EXTERNAL } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,13 +1,13 @@
 /** Describes a package or a bundle from its first entry and its table of contents. */
 import { resolve } from 'node:path';
-import { readDelta } from '../bundle/delta/delta-read.ts';
+import { readDelta } from '../ship/bundle/delta/delta-read.ts';
 import type { DeltaJson } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
 import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
-import { openArchive } from '../bundle/open-archive.ts';
+import { openArchive } from '../ship/bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { INSPECT } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';

@@ -16,10 +16,10 @@ import { shellVariables } from '../spec/variables.ts';
 import { channelOf, channelReason, resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import { requireValidSettings, setFindings, settingsFindings } from '../node/spec.ts';
+import { requireValidSettings, setFindings, settingsFindings } from '../steps/node/spec.ts';
 import type { Context } from '../core/context.ts';
-import type { InstallSource } from '../sources/install-source.ts';
-import { noteWarnings, openSource } from '../sources/run-source.ts';
+import type { InstallSource } from '../steps/sources/install-source.ts';
+import { noteWarnings, openSource } from '../steps/sources/run-source.ts';
 import type { SourceRequest, SpecRequest } from '../requests/node.ts';
 import {
   INSTALLER_MERGE,

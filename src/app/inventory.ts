@@ -1,7 +1,7 @@
 /** Lists the payloads of a place in a small file that deltas are created from. */
 import { resolve } from 'node:path';
-import { joinBases, openBase, type BasePayload } from '../bundle/delta/base.ts';
-import { formatInventory, makeInventory, type Inventory } from '../bundle/delta/inventory.ts';
+import { joinBases, openBase, type BasePayload } from '../ship/bundle/delta/base.ts';
+import { formatInventory, makeInventory, type Inventory } from '../ship/bundle/delta/inventory.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';

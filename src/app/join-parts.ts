@@ -1,13 +1,13 @@
 /** Joins or checks the parts of a bundle. */
 import { dirname, join, resolve } from 'node:path';
-import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../bundle/parts/join-parts.ts';
+import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../ship/bundle/parts/join-parts.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
-import { isAddress } from '../archives/open-anywhere.ts';
-import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
+import { isAddress } from '../steps/archives/open-anywhere.ts';
+import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from '../sources/install-source.ts';
-import { trustOf, type Trust } from '../open/trust.ts';
+import { checkedIndex } from '../steps/sources/install-source.ts';
+import { trustOf, type Trust } from '../steps/open/trust.ts';
 import { CHECK_PARTS, JOIN_TO_FILE, type BundlePartsRequest } from '../requests/bundle.ts';
 import { requireValid, useCase } from '../core/request.ts';
 

@@ -4,14 +4,14 @@ import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import type { Call } from '../kube/call.ts';
-import { createObject, getObject, listObjects } from '../kube/objects.ts';
-import type { Resource } from '../kube/resources.ts';
+import type { Call } from '../cluster/kube/call.ts';
+import { createObject, getObject, listObjects } from '../cluster/kube/objects.ts';
+import type { Resource } from '../cluster/kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
 import { clusterInfo, controlPlaneEndpoint, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
 import { detailsOf, NODES, openNodeApi } from '../machine/run/nodes.ts';
-import { folderOf } from '../node/install-folder.ts';
-import { kubernetesTask } from '../node/kubernetes-task.ts';
+import { folderOf } from '../steps/node/install-folder.ts';
+import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
 import { JOIN_TOKEN } from '../requests/node.ts';
 
 export interface JoinFile {

@@ -6,7 +6,7 @@ import { makeKeyPair } from '../formats/signing/keys.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf } from '../open/trust.ts';
+import { passphraseOf } from '../steps/open/trust.ts';
 import { KEYGEN } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 

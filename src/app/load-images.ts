@@ -1,7 +1,7 @@
 /** Loads images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
+import { withoutKurlFolder } from '../ship/bundle/kurl-layout.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../core/layout.ts';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
@@ -14,14 +14,14 @@ import { loadPackages } from '../runtime/images/load-packages.ts';
 import { planNeeds } from '../runtime/images/plan.ts';
 import { archivePackages } from '../runtime/node/source.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
-import { openArchive } from '../bundle/open-archive.ts';
-import { openBundle } from '../archives/open-bundle.ts';
+import { openArchive } from '../ship/bundle/open-archive.ts';
+import { openBundle } from '../steps/archives/open-bundle.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf, requireFolders } from '../node/install-folder.ts';
-import { flagsOf } from '../node/spec.ts';
-import { usage } from '../node/target.ts';
-import { checkedIndex } from '../sources/install-source.ts';
-import { trustOf, type Trust } from '../open/trust.ts';
+import { folderOf, requireFolders } from '../steps/node/install-folder.ts';
+import { flagsOf } from '../steps/node/spec.ts';
+import { usage } from '../steps/node/target.ts';
+import { checkedIndex } from '../steps/sources/install-source.ts';
+import { trustOf, type Trust } from '../steps/open/trust.ts';
 import { LOAD_IMAGES, type LoadImagesRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

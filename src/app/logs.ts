@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/history/hook-logs.ts';
 import type { Context } from '../core/context.ts';
-import { installedFolder } from '../node/install-folder.ts';
+import { installedFolder } from '../steps/node/install-folder.ts';
 import { LINES, LOGS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { getObject } from '../kube/objects.ts';
+import { getObject } from '../cluster/kube/objects.ts';
 import { DRAIN_MS, drainNode, leftToDrain } from '../machine/run/drain.ts';
 import { cordonNode, NODES, openNodeApi, seenNode } from '../machine/run/nodes.ts';
 import { NODE_DRAIN } from '../requests/node.ts';

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openEtcd } from '../kube/etcd.ts';
+import { openEtcd } from '../cluster/kube/etcd.ts';
 import { clusterInfo, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
 import { DRAIN_MS } from '../machine/run/drain.ts';
 import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';

@@ -1,8 +1,8 @@
 /** Compares the lock with what floating tags, packages and assets resolve to now. */
 import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons } from '../building/plan-packages.ts';
-import { openBuildPorts } from '../building/build-ports.ts';
+import { planAddons } from '../steps/build/plan-packages.ts';
+import { openBuildPorts } from '../steps/build/build-ports.ts';
 import { OUTDATED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,11 +1,11 @@
 /** Copies a release from one store to another without downloading it. */
 import { CurlewError } from '../core/errors.ts';
-import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../store/release/promote.ts';
-import { checkedRelease } from '../store/release/release-name.ts';
+import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../ship/release/promote.ts';
+import { checkedRelease } from '../ship/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { signerOf, trustOfStore } from '../open/release-trust.ts';
-import { noteUnsigned } from '../store/release/sign-release.ts';
-import { openStoreFor } from '../open/stores.ts';
+import { signerOf, trustOfStore } from '../steps/open/release-trust.ts';
+import { noteUnsigned } from '../ship/release/sign-release.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
 import { PROMOTE } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { type Builder, provenanceOf } from '../build/sbom/provenance.ts';
-import { describeDelta } from '../bundle/delta/delta-read.ts';
+import { describeDelta } from '../ship/bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
@@ -12,14 +12,14 @@ import { type Statement, formatStatement, signStatement } from '../formats/signi
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import { describeArchive } from '../archives/describe-archive.ts';
-import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
-import { verifyWhole } from '../archives/verify-whole.ts';
+import { describeArchive } from '../steps/archives/describe-archive.ts';
+import { documentPath, openAnywhere, requireUnwritten } from '../steps/archives/open-anywhere.ts';
+import { verifyWhole } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf, readKeyText } from '../open/trust.ts';
+import { passphraseOf, readKeyText } from '../steps/open/trust.ts';
 import { type BuilderRequest, PROVENANCE, type ProvenanceRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
-import { isCommit } from '../store/release/inputs.ts';
+import { isCommit } from '../ship/release/inputs.ts';
 
 export interface Stated {
   readonly path: string;

@@ -1,8 +1,8 @@
 /** Removes old releases from a store. */
 import { CurlewError } from '../core/errors.ts';
-import { prune as pruneStore, type PruneResult } from '../store/release/prune.ts';
+import { prune as pruneStore, type PruneResult } from '../ship/release/prune.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor } from '../open/stores.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
 import { PRUNE } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 

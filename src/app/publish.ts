@@ -6,25 +6,25 @@ import type { BuildPlan } from '../build/plan.ts';
 import { isChannelName } from '../core/catalog.ts';
 import { CurlewError, canceledOr } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
-import { foreseePublish, nextRelease, unbuiltPackage } from '../store/release/foresee.ts';
-import { isCommit } from '../store/release/inputs.ts';
-import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previous.ts';
-import { publishPackages, type PublishResult } from '../store/release/publish.ts';
-import { refuseOlder } from '../store/release/refuse-older.ts';
-import { checkedRelease } from '../store/release/release-name.ts';
-import { noteUnsigned } from '../store/release/sign-release.ts';
-import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
+import { foreseePublish, nextRelease, unbuiltPackage } from '../ship/release/foresee.ts';
+import { isCommit } from '../ship/release/inputs.ts';
+import { NO_PREVIOUS, readPrevious, type Previous } from '../ship/release/previous.ts';
+import { publishPackages, type PublishResult } from '../ship/release/publish.ts';
+import { refuseOlder } from '../ship/release/refuse-older.ts';
+import { checkedRelease } from '../ship/release/release-name.ts';
+import { noteUnsigned } from '../ship/release/sign-release.ts';
+import { parseOrderFile, type VersionOrders } from '../ship/release/version-order.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages } from '../building/plan-packages.ts';
-import { openBuildPorts } from '../building/build-ports.ts';
-import { signerOf } from '../open/release-trust.ts';
-import { findStoreFor, openStoreFor } from '../open/stores.ts';
+import { lockMode, planPackages } from '../steps/build/plan-packages.ts';
+import { openBuildPorts } from '../steps/build/build-ports.ts';
+import { signerOf } from '../steps/open/release-trust.ts';
+import { findStoreFor, openStoreFor } from '../steps/open/stores.ts';
 import {
   compareWithRelease,
   otherArchitectures,
   type Change,
   type ComparedAddon,
-} from '../building/compare-with-release.ts';
+} from '../steps/build/compare-with-release.ts';
 import { PUBLISH, type PublishRequest } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,8 +1,8 @@
 /** Restores a damaged catalog from the packages in a store. */
-import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
-import { checkedRelease } from '../store/release/release-name.ts';
+import { reindex as reindexStore, type ReindexResult } from '../ship/release/reindex.ts';
+import { checkedRelease } from '../ship/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor } from '../open/stores.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
 import { REINDEX } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 

@@ -8,10 +8,10 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from '../node/saved-command.ts';
-import { kindOf, requireFolders } from '../node/install-folder.ts';
-import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../node/installed-run.ts';
-import { placesOf } from '../node/target.ts';
+import { commandOf } from '../steps/node/saved-command.ts';
+import { kindOf, requireFolders } from '../steps/node/install-folder.ts';
+import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
+import { placesOf } from '../steps/node/target.ts';
 import { RESET, type ResetRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

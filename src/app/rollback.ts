@@ -1,6 +1,6 @@
 /** Rolls an add-on back to its state before the last change. */
 import { buffer } from 'node:stream/consumers';
-import { MAX_MANIFEST_BYTES, objectKey, readObjects, type ManifestObject } from '../channel/objects.ts';
+import { MAX_MANIFEST_BYTES, objectKey, readObjects, type ManifestObject } from '../cluster/channel/objects.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
 import { splitYaml } from '../formats/yaml/yaml.ts';
@@ -13,8 +13,8 @@ import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, parseCommand } from '../node/saved-command.ts';
-import { planInstalled, runInstalled, type InstalledRun } from '../node/installed-run.ts';
+import { commandOf, parseCommand } from '../steps/node/saved-command.ts';
+import { planInstalled, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
 import { ROLLBACK, type RollbackRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,7 +1,7 @@
 /** Signs packages, bundles, and releases of stores. */
 import { createSign, type KeyObject } from 'node:crypto';
 import { basename, resolve } from 'node:path';
-import { describeDelta } from '../bundle/delta/delta-read.ts';
+import { describeDelta } from '../ship/bundle/delta/delta-read.ts';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -15,14 +15,14 @@ import { secondsOf, type Claim } from '../formats/signing/claim.ts';
 import { readPrivateKey } from '../formats/signing/keys.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { parseInstaller } from '../spec/parse.ts';
-import { checkedRelease } from '../store/release/release-name.ts';
-import { signStore, type SignedStore } from '../store/release/sign-release.ts';
-import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
-import { verifyWhole } from '../archives/verify-whole.ts';
+import { checkedRelease } from '../ship/release/release-name.ts';
+import { signStore, type SignedStore } from '../ship/release/sign-release.ts';
+import { documentPath, openAnywhere, requireUnwritten } from '../steps/archives/open-anywhere.ts';
+import { verifyWhole } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { signerOf } from '../open/release-trust.ts';
-import { openStoreFor } from '../open/stores.ts';
-import { passphraseOf, readKeyText, signaturePath, wholePath } from '../open/trust.ts';
+import { signerOf } from '../steps/open/release-trust.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
+import { passphraseOf, readKeyText, signaturePath, wholePath } from '../steps/open/trust.ts';
 import { SIGN_FILES, SIGN_RELEASE, type SignFilesRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 

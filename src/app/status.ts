@@ -1,7 +1,7 @@
 /** The installed add-ons of a node, the result of its last run, and what its cluster says. */
 import { nodeStatus, type NodeStatus } from '../runtime/history/status.ts';
 import type { Context } from '../core/context.ts';
-import { installedFolder } from '../node/install-folder.ts';
+import { installedFolder } from '../steps/node/install-folder.ts';
 import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 import { clusterHealth, type ClusterHealth } from '../machine/run/node-health.ts';

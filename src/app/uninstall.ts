@@ -3,9 +3,9 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { uninstallRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from '../node/saved-command.ts';
-import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../node/installed-run.ts';
-import { usage } from '../node/target.ts';
+import { commandOf } from '../steps/node/saved-command.ts';
+import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
+import { usage } from '../steps/node/target.ts';
 import { UNINSTALL, type UninstallRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

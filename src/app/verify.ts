@@ -1,19 +1,19 @@
 /** Verifies that packages and bundles are complete and contain exactly what their tables of contents list. */
 import { dirname, resolve } from 'node:path';
-import { describeDelta } from '../bundle/delta/delta-read.ts';
-import { checkParts } from '../bundle/parts/join-parts.ts';
-import { partsError } from '../bundle/parts/parts-find.ts';
+import { describeDelta } from '../ship/bundle/delta/delta-read.ts';
+import { checkParts } from '../ship/bundle/parts/join-parts.ts';
+import { partsError } from '../ship/bundle/parts/parts-find.ts';
 import type { DeltaJson } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
-import { openArchive } from '../bundle/open-archive.ts';
-import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
+import { openArchive } from '../ship/bundle/open-archive.ts';
+import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf, installedFolder } from '../node/install-folder.ts';
-import { checkedIndex } from '../sources/install-source.ts';
-import { trustOf, type Signed } from '../open/trust.ts';
+import { folderOf, installedFolder } from '../steps/node/install-folder.ts';
+import { checkedIndex } from '../steps/sources/install-source.ts';
+import { trustOf, type Signed } from '../steps/open/trust.ts';
 import { VERIFY_FILES, VERIFY_INSTALLED } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,8 +1,8 @@
 /** Explains the last result of an add-on. */
 import { whyAddon, type AddonHistory } from '../runtime/history/why.ts';
 import type { Context } from '../core/context.ts';
-import { installedFolder } from '../node/install-folder.ts';
-import { clusterFinder } from '../node/cluster.ts';
+import { installedFolder } from '../steps/node/install-folder.ts';
+import { clusterFinder } from '../steps/node/cluster.ts';
 import { WHY } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { isStranger } from '../platform/files/state-file.ts';
-import type { PartialPaths } from '../transfer/partial-file.ts';
+import type { PartialPaths } from '../ship/transfer/partial-file.ts';
 
 const DAY_MS = 86_400_000;
 /** Files that no build has read or written for this long are removed. */

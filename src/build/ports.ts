@@ -6,7 +6,7 @@ import type { Arch } from '../core/ref.ts';
 import type { ContainerBuildStep } from '../manifest/step.ts';
 import type { Digest } from '../core/digest.ts';
 import type { Http } from '../platform/http/http.ts';
-import type { RegistryClient } from '../registry/client.ts';
+import type { RegistryClient } from './registry/client.ts';
 import type { ResolvedImage } from '../formats/oci/image.ts';
 import type { ContentFile } from './compile.ts';
 import type { LocalPayloads } from './local-payloads.ts';

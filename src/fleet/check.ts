@@ -1,8 +1,8 @@
 /** What is wrong with a fleet across its files. Pure. */
-import type { Findings } from '../channel/findings.ts';
-import { circleOf } from '../rollout/depends.ts';
-import { compareNames, selects, type Selector } from '../rollout/groups.ts';
-import { windowProblem } from '../rollout/windows.ts';
+import type { Findings } from '../cluster/channel/findings.ts';
+import { circleOf } from './rollout/depends.ts';
+import { compareNames, selects, type Selector } from './rollout/groups.ts';
+import { windowProblem } from './rollout/windows.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
 import { channelEntries, identityOf, type WrittenAddon, type WrittenCluster, type WrittenFleet } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 /** Objects of an add-on that are not as they were applied, and when they are restored. Pure. */
-import type { Target } from '../rollout/target.ts';
-import { recordKey } from '../channel/record.ts';
+import type { Target } from './rollout/target.ts';
+import { recordKey } from '../cluster/channel/record.ts';
 import { channelEntries, type Look, type WrittenFleet } from './fleet.ts';
 import { ownRecord, recordsOf } from './observe.ts';
 

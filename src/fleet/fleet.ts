@@ -1,9 +1,9 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
-import type { Channel, ChartAccess, Entry } from '../channel/channel.ts';
-import type { Findings } from '../channel/findings.ts';
-import type { ClusterFacts, LiveState } from '../channel/pass.ts';
-import type { Values } from '../rollout/fleet.ts';
-import type { Rules } from '../rollout/limits.ts';
+import type { Channel, ChartAccess, Entry } from '../cluster/channel/channel.ts';
+import type { Findings } from '../cluster/channel/findings.ts';
+import type { ClusterFacts, LiveState } from '../cluster/channel/pass.ts';
+import type { Values } from './rollout/fleet.ts';
+import type { Rules } from './rollout/limits.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
 
 /** A file of a fleet; paths in it must stay in its folder. */

@@ -1,9 +1,9 @@
 /** A fleet as the engine observes it: from its files, and from what each cluster records. Pure. */
-import type { Entry } from '../channel/channel.ts';
-import type { AddonRecord } from '../channel/record.ts';
-import { revisionOf } from '../rollout/content.ts';
-import type { Cluster, ClusterAddon, FleetAddon, Observed } from '../rollout/fleet.ts';
-import type { Rules } from '../rollout/limits.ts';
+import type { Entry } from '../cluster/channel/channel.ts';
+import type { AddonRecord } from '../cluster/channel/record.ts';
+import { revisionOf } from './rollout/content.ts';
+import type { Cluster, ClusterAddon, FleetAddon, Observed } from './rollout/fleet.ts';
+import type { Rules } from './rollout/limits.ts';
 import {
   channelEntries,
   identityOf,

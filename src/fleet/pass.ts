@@ -1,12 +1,12 @@
 /** One pass over a fleet: what is done now on which cluster, and what is kept of it. Pure. */
-import { choose } from '../channel/choose.ts';
-import type { ChartAccess, Entry } from '../channel/channel.ts';
-import { parseTriple } from '../channel/range.ts';
-import { Contents, Memo, revisionOf } from '../rollout/content.ts';
-import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
-import { retryAt } from '../rollout/orders.ts';
-import { step, waitingIn } from '../rollout/step.ts';
-import { closedWindows } from '../rollout/windows.ts';
+import { choose } from '../cluster/channel/choose.ts';
+import type { ChartAccess, Entry } from '../cluster/channel/channel.ts';
+import { parseTriple } from '../cluster/channel/range.ts';
+import { Contents, Memo, revisionOf } from './rollout/content.ts';
+import type { Cluster, Content, Observed, Waiting, Writes } from './rollout/fleet.ts';
+import { retryAt } from './rollout/orders.ts';
+import { step, waitingIn } from './rollout/step.ts';
+import { closedWindows } from './rollout/windows.ts';
 import { driftAt, type DriftOf } from './drift.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
 import { ownerOf, TEMPLATE } from './observe.ts';

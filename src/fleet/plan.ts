@@ -1,11 +1,11 @@
 /** What one step of a fleet would do now, as a table of clusters and add-ons. Pure. */
-import { Memo } from '../rollout/content.ts';
-import type { FleetAddonStatus, Observed, Writes } from '../rollout/fleet.ts';
-import { compareNames } from '../rollout/groups.ts';
-import { step, waitingIn } from '../rollout/step.ts';
-import { SILENT } from '../rollout/target.ts';
+import { Memo } from './rollout/content.ts';
+import type { FleetAddonStatus, Observed, Writes } from './rollout/fleet.ts';
+import { compareNames } from './rollout/groups.ts';
+import { step, waitingIn } from './rollout/step.ts';
+import { SILENT } from './rollout/target.ts';
 import { driftAt, type DriftOf } from './drift.ts';
-import { isFailure, type State } from '../rollout/strategy.ts';
+import { isFailure, type State } from './rollout/strategy.ts';
 
 export interface PlannedTarget {
   readonly cluster: string;

@@ -1,11 +1,11 @@
 /** Documents of Open Cluster Management in a fleet -> labels of its clusters, and add-ons. Pure. */
 import { groupBy } from '../core/group-by.ts';
 import type { GenericSchema } from 'valibot';
-import type { Findings } from '../channel/findings.ts';
+import type { Findings } from '../cluster/channel/findings.ts';
 import { isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
 import type { FleetFile } from './fleet.ts';
-import type { Labels } from '../rollout/groups.ts';
+import type { Labels } from './rollout/groups.ts';
 import { compatOf, reported } from './reported.ts';
 import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
 import {

@@ -1,11 +1,11 @@
 /** The files of a fleet -> its clusters, add-ons and channels, with a finding for each mistake. Pure. */
 import { posix } from 'node:path';
-import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../channel/channel.ts';
-import { Findings } from '../channel/findings.ts';
-import { isRemote, isUrl } from '../channel/location.ts';
-import { readEntry } from '../channel/read-entry.ts';
-import type { EntryFields } from '../channel/schema.ts';
-import { readChannel } from '../channel/read.ts';
+import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../cluster/channel/channel.ts';
+import { Findings } from '../cluster/channel/findings.ts';
+import { isRemote, isUrl } from '../cluster/channel/location.ts';
+import { readEntry } from '../cluster/channel/read-entry.ts';
+import type { EntryFields } from '../cluster/channel/schema.ts';
+import { readChannel } from '../cluster/channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { convert, type Read } from '../core/schema.ts';
@@ -18,7 +18,7 @@ import {
   type YamlPart,
   type YamlText,
 } from '../formats/yaml/yaml.ts';
-import type { Labels } from '../rollout/groups.ts';
+import type { Labels } from './rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
 import { isOcmKind, readOcm, type OcmDocument } from './read-ocm.ts';

@@ -1,9 +1,9 @@
 /** What documents of all kinds of a fleet have in common: mistakes, and whose rules they follow. Pure. */
-import type { Findings } from '../channel/findings.ts';
+import type { Findings } from '../cluster/channel/findings.ts';
 import { isObject } from '../core/json.ts';
 import type { Problem } from '../core/schema.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
-import type { Rules } from '../rollout/limits.ts';
+import type { Rules } from './rollout/limits.ts';
 import type { WrittenAddon } from './fleet.ts';
 import { UNLIKE_CAAPH } from './upstream/helm-chart-proxy.ts';
 import { UNLIKE_OCM } from './upstream/rollout-strategy.ts';

@@ -3,12 +3,12 @@
  * earlier contents to go back to. What a cluster records wins over it, so that a lost state is safe. Pure.
  */
 import * as v from 'valibot';
-import type { Entry } from '../channel/channel.ts';
-import type { AddonRecord } from '../channel/record.ts';
+import type { Entry } from '../cluster/channel/channel.ts';
+import type { AddonRecord } from '../cluster/channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { exactJson, exactValue, isObject } from '../core/json.ts';
 import { byKey, convert, finite, integer, type Read } from '../core/schema.ts';
-import type { FleetAddon, FleetAddonStatus } from '../rollout/fleet.ts';
+import type { FleetAddon, FleetAddonStatus } from './rollout/fleet.ts';
 import type { Look } from './fleet.ts';
 
 const FORMAT = 1;

@@ -1,7 +1,7 @@
 /** A cluster as it is desired and as it is seen. Pure data. */
-import type { Candidate, Compat, Identity, Requirement } from '../channel/channel.ts';
-import type { Labels } from '../rollout/groups.ts';
-import type { Strategy } from '../rollout/strategy.ts';
+import type { Candidate, Compat, Identity, Requirement } from '../cluster/channel/channel.ts';
+import type { Labels } from '../fleet/rollout/groups.ts';
+import type { Strategy } from '../fleet/rollout/strategy.ts';
 import type { EtcdMember } from './etcd.ts';
 import type { Role } from './order.ts';
 

@@ -1,5 +1,5 @@
 /** What differs between two clusters, apart from what makes each of them itself. Pure. */
-import { differences } from '../channel/difference.ts';
+import { differences } from '../cluster/channel/difference.ts';
 import { compareText } from '../core/ref.ts';
 
 export interface ClusterDifference {

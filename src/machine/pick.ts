@@ -1,7 +1,7 @@
 /** Which machine goes first, and how many may be unhealthy. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { compareText } from '../core/ref.ts';
-import { sizeOf } from '../rollout/limits.ts';
+import { sizeOf } from '../fleet/rollout/limits.ts';
 
 export interface Pickable {
   readonly name: string;

@@ -2,7 +2,7 @@
  * The steps from a cluster as it is seen to the desired one: what may begin now, and what comes after it. Pure. A plan of any state between
  * two steps, or in the middle of one, continues where that is.
  */
-import { planUpgrade, kubernetesSteps } from '../channel/plan.ts';
+import { planUpgrade, kubernetesSteps } from '../cluster/channel/plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
 import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf } from './refusals.ts';

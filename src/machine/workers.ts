@@ -1,8 +1,8 @@
 /** What happens on workers now, in batches: those that come, those that go, then upgrades. Pure. */
-import { advance, type Hold, type Member, type Place } from '../rollout/batch.ts';
-import { groupsOf, keyOf } from '../rollout/groups.ts';
-import { sizeOf } from '../rollout/limits.ts';
-import type { Strategy } from '../rollout/strategy.ts';
+import { advance, type Hold, type Member, type Place } from '../fleet/rollout/batch.ts';
+import { groupsOf, keyOf } from '../fleet/rollout/groups.ts';
+import { sizeOf } from '../fleet/rollout/limits.ts';
+import type { Strategy } from '../fleet/rollout/strategy.ts';
 import type { Action, Held, SeenMachine } from './cluster.ts';
 import { inDeletionOrder, mayRepair } from './pick.ts';
 import { byVersion } from './refusals.ts';

@@ -1,6 +1,6 @@
 /** A cluster while it is planned: what is seen, with the actions that the plan has so far taken as done. */
-import type { Identity } from '../channel/channel.ts';
-import { sizeOf } from '../rollout/limits.ts';
+import type { Identity } from '../cluster/channel/channel.ts';
+import { sizeOf } from '../fleet/rollout/limits.ts';
 import type { Action, DesiredCluster, DesiredMachine, Held, Policy, SeenCluster, SeenMachine } from './cluster.ts';
 import type { EtcdMember } from './etcd.ts';
 import { byVersion } from './refusals.ts';

@@ -1,6 +1,6 @@
 /** The two optional JSON files of an add-on: `categories.json` next to its versions, `schema.json` in a version. Pure. */
 import * as v from 'valibot';
-import { parseRange } from '../channel/range.ts';
+import { parseRange } from '../cluster/channel/range.ts';
 import { object } from '../core/schema.ts';
 import { readJsonFile } from '../formats/yaml/document.ts';
 import { finding, quoted, type Find } from './rules.ts';

@@ -1,9 +1,9 @@
 /** An agent between its hub and its cluster, which are API servers in this process. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentHub } from '../../src/agent/run/hub.ts';
-import type { Packages } from '../../src/agent/run/loop.ts';
-import { openApi } from '../../src/kube/api.ts';
+import { AgentHub } from '../../src/fleet/agent/run/hub.ts';
+import type { Packages } from '../../src/fleet/agent/run/loop.ts';
+import { openApi } from '../../src/cluster/kube/api.ts';
 import { openAgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';

@@ -1,8 +1,8 @@
 /** Channels and their manifests, read from every kind of place. */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { openChannels, type ChannelFiles } from '../../src/open/channel-files.ts';
-import type { Channel, Entry } from '../../src/channel/channel.ts';
+import { openChannels, type ChannelFiles } from '../../src/steps/open/channel-files.ts';
+import type { Channel, Entry } from '../../src/cluster/channel/channel.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cleanEnvironment } from '../support/curlew.ts';

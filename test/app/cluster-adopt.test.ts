@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { adoptCluster } from '../../src/app/cluster-adopt.ts';
 import { command } from '../../src/cli/commands/cluster-adopt.ts';
-import { openApi } from '../../src/kube/api.ts';
-import { openCalls } from '../../src/kube/call.ts';
+import { openApi } from '../../src/cluster/kube/api.ts';
+import { openCalls } from '../../src/cluster/kube/call.ts';
 import { readHosts } from '../../src/machine/run/cluster-file.ts';
 import { seenNodes } from '../../src/machine/run/nodes.ts';
 import { planOf } from '../../src/machine/run/planned.ts';

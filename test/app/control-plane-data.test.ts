@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { daysOf, renewCertificates, requireKubelet, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import type { Member } from '../../src/kube/etcd.ts';
+import type { Member } from '../../src/cluster/kube/etcd.ts';
 import type { EtcdView } from '../../src/machine/etcd.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

@@ -1,7 +1,7 @@
 /** What a node says of its cluster: tested with an API server in this process, and folders as kubeadm makes them. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { clusterHealth, type ClusterHealth } from '../../src/machine/run/node-health.ts';
-import { encodeRecords } from '../../src/channel/record.ts';
+import { encodeRecords } from '../../src/cluster/channel/record.ts';
 import { apiClient, type ApiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';

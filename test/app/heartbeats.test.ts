@@ -1,5 +1,5 @@
 /** Which agents a controller takes as silent. */
-import { Heartbeats } from '../../src/hub/run/heartbeats.ts';
+import { Heartbeats } from '../../src/fleet/hub/run/heartbeats.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

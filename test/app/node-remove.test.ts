@@ -4,7 +4,7 @@ import { openNodeApi } from '../../src/machine/run/nodes.ts';
 import { removeFrom, type NodeRemoval } from '../../src/machine/run/removal.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { removeNode } from '../../src/app/node-remove.ts';
-import type { Etcd, Member } from '../../src/kube/etcd.ts';
+import type { Etcd, Member } from '../../src/cluster/kube/etcd.ts';
 import { apiClient, at, type ApiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import { StatusError } from '../support/api-server/store.ts';

@@ -4,7 +4,7 @@ import { openNodeApi } from '../../src/machine/run/nodes.ts';
 import { keepSnapshot, requireWhole } from '../../src/machine/run/snapshots.ts';
 import { planNodeUpgrade, type NodeUpgrade, type UpgradedNode } from '../../src/machine/run/upgrade.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import type { Etcd } from '../../src/kube/etcd.ts';
+import type { Etcd } from '../../src/cluster/kube/etcd.ts';
 import { apiClient, at, type ApiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import { StatusError } from '../support/api-server/store.ts';

@@ -1,8 +1,8 @@
 /** How a cluster comes into a hub and leaves it: tokens, requests, acceptance, and who is refused. */
 import { createPrivateKey } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { readCertificate } from '../../src/agent/certificate.ts';
-import { AgentFolder } from '../../src/agent/folder.ts';
+import { readCertificate } from '../../src/fleet/agent/certificate.ts';
+import { AgentFolder } from '../../src/fleet/agent/folder.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import { planUnregistration, unregisterAgent } from '../../src/app/agent-unregister.ts';
 import { acceptCluster, planAcceptance } from '../../src/app/fleet-accept.ts';
@@ -10,7 +10,7 @@ import { detachCluster, planDetachment } from '../../src/app/fleet-detach.ts';
 import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { makeRequest } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
-import { requestObject } from '../../src/hub/requests.ts';
+import { requestObject } from '../../src/fleet/hub/requests.ts';
 import { apiClient, at, textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';

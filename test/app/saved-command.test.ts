@@ -1,5 +1,5 @@
 import { RESET, ROLLBACK, RUN, UNINSTALL, type InstallRequest } from '../../src/requests/node.ts';
-import { commandOf, parseCommand } from '../../src/node/saved-command.ts';
+import { commandOf, parseCommand } from '../../src/steps/node/saved-command.ts';
 import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';

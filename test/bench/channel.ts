@@ -1,8 +1,8 @@
 /** A channel of 5,000 entries: what is read once, and what each question costs. */
-import { choose, explain } from '../../src/channel/choose.ts';
-import { checkChannel } from '../../src/channel/check.ts';
-import { planUpgrade } from '../../src/channel/plan.ts';
-import { readChannel } from '../../src/channel/read.ts';
+import { choose, explain } from '../../src/cluster/channel/choose.ts';
+import { checkChannel } from '../../src/cluster/channel/check.ts';
+import { planUpgrade } from '../../src/cluster/channel/plan.ts';
+import { readChannel } from '../../src/cluster/channel/read.ts';
 import type { Options } from './images.ts';
 import { spread } from './measure.ts';
 import { range, type Section } from './report.ts';

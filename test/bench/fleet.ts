@@ -1,7 +1,7 @@
 /** One step of a fleet of 5,000 clusters and 40 add-ons: when nothing is installed, when nothing changes, and when one changes. */
-import type { ClusterAddon, Observed } from '../../src/rollout/fleet.ts';
-import { step } from '../../src/rollout/step.ts';
-import { Memo } from '../../src/rollout/content.ts';
+import type { ClusterAddon, Observed } from '../../src/fleet/rollout/fleet.ts';
+import { step } from '../../src/fleet/rollout/step.ts';
+import { Memo } from '../../src/fleet/rollout/content.ts';
 import type { Options } from './images.ts';
 import { spread } from './measure.ts';
 import { range, type Section } from './report.ts';

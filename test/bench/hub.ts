@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { join } from 'node:path';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { mapLimited } from '../../src/platform/limit/each.ts';
 import { startApiServer } from '../components/support/api-server.ts';
 import { apiClient, at, textAt } from '../support/api-client.ts';

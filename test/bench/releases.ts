@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { startApiServer } from '../components/support/api-server.ts';
 import { chartOf, HELMS } from '../components/support/chart-scene.ts';
 import { apiClient, at, textAt } from '../support/api-client.ts';

@@ -2,7 +2,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { findEntry, openFileSource, readFile, readIndex } from '../../src/formats/archive/read.ts';
 import { command } from '../../src/cli/commands/bundle.ts';
-import { bundleSource } from '../../src/sources/install-source.ts';
+import { bundleSource } from '../../src/steps/sources/install-source.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';

@@ -1,6 +1,6 @@
 /** `curlew bundle --os`: from the store to the node. */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { makeInventory } from '../../src/bundle/delta/inventory.ts';
+import { makeInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import type { Outcome } from '../support/curlew.ts';

@@ -1,5 +1,5 @@
 import * as assert from '../support/assert.ts';
-import { readConfig, xdgFolder, type Config } from '../../src/open/config.ts';
+import { readConfig, xdgFolder, type Config } from '../../src/steps/open/config.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 

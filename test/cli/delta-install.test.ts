@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { joinBases, openBase } from '../../src/bundle/delta/base.ts';
-import { makeInventory } from '../../src/bundle/delta/inventory.ts';
+import { joinBases, openBase } from '../../src/ship/bundle/delta/base.ts';
+import { makeInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
 import { install, NODE, nodeWith } from '../support/node-deltas.ts';

@@ -1,6 +1,6 @@
 /** Deltas under the other commands of a node: what each takes from the node, and what it says when that lacks. */
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
-import { parseInventory } from '../../src/bundle/delta/inventory.ts';
+import { parseInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';

@@ -4,7 +4,7 @@ import { commandOf, REQUESTS } from '../../src/cli/commands.ts';
 import { commandHelp } from '../../src/cli/help.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { parametersOf } from '../../src/core/request.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';

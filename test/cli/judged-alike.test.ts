@@ -1,6 +1,6 @@
 /** Whatever `install` refuses of an archive, `verify` refuses, with the same code and before anything is installed. */
 import { writeFile } from 'node:fs/promises';
-import { makeInventory } from '../../src/bundle/delta/inventory.ts';
+import { makeInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { badArchives, goodArchives } from '../support/bad-archives.ts';

@@ -1,4 +1,4 @@
-import { openNetwork } from '../../src/open/network.ts';
+import { openNetwork } from '../../src/steps/open/network.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { noReport } from '../support/context.ts';

@@ -1,9 +1,9 @@
 /** What another user has put in the place of files that commands write or resume, in a folder that everybody writes to. */
 import { execa } from 'execa';
 import { chmod, chown, lchown, lstat, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { signaturePath, wholePath } from '../../src/open/trust.ts';
+import { signaturePath, wholePath } from '../../src/steps/open/trust.ts';
 import { partsPath } from '../../src/core/parts.ts';
-import { pathsBeside } from '../../src/transfer/partial-file.ts';
+import { pathsBeside } from '../../src/ship/transfer/partial-file.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { lockedPackage } from '../support/described.ts';

@@ -5,7 +5,7 @@ import { verifyStatement } from '../../src/formats/signing/statement.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
 import { lockedPackage } from '../support/described.ts';
-import { makeInventory } from '../../src/bundle/delta/inventory.ts';
+import { makeInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import { writePackage } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';

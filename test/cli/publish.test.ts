@@ -4,7 +4,7 @@ import { keygen } from '../../src/app/keygen.ts';
 import { promote } from '../../src/app/promote.ts';
 import { planPublish, publish } from '../../src/app/publish.ts';
 import type { Report } from '../../src/core/events.ts';
-import type { PublishResult } from '../../src/store/release/publish.ts';
+import type { PublishResult } from '../../src/ship/release/publish.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { noReport } from '../support/context.ts';

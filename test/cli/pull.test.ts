@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
-import { pathsBeside } from '../../src/transfer/partial-file.ts';
-import { createPace } from '../../src/transfer/pull.ts';
+import { pathsBeside } from '../../src/ship/transfer/partial-file.ts';
+import { createPace } from '../../src/ship/transfer/pull.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew, type Outcome } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';

@@ -217,7 +217,7 @@ test('help says that an option requires another one only where the parser refuse
     said.flat().filter((one) => !kept.has(one)),
     [],
   );
-  // Their sandbox is more than the option: node/target refuses them.
+  // Their sandbox is more than the option: steps/node/target refuses them.
   const ofSandbox = new Set(['network', 'env', 'kubeconfig', 'unconfined']);
   for (const of of REQUESTS) {
     for (const [name, field] of parametersOf(of).options) {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import type { PromoteResult } from '../../src/store/release/promote.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import type { PromoteResult } from '../../src/ship/release/promote.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { madePackage, publishAs } from '../support/releases.ts';

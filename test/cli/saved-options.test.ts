@@ -1,6 +1,6 @@
 import { RUN } from '../../src/requests/node.ts';
 import type { Field } from '../../src/core/field.ts';
-import { savedOptions, withSavedOptions } from '../../src/node/saved-options.ts';
+import { savedOptions, withSavedOptions } from '../../src/steps/node/saved-options.ts';
 import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { parseInventory } from '../../src/bundle/delta/inventory.ts';
+import { parseInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { formatLock } from '../../src/manifest/lock.ts';
 import * as assert from '../support/assert.ts';

@@ -4,7 +4,7 @@ import { limitsOf, plainAddress, tlsOf, tokenOf } from '../../src/app/serve.ts';
 import { command } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { CommandContext } from '../../src/cli/command.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';

@@ -6,7 +6,7 @@ import { memorySource, readTocText } from '../../src/formats/archive/read.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { trustOf } from '../../src/open/trust.ts';
+import { trustOf } from '../../src/steps/open/trust.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { signArchive, type ArchiveStatement } from '../../src/formats/signing/archive-statement.ts';
 import * as assert from '../support/assert.ts';

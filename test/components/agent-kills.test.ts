@@ -2,11 +2,11 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readAgentRecord } from '../../src/hub/agent.ts';
+import { readAgentRecord } from '../../src/fleet/hub/agent.ts';
 import { hexOf, type Digest } from '../../src/core/digest.ts';
 import { readPublicKey } from '../../src/formats/signing/keys.ts';
 import { eachLimited } from '../../src/platform/limit/each.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import { openAgentScene, type AgentScene } from '../support/agent-scene.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';

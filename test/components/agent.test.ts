@@ -1,7 +1,7 @@
 /** Agents as processes below a `--root`: packages of a signed store, killed in hooks, and their memory. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { readPublicKey } from '../../src/formats/signing/keys.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import { openAgentScene, type AgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
 import { appears } from '../support/appears.ts';

@@ -1,10 +1,10 @@
 /** A fleet on a real API server: a controller and the agents of four clusters, all of them processes that are killed. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { AgentFolder } from '../../src/agent/folder.ts';
+import { AgentFolder } from '../../src/fleet/agent/folder.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
-import type { HubKubeconfig } from '../../src/hub/kubeconfig.ts';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import type { HubKubeconfig } from '../../src/fleet/hub/kubeconfig.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';

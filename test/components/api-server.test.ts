@@ -1,7 +1,7 @@
 /** The real API server behaves as the one in the process of tests does. */
 import { readFile } from 'node:fs/promises';
 import { apiClient, type ApiClient } from '../support/api-client.ts';
-import { apiBehavior } from '../kube/api-behavior.ts';
+import { apiBehavior } from '../cluster/kube/api-behavior.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer } from './support/api-server.ts';

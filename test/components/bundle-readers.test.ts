@@ -8,9 +8,9 @@ import { paddingOf, TAR_END, tarHeader } from '../../src/formats/archive/header.
 import { storedMember } from '../../src/formats/archive/member.ts';
 import { openFileSource, readIndex, readTocText } from '../../src/formats/archive/read.ts';
 import { FOOTER_SIZE, formatFooter } from '../../src/formats/archive/toc.ts';
-import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
-import { planSource } from '../../src/bundle/write/plan-source.ts';
-import { writeParts } from '../../src/bundle/parts/split-write.ts';
+import { writeBundleFile } from '../../src/ship/bundle/write/write-bundle.ts';
+import { planSource } from '../../src/ship/bundle/write/plan-source.ts';
+import { writeParts } from '../../src/ship/bundle/parts/split-write.ts';
 import { TOC_NAME } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';

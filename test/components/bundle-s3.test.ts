@@ -1,13 +1,13 @@
 /** Bundles from stores in S3, and into them: what the server has already does not pass through this machine. */
 import { readFile, rm, stat } from 'node:fs/promises';
-import { bundleRange, type BundleSource } from '../../src/bundle/write/bytes.ts';
-import { writeBundle, writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
-import { summarize } from '../../src/bundle/plan.ts';
-import { storeBundle } from '../../src/bundle/write/store-bundle.ts';
+import { bundleRange, type BundleSource } from '../../src/ship/bundle/write/bytes.ts';
+import { writeBundle, writeBundleFile } from '../../src/ship/bundle/write/write-bundle.ts';
+import { summarize } from '../../src/ship/bundle/plan.ts';
+import { storeBundle } from '../../src/ship/bundle/write/store-bundle.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
-import { createS3Store } from '../../src/store/s3.ts';
-import type { Store } from '../../src/store/store.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf, TOOL, type TestPackage } from '../support/bundles.ts';
 import { collect } from '../support/bytes.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
+import { writeBundleFile } from '../../src/ship/bundle/write/write-bundle.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';

@@ -1,6 +1,6 @@
 /** Manifests of channels as a real API server and kubectl understand them. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { readObjects } from '../../src/channel/objects.ts';
+import { readObjects } from '../../src/cluster/channel/objects.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';

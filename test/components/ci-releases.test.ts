@@ -1,7 +1,7 @@
 /** From a commit to staging and from its tag to production: the same steps, with the same results, in every kind of store. */
 import { createHash } from 'node:crypto';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/ship/store/open.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { addonFiles, ci, commit, git, repository } from '../support/ci.ts';
 import { noReport } from '../support/context.ts';

@@ -1,6 +1,6 @@
 /** Objects of other programs on a real API server, taken by a controller with the rights that the manifests give. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { at, textAt } from '../support/api-client.ts';
 import { isMap } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';

@@ -1,6 +1,6 @@
 /** Controllers of a hub on a real API server, as processes with the rights that the manifests give: killed, restarted, refused. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { apiClient, at, textAt } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';

@@ -56,7 +56,7 @@ if (reason === undefined) {
   test('the folder of an agent is flushed with those in which it is new', async () => {
     await using box = await tree();
     const script = `
-      const { AgentFolder } = await import(${JSON.stringify(compiledModule('src/agent/folder.ts'))});
+      const { AgentFolder } = await import(${JSON.stringify(compiledModule('src/fleet/agent/folder.ts'))});
       const folder = new AgentFolder(${JSON.stringify(box.at('site'))});
       await folder.claim();
       await folder.writeSettings({ cluster: 'oslo', hub: crypto.randomUUID(), keys: [], allowUnsigned: true });`;

@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { requireConfirmed, viewOf } from '../../src/app/etcd-restore.ts';
-import { openEtcd, type Etcd } from '../../src/kube/etcd.ts';
+import { openEtcd, type Etcd } from '../../src/cluster/kube/etcd.ts';
 import { quorumPlace } from '../../src/machine/etcd.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

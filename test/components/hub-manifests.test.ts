@@ -1,5 +1,5 @@
 /** A real API server takes the kinds of a hub, refuses objects that break their rules, and shows them to kubectl. */
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import * as assert from '../support/assert.ts';
 import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';

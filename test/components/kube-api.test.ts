@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { generate } from 'selfsigned';
-import { openApi, type ApiAnswer } from '../../src/kube/api.ts';
-import { apiPath } from '../../src/kube/path.ts';
+import { openApi, type ApiAnswer } from '../../src/cluster/kube/api.ts';
+import { apiPath } from '../../src/cluster/kube/path.ts';
 import * as assert from '../support/assert.ts';
 import { kubeconfigText } from '../support/kube-server.ts';
 import { suite } from '../support/suite.ts';

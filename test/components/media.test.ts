@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, statfs, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { joinParts } from '../../src/bundle/parts/join-parts.ts';
-import { writeParts, type Whole } from '../../src/bundle/parts/split-write.ts';
+import { joinParts } from '../../src/ship/bundle/parts/join-parts.ts';
+import { writeParts, type Whole } from '../../src/ship/bundle/parts/split-write.ts';
 import { memorySource } from '../../src/formats/archive/read.ts';
 import { partsPath } from '../../src/core/parts.ts';
 import { formatBytes } from '../../src/core/units.ts';

@@ -1,7 +1,7 @@
 /** Fetching from real servers, after real programs, and onto a disk that is full. */
 import { renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { pathsBeside } from '../../src/transfer/partial-file.ts';
+import { pathsBeside } from '../../src/ship/transfer/partial-file.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { curlew, curlewOk, startCurlew } from '../support/curlew.ts';

@@ -1,14 +1,14 @@
 /** Identity of agents at a real API server with the signer of kube-controller-manager: tokens, renewals, and rights by trying the rest. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { renewIfDue, readCertificate } from '../../src/agent/certificate.ts';
-import { AgentFolder } from '../../src/agent/folder.ts';
+import { renewIfDue, readCertificate } from '../../src/fleet/agent/certificate.ts';
+import { AgentFolder } from '../../src/fleet/agent/folder.ts';
 import { acceptCluster } from '../../src/app/fleet-accept.ts';
 import { detachCluster } from '../../src/app/fleet-detach.ts';
 import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import type { Context } from '../../src/core/context.ts';
-import { hubManifests } from '../../src/hub/manifests.ts';
-import { openApi } from '../../src/kube/api.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
+import { openApi } from '../../src/cluster/kube/api.ts';
 import { apiClient, textAt, type ApiClient } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

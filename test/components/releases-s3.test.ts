@@ -1,12 +1,12 @@
 /** Releases in real servers of the S3 protocol: promoted by the server, listed, mended and removed. */
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
-import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../src/store/release/promote.ts';
-import { prune } from '../../src/store/release/prune.ts';
-import { reindex } from '../../src/store/release/reindex.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
-import { createS3Store } from '../../src/store/s3.ts';
-import type { Store } from '../../src/store/store.ts';
+import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../src/ship/release/promote.ts';
+import { prune } from '../../src/ship/release/prune.ts';
+import { reindex } from '../../src/ship/release/reindex.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { collect, collectItems } from '../support/bytes.ts';

@@ -1,8 +1,8 @@
 /** What a store in S3 makes of servers, networks and credentials that fail. */
 import { digestOf } from '../../src/core/digest.ts';
 import type { CurlewError, ErrorCode } from '../../src/core/errors.ts';
-import { createS3Store } from '../../src/store/s3.ts';
-import type { Store } from '../../src/store/store.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collect, collectItems } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';

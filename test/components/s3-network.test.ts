@@ -1,6 +1,6 @@
 /** The way to a server of the S3 protocol: proxies with and without credentials, and authorities of one's own. */
 import { digestOf } from '../../src/core/digest.ts';
-import { createS3Store } from '../../src/store/s3.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';

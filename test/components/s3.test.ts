@@ -1,8 +1,8 @@
 /** Real servers of the S3 protocol keep what every store promises. */
 import { digestOf } from '../../src/core/digest.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { createS3Store } from '../../src/store/s3.ts';
-import type { Store } from '../../src/store/store.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { digestOf } from '../../src/core/digest.ts';
-import { createS3Store } from '../../src/store/s3.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { openSsh, SshError, type RemoteRun, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
+import { openSsh, SshError, type RemoteRun, type Ssh, type SshHost } from '../../src/machine/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { appears } from '../support/appears.ts';
 import { never } from '../support/context.ts';

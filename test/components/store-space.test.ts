@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { collect, collectItems } from '../support/bytes.ts';
 import { suite } from '../support/suite.ts';

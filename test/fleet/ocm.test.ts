@@ -1,6 +1,6 @@
 /** Documents of Open Cluster Management in a fleet. */
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
-import { selects } from '../../src/rollout/groups.ts';
+import { selects } from '../../src/fleet/rollout/groups.ts';
 import * as assert from '../support/assert.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
 import {

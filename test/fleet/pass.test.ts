@@ -1,5 +1,5 @@
 /** What a pass decides from records, clocks and the state. */
-import type { AddonRecord } from '../../src/channel/record.ts';
+import type { AddonRecord } from '../../src/cluster/channel/record.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
 import { beginPass, decide, endPass, revisionsOf, type Done } from '../../src/fleet/pass.ts';
@@ -16,7 +16,7 @@ import {
   type Order,
 } from '../../src/fleet/state.ts';
 import { observeAgain } from '../../src/fleet/run/observed.ts';
-import type { ClusterAddonSpec, Observed } from '../../src/rollout/fleet.ts';
+import type { ClusterAddonSpec, Observed } from '../../src/fleet/rollout/fleet.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';

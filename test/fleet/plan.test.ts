@@ -1,10 +1,10 @@
-import type { AddonRecord, Revision } from '../../src/channel/record.ts';
+import type { AddonRecord, Revision } from '../../src/cluster/channel/record.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../../src/fleet/plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
 import { NO_ORDERS, NO_STATE } from '../../src/fleet/state.ts';
-import { step } from '../../src/rollout/step.ts';
+import { step } from '../../src/fleet/rollout/step.ts';
 import * as assert from '../support/assert.ts';
 import { addon, channel, chart, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';

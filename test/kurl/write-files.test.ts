@@ -4,7 +4,7 @@ import { findAddons } from '../../src/manifest/find-addons.ts';
 import { readAddon } from '../../src/manifest/read-addon.ts';
 import { checkRepository } from '../../src/kurl/migrate.ts';
 import { newFiles, writeNewFiles } from '../../src/kurl/write-files.ts';
-import { parseOrderFile } from '../../src/store/release/version-order.ts';
+import { parseOrderFile } from '../../src/ship/release/version-order.ts';
 import * as assert from '../support/assert.ts';
 import { writeKurlRepository } from '../support/kurl-repository.ts';
 import { suite } from '../support/suite.ts';

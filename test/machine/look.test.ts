@@ -1,6 +1,6 @@
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import { lookAt } from '../../src/machine/run/look.ts';
-import type { Ssh } from '../../src/ssh/ssh.ts';
+import type { Ssh } from '../../src/machine/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';

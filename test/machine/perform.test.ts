@@ -5,7 +5,7 @@ import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-
 import { lookAt, type ClusterLook } from '../../src/machine/run/look.ts';
 import { perform, recordBirths } from '../../src/machine/run/perform.ts';
 import { createKeyedMutex } from '../../src/platform/limit/keyed-mutex.ts';
-import type { Ssh } from '../../src/ssh/ssh.ts';
+import type { Ssh } from '../../src/machine/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';

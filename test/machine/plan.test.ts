@@ -1,4 +1,4 @@
-import { parseRange } from '../../src/channel/range.ts';
+import { parseRange } from '../../src/cluster/channel/range.ts';
 import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src/machine/cluster.ts';
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
 import { desired, machine, NEW, OLD, plan, reasons, seen, THREE, titles } from './seen-cluster.ts';

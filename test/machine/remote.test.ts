@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { cleanHost, lockHosts, sendBundle } from '../../src/machine/run/remote.ts';
-import { SshError, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
+import { SshError, type Ssh, type SshHost } from '../../src/machine/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';

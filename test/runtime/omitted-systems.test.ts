@@ -13,7 +13,7 @@ import { readRecords } from '../../src/runtime/node/records.ts';
 import type { SourcePackage } from '../../src/runtime/node/source.ts';
 import { folderPackages } from '../../src/runtime/node/source-folder.ts';
 import { nodeStatus } from '../../src/runtime/history/status.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
 import { bundleOfPackages } from '../support/deltas.ts';

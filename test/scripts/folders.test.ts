@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { FOLDERS, IO, PACKAGES, withFolders } from '../../scripts/docs/folders.ts';
+import { FOLDERS, groupOf, IO, PACKAGES, usesRequests, withFolders } from '../../scripts/docs/folders.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -45,6 +45,11 @@ const folders = [...new Set(files.map(folderOf))].filter((name) => name !== '');
 test('each is in the table, which has no other', () => {
   assert.equal(folders.toSorted(), FOLDERS.map(({ name }) => name).toSorted());
   assert.ok(imports.length > 1000);
+});
+
+test('the folders of a group stand together, so that no group imports one after it', () => {
+  const groups = FOLDERS.map(({ name }) => groupOf(name)).filter((group, index, all) => group !== all[index - 1]);
+  assert.equal(groups, [...new Set(groups)]);
 });
 
 /** The given files, and all that are loaded with them. */
@@ -99,8 +104,7 @@ test('the help of a command loads tables of requests, but no use case, and of np
   );
   const packages = new Set(others.map(({ name }) => name));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
-  const names = FOLDERS.map(({ name }) => name);
-  const users = names.slice(names.indexOf('requests') + 1).filter((name) => name !== 'cli');
+  const users = FOLDERS.filter(usesRequests).flatMap(({ name }) => (name === 'cli' ? [] : [name]));
   assert.equal(
     [...loaded].filter((file) => users.includes(folderOf(file))),
     [],
@@ -119,7 +123,7 @@ for (const name of ['core', 'runtime/plan', 'requests']) {
   });
 }
 
-test('CONTRIBUTING has the table as npm run docs makes it', async () => {
+test('CONTRIBUTING has the tables as npm run docs makes them', async () => {
   const text = await readFile(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
   assert.is(text, withFolders(text));
 });

@@ -10,14 +10,14 @@ export const PRODUCT = '.curlew/tests/product';
 
 /** Modules besides the tests themselves that processes of their own run or import. */
 export const MODULES: readonly string[] = [
-  'src/agent/folder.ts',
+  'src/fleet/agent/folder.ts',
   'src/formats/archive/extract.ts',
   'src/formats/archive/read.ts',
   'src/cli/unpack-scripts.ts',
   'src/platform/files/partial.ts',
   'src/runtime/hooks/control.ts',
   'src/runtime/node/source-folder.ts',
-  'src/store/folder.ts',
+  'src/ship/store/folder.ts',
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',
   'test/support/preflight.ts',

@@ -1,9 +1,9 @@
 /** Bundles and deltas in memory, planned and assembled as the commands do, without a store. */
 import { memorySource } from '../../src/formats/archive/read.ts';
-import { bundleRange, type BundleSource } from '../../src/bundle/write/bytes.ts';
-import { planDelta } from '../../src/bundle/delta/delta-plan.ts';
-import type { Inventory } from '../../src/bundle/delta/inventory.ts';
-import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
+import { bundleRange, type BundleSource } from '../../src/ship/bundle/write/bytes.ts';
+import { planDelta } from '../../src/ship/bundle/delta/delta-plan.ts';
+import type { Inventory } from '../../src/ship/bundle/delta/inventory.ts';
+import { planBundle, type BundlePlan } from '../../src/ship/bundle/plan.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { OS_IDS, type OsId } from '../../src/core/os.ts';
 import { specOf, TOOL, type TestPackage } from './bundles.ts';

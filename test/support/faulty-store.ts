@@ -1,5 +1,5 @@
 /** A store in front of another that breaks at one of its calls, before or after that call has taken effect. */
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import * as assert from './assert.ts';
 import { sampleOf } from './sweep.ts';
 

@@ -1,8 +1,16 @@
 /** A small fleet in memory: steps are applied to it, and agents report what a test says. */
-import { Memo } from '../../src/rollout/content.ts';
-import type { Cluster, ClusterAddon, FleetAddon, Observed, Orders, Waiting, Writes } from '../../src/rollout/fleet.ts';
-import { step, waitingIn } from '../../src/rollout/step.ts';
-import type { State, Strategy } from '../../src/rollout/strategy.ts';
+import { Memo } from '../../src/fleet/rollout/content.ts';
+import type {
+  Cluster,
+  ClusterAddon,
+  FleetAddon,
+  Observed,
+  Orders,
+  Waiting,
+  Writes,
+} from '../../src/fleet/rollout/fleet.ts';
+import { step, waitingIn } from '../../src/fleet/rollout/step.ts';
+import type { State, Strategy } from '../../src/fleet/rollout/strategy.ts';
 
 export const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => {
   return { name, labels: {}, available: true, kubernetes: 'v1.31.2', ...more };

@@ -1,22 +1,22 @@
 /** A hub as objects in memory, whose passes a test runs one by one: no server and no connection. */
 import { setMaxListeners } from 'node:events';
-import { Heartbeats } from '../../src/hub/run/heartbeats.ts';
-import { HelmProxies } from '../../src/hub/run/helm-proxies.ts';
-import { StoredStatuses } from '../../src/hub/run/stored-statuses.ts';
-import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
-import type { UpstreamParts } from '../../src/hub/run/making.ts';
-import { OcmAddons } from '../../src/hub/run/ocm.ts';
-import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
-import { readChannel } from '../../src/hub/channel.ts';
-import { readAddon, readCluster, readClusterAddon } from '../../src/hub/observe.ts';
-import { UPSTREAM, type UpstreamKind, type Upstreams } from '../../src/hub/taken.ts';
-import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/kube/api.ts';
-import { openCalls } from '../../src/kube/call.ts';
-import { LEASES } from '../../src/kube/lease.ts';
-import { collectionPath, type Resource } from '../../src/kube/resources.ts';
-import { Watch } from '../../src/kube/watch.ts';
+import { Heartbeats } from '../../src/fleet/hub/run/heartbeats.ts';
+import { HelmProxies } from '../../src/fleet/hub/run/helm-proxies.ts';
+import { StoredStatuses } from '../../src/fleet/hub/run/stored-statuses.ts';
+import { ValuesSecrets } from '../../src/fleet/hub/run/values-secrets.ts';
+import type { UpstreamParts } from '../../src/fleet/hub/run/making.ts';
+import { OcmAddons } from '../../src/fleet/hub/run/ocm.ts';
+import { resourceOf, type Hub } from '../../src/fleet/hub/run/pass.ts';
+import { readChannel } from '../../src/fleet/hub/channel.ts';
+import { readAddon, readCluster, readClusterAddon } from '../../src/fleet/hub/observe.ts';
+import { UPSTREAM, type UpstreamKind, type Upstreams } from '../../src/fleet/hub/taken.ts';
+import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/cluster/kube/api.ts';
+import { openCalls } from '../../src/cluster/kube/call.ts';
+import { LEASES } from '../../src/cluster/kube/lease.ts';
+import { collectionPath, type Resource } from '../../src/cluster/kube/resources.ts';
+import { Watch } from '../../src/cluster/kube/watch.ts';
 import { Backoff } from '../../src/platform/limit/backoff.ts';
-import { Memo } from '../../src/rollout/content.ts';
+import { Memo } from '../../src/fleet/rollout/content.ts';
 import { until } from './appears.ts';
 import type { JsonObject } from './api-server/fields.ts';
 

@@ -1,5 +1,5 @@
 /** Objects of a hub, for tests. */
-import { specHash } from '../../src/rollout/spec-hash.ts';
+import { specHash } from '../../src/fleet/rollout/spec-hash.ts';
 
 const apiVersion = 'fleet.curlew.dev/v1alpha1';
 

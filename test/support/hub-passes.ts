@@ -1,10 +1,10 @@
 /** Passes of a controller over a hub in memory, and what people and agents write between them. */
 import { isObject } from '../../src/core/json.ts';
 import { timeOf } from '../../src/core/time.ts';
-import { passHub, resourceOf } from '../../src/hub/run/pass.ts';
-import type { HubKind } from '../../src/hub/schema.ts';
-import { patchObject } from '../../src/kube/objects.ts';
-import type { State } from '../../src/rollout/strategy.ts';
+import { passHub, resourceOf } from '../../src/fleet/hub/run/pass.ts';
+import type { HubKind } from '../../src/fleet/hub/schema.ts';
+import { patchObject } from '../../src/cluster/kube/objects.ts';
+import type { State } from '../../src/fleet/rollout/strategy.ts';
 import * as assert from './assert.ts';
 import type { MemoryHub } from './hub-memory.ts';
 import { hubCluster } from './hub-objects.ts';

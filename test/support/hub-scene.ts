@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { runController } from '../../src/app/controller.ts';
 import type { ControllerRequest } from '../../src/requests/hub.ts';
 import type { Context } from '../../src/core/context.ts';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import { apiClient, at, textAt, type ApiClient } from './api-client.ts';
 import { isMap, type JsonObject } from './api-server/fields.ts';

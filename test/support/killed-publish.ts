@@ -4,10 +4,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { publishPackages } from '../../src/store/release/publish.ts';
-import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
-import type { Store } from '../../src/store/store.ts';
+import { publishPackages } from '../../src/ship/release/publish.ts';
+import type { PackageFileToPublish } from '../../src/ship/release/upload.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import { noReport } from './context.ts';
 
 const [root = '', list = '', at = '0', when = 'before'] = process.argv.slice(2);

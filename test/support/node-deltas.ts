@@ -1,6 +1,6 @@
 /** Nodes that were installed from a bundle, and deltas from there to the next. */
 import { writeFile } from 'node:fs/promises';
-import { parseInventory } from '../../src/bundle/delta/inventory.ts';
+import { parseInventory } from '../../src/ship/bundle/delta/inventory.ts';
 import * as assert from './assert.ts';
 import type { TestPackage } from './bundles.ts';
 import type { Outcome } from './curlew.ts';

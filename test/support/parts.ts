@@ -1,8 +1,13 @@
 /** An archive in parts, and joined again. */
 import { readFile } from 'node:fs/promises';
 import { memorySource } from '../../src/formats/archive/read.ts';
-import { joinParts, type JoinOptions } from '../../src/bundle/parts/join-parts.ts';
-import { writeParts, type SplitOptions, type Whole, type WrittenParts } from '../../src/bundle/parts/split-write.ts';
+import { joinParts, type JoinOptions } from '../../src/ship/bundle/parts/join-parts.ts';
+import {
+  writeParts,
+  type SplitOptions,
+  type Whole,
+  type WrittenParts,
+} from '../../src/ship/bundle/parts/split-write.ts';
 import { noReport } from './context.ts';
 import { archiveOf, noise } from './packages.ts';
 import type { Tree } from './tree.ts';

@@ -1,8 +1,8 @@
 /** Pulls from registries as a build does. */
 import { parseImageRef, type ImageRef } from '../../src/core/image-ref.ts';
 import type { Arch } from '../../src/core/ref.ts';
-import { createRegistryClient, type RegistryClient, type RegistryOptions } from '../../src/registry/client.ts';
-import { ANONYMOUS } from '../../src/registry/credentials.ts';
+import { createRegistryClient, type RegistryClient, type RegistryOptions } from '../../src/build/registry/client.ts';
+import { ANONYMOUS } from '../../src/build/registry/credentials.ts';
 import type { Descriptor, ResolvedImage } from '../../src/formats/oci/image.ts';
 import { collector, quickHttp } from './client.ts';
 

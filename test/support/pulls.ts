@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { HttpOptions } from '../../src/platform/http/http.ts';
-import type { Pulled } from '../../src/transfer/from-place.ts';
-import { pull, type PullOptions } from '../../src/transfer/pull.ts';
-import { webObject } from '../../src/store/web.ts';
+import type { Pulled } from '../../src/ship/transfer/from-place.ts';
+import { pull, type PullOptions } from '../../src/ship/transfer/pull.ts';
+import { webObject } from '../../src/ship/store/web.ts';
 import { quickHttp } from './client.ts';
 import { noise, packageOf, type TestFile } from './packages.ts';
 import type { Asked, WebServer } from './web-server.ts';

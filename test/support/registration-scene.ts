@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { registerAgent, type Registered } from '../../src/app/agent-register.ts';
 import { makeHubToken } from '../../src/app/hub-token.ts';
 import type { Context } from '../../src/core/context.ts';
-import { hubManifests } from '../../src/hub/manifests.ts';
+import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { apiClient, textAt, type ApiClient } from './api-client.ts';
 import { startMemoryApiServer, type MemoryApiOptions } from './api-server/server.ts';
 import { signApproved } from './hub-signer.ts';

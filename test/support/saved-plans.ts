@@ -1,11 +1,11 @@
 /** Plans of bundles as `curlew bundle` makes them, over a store of small packages and a small tool for nodes. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
-import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
+import { writeBundleFile } from '../../src/ship/bundle/write/write-bundle.ts';
+import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/ship/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { readCatalog } from '../../src/store/read-catalog.ts';
-import type { Store } from '../../src/store/store.ts';
+import { readCatalog } from '../../src/ship/store/read-catalog.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import { TOOL } from './bundles.ts';
 import { noReport } from './context.ts';
 import type { Tree } from './tree.ts';

@@ -1,15 +1,15 @@
 /** Keys, and signers of stores whose clock and memory a test holds in its hands. */
 import { createHash, sign, type KeyObject } from 'node:crypto';
 import { cp, mkdir } from 'node:fs/promises';
-import type { Signer } from '../../src/store/release/sign-release.ts';
+import type { Signer } from '../../src/ship/release/sign-release.ts';
 import {
   readSigned,
   type ReleaseTrust,
   type SeenRelease,
   type SeenVersions,
-} from '../../src/store/release/signed-release.ts';
-import { createFolderStore } from '../../src/store/folder.ts';
-import type { Store } from '../../src/store/store.ts';
+} from '../../src/ship/release/signed-release.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
+import type { Store } from '../../src/ship/store/store.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import { formatBundle } from '../../src/formats/signing/sigstore.ts';
 import * as assert from './assert.ts';

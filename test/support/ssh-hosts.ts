@@ -7,7 +7,7 @@ import type { AppliedCluster } from '../../src/machine/run/settle.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { Report } from '../../src/core/events.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
-import { openSsh, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
+import { openSsh, type Ssh, type SshHost } from '../../src/machine/ssh/ssh.ts';
 import { never, noReport } from './context.ts';
 import { cluster, documents } from './fleet-files.ts';
 import { archiveOf, packageOf } from './packages.ts';

@@ -6,7 +6,7 @@ import { createConnection } from 'node:net';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { SshHost } from '../../src/ssh/ssh.ts';
+import type { SshHost } from '../../src/machine/ssh/ssh.ts';
 import { freePort } from './ports.ts';
 
 export const SSHD = '/usr/sbin/sshd';

@@ -1,8 +1,8 @@
 /** What every store promises, whatever holds it. Each test works below a prefix of its own. */
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { openStoreSource } from '../../src/store/source.ts';
-import type { Store, Upload } from '../../src/store/store.ts';
+import { openStoreSource } from '../../src/ship/store/source.ts';
+import type { Store, Upload } from '../../src/ship/store/store.ts';
 import * as assert from './assert.ts';
 import { collect, collectItems } from './bytes.ts';
 import type { Suite } from './suite.ts';

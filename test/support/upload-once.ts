@@ -1,7 +1,7 @@
 /** Sends a file to a store in S3 as publishing does: `upload-once.ts ENDPOINT ADDRESS KEY FILE`. */
 import { createHash } from 'node:crypto';
 import { openFileSource } from '../../src/formats/archive/read.ts';
-import { createS3Store } from '../../src/store/s3.ts';
+import { createS3Store } from '../../src/ship/store/s3.ts';
 import { noReport } from './context.ts';
 
 const [endpoint = '', address = '', key = '', path = ''] = process.argv.slice(2);

@@ -5,7 +5,7 @@ import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
 import { fieldsOf, isObject } from '../../core/json.ts';
-import type { RegistryClient } from '../../registry/client.ts';
+import type { RegistryClient } from '../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
 import { markPull, removeImage, tidy } from './left-overs.ts';
 import { linesOf } from '../../platform/process/program-lines.ts';

@@ -4,7 +4,7 @@ import { CHANNEL_CHECK } from '../../requests/channel.ts';
 import { CHANNEL_EXPLAIN } from '../../requests/channel.ts';
 import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app/channel-explain.ts';
 import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-plan.ts';
-import { entryTitle } from '../../channel/channel.ts';
+import { entryTitle } from '../../cluster/channel/channel.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';

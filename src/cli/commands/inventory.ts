@@ -1,6 +1,6 @@
 /** `curlew inventory`: writes the inventory of a node or of bundles, from which deltas are created. */
 import { INVENTORY } from '../../requests/bundle.ts';
-import { formatInventory } from '../../bundle/delta/inventory.ts';
+import { formatInventory } from '../../ship/bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { commandFor } from '../command.ts';

@@ -1,7 +1,7 @@
 /** `curlew prune`: removes old releases from a store. */
 import { PRUNE } from '../../requests/release.ts';
 import { counted } from '../../core/counted.ts';
-import type { PruneResult } from '../../store/release/prune.ts';
+import type { PruneResult } from '../../ship/release/prune.ts';
 import { canAsk, confirm } from '../ask-line.ts';
 import { commandFor, type CommandContext } from '../command.ts';
 import { formatBytes } from '../render/units.ts';

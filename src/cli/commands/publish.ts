@@ -1,7 +1,7 @@
 /** `curlew publish`: builds what has changed and publishes a release. */
 import { PUBLISH } from '../../requests/build.ts';
 import type { PublishPlan } from '../../app/publish.ts';
-import type { PublishResult } from '../../store/release/publish.ts';
+import type { PublishResult } from '../../ship/release/publish.ts';
 import { counted } from '../../core/counted.ts';
 import { commandFor } from '../command.ts';
 import type { Paint } from '../render/paint.ts';

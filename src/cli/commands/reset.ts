@@ -19,7 +19,7 @@ export const command = commandFor(RESET, {
     const nothing = await nothingToReset(request, context);
     if (nothing !== undefined) return nothing;
     if (dryRun) return planReset(request, context);
-    const { placesOf } = await import('../../node/target.ts');
+    const { placesOf } = await import('../../steps/node/target.ts');
     const { directory } = placesOf(request, context);
     if (!request.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(request, context));

@@ -2,7 +2,7 @@
 import { SIGN } from '../../requests/archive.ts';
 import type { SignedArchive } from '../../app/sign.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { SignedStore } from '../../store/release/sign-release.ts';
+import type { SignedStore } from '../../ship/release/sign-release.ts';
 import { commandFor } from '../command.ts';
 
 export const command = commandFor(SIGN, {

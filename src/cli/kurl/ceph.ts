@@ -1,7 +1,7 @@
 /** `kurl rook …`: checks the health of Ceph, and the versions of Rook's deployments. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { apiPath, type ApiPath } from '../../kube/path.ts';
+import { apiPath, type ApiPath } from '../../cluster/kube/path.ts';
 import { at, clusterCalls, numberOf, stringOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 

@@ -1,8 +1,8 @@
 /** Access to the cluster for the verbs of kURL's program `kurl`: API requests, and kubectl for everything else. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { openApi } from '../../kube/api.ts';
-import type { ApiPath } from '../../kube/path.ts';
+import { openApi } from '../../cluster/kube/api.ts';
+import type { ApiPath } from '../../cluster/kube/path.ts';
 import { callKubectl } from './kubectl.ts';
 
 /** The environment of a verb. */

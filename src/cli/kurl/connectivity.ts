@@ -1,7 +1,7 @@
 /** `kurl netutil nodes-connectivity`: checks whether all nodes can reach each other on a port. */
 import { randomUUID } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
-import { apiPath } from '../../kube/path.ts';
+import { apiPath } from '../../cluster/kube/path.ts';
 import { at, clusterCalls, stringOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { remove, runJob } from './jobs.ts';

@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { parseQuantity } from '../../runtime/preflight/go-notation.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
-import { apiPath } from '../../kube/path.ts';
+import { apiPath } from '../../cluster/kube/path.ts';
 import { at, clusterCalls, listOf, numberOf, stringOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { runJob } from './jobs.ts';

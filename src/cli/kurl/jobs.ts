@@ -1,7 +1,7 @@
 /** Runs a pod once on a node, for verbs of kURL's program. */
 import { randomBytes } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
-import { apiPath } from '../../kube/path.ts';
+import { apiPath } from '../../cluster/kube/path.ts';
 import { at, stringOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 

@@ -2,8 +2,8 @@
 import { delimiter } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
-import { programPath } from '../../kube/exec-plugin.ts';
-import { kubeconfigPaths } from '../../kube/session.ts';
+import { programPath } from '../../cluster/kube/exec-plugin.ts';
+import { kubeconfigPaths } from '../../cluster/kube/session.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
 
 /** Longer than a program in a container waits for an unreachable cluster. */

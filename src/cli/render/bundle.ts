@@ -1,9 +1,9 @@
 /** Renders a planned or written bundle. */
 import type { BundledSystems } from '../../core/bundle.ts';
-import type { PlanSummary } from '../../bundle/plan.ts';
+import type { PlanSummary } from '../../ship/bundle/plan.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
-import type { Written } from '../../bundling/target.ts';
+import type { PackageDifference, PlanDifference } from '../../ship/bundle/compare.ts';
+import type { Written } from '../../steps/bundle/target.ts';
 import { deltaLines } from './delta.ts';
 import { formatBytes } from './units.ts';
 

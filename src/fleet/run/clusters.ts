@@ -1,13 +1,13 @@
 /** What the clusters of a fleet record, and what its add-ons deliver. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileOf, type Entry } from '../../channel/channel.ts';
-import { isUrl } from '../../channel/location.ts';
+import { fileOf, type Entry } from '../../cluster/channel/channel.ts';
+import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
-import { openChannelCluster, type ClusterRequest } from '../../deliver/cluster.ts';
-import { observe } from '../../deliver/deliver.ts';
+import { openChannelCluster, type ClusterRequest } from '../../cluster/deliver/cluster.ts';
+import { observe } from '../../cluster/deliver/deliver.ts';
 import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../fleet.ts';
 import { settledRecords } from '../observe.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';

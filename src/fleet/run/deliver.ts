@@ -1,9 +1,9 @@
 /** Carries out what a pass over a fleet does: one delivery for each cluster, up to 20 at once. */
-import type { Entry } from '../../channel/channel.ts';
+import type { Entry } from '../../cluster/channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
+import { holdCluster, openChannelCluster } from '../../cluster/deliver/cluster.ts';
 import { driftIn } from '../drift.ts';
 import type { WrittenCluster } from '../fleet.ts';
 import { ownRecord, recordsOf } from '../observe.ts';
@@ -20,7 +20,7 @@ import {
 } from '../pass.ts';
 import { withLooks, type FleetState, type Revision } from '../state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { openChannels } from '../../open/channel-files.ts';
+import { openChannels } from '../../steps/open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
 import { observeAgain, type ObservedFleet } from './observed.ts';

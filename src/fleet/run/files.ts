@@ -1,17 +1,17 @@
 /** The files of a fleet, from files and folders. */
 import { access, constants, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, normalize, relative, resolve } from 'node:path';
-import { fileOf } from '../../channel/channel.ts';
-import { isRemote } from '../../channel/location.ts';
+import { fileOf } from '../../cluster/channel/channel.ts';
+import { isRemote } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import type { FleetFile } from '../fleet.ts';
 import { readFleet, type ReadFleet } from '../read.ts';
-import { currentContext, parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { currentContext, parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { compareNames } from '../../rollout/groups.ts';
+import { compareNames } from '../rollout/groups.ts';
 import { shownLine } from '../../spec/secret-settings.ts';
 import type { FleetRequest } from '../../requests/fleet.ts';
 

@@ -1,12 +1,12 @@
 /** Kinds that manifests need and clusters do not serve, found before anything is applied. */
 import { resolve } from 'node:path';
-import type { Entry } from '../../channel/channel.ts';
-import { isUrl } from '../../channel/location.ts';
+import type { Entry } from '../../cluster/channel/channel.ts';
+import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { openClusterApi } from '../../deliver/cluster.ts';
-import { addonObjects, definedKinds } from '../../deliver/objects.ts';
-import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
+import { openClusterApi } from '../../cluster/deliver/cluster.ts';
+import { addonObjects, definedKinds } from '../../cluster/deliver/objects.ts';
+import { discover, type Discovery, type Resource } from '../../cluster/kube/resources.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Entry } from '../../channel/channel.ts';
+import type { Entry } from '../../cluster/channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -20,7 +20,7 @@ import {
 import { claim } from '../../platform/files/claim.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
-import type { ChannelFiles } from '../../open/channel-files.ts';
+import type { ChannelFiles } from '../../steps/open/channel-files.ts';
 
 const MAX_BYTES = 64 << 20;
 const DOING = 'keep the state of the fleet';

@@ -1,6 +1,6 @@
 /** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management: their fields. template-objects.ts makes objects from them. Pure. */
 import * as v from 'valibot';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { aMap, aText, fields, foreign, labels, like, list, text, anything, dnsName } from './kinds.ts';

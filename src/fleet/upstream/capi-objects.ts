@@ -1,8 +1,8 @@
 /** What Cluster API keeps besides a Cluster: the Secret with its kubeconfig, its control plane and its infrastructure. Pure. */
 import { Buffer } from 'node:buffer';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
-import type { Values } from '../../rollout/fleet.ts';
+import type { Values } from '../rollout/fleet.ts';
 
 const SUFFIX = '-kubeconfig';
 /** What templates call the object that a field of the Cluster refers to. */

@@ -1,10 +1,10 @@
 /** Secrets among the files of a fleet by which the charts of HelmChartProxies are downloaded. Pure. */
-import type { ChartAccess } from '../../channel/channel.ts';
-import type { Findings } from '../../channel/findings.ts';
+import type { ChartAccess } from '../../cluster/channel/channel.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { readYaml, type YamlPart } from '../../formats/yaml/yaml.ts';
-import type { Values } from '../../rollout/fleet.ts';
+import type { Values } from '../rollout/fleet.ts';
 import { textIn } from './capi-objects.ts';
 import type { HELM_CHART_PROXY } from './helm-chart-proxy.ts';
 

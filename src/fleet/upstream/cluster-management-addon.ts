@@ -1,6 +1,6 @@
 /** ClusterManagementAddOn and ManagedClusterAddOn of Open Cluster Management -> the fields of FleetAddons. Pure. */
 import * as v from 'valibot';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import {
   layerOf,

@@ -1,6 +1,6 @@
 /** References of Open Cluster Management to configurations -> the values of an add-on. Pure. */
 import * as v from 'valibot';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
 import { aText, fields, text } from './kinds.ts';

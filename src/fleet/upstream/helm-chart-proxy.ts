@@ -1,7 +1,7 @@
 /** HelmChartProxy of the Helm add-on provider of Cluster API -> the fields of a FleetAddon. Pure. */
 import * as v from 'valibot';
-import { parseVersion } from '../../channel/range.ts';
-import type { Findings } from '../../channel/findings.ts';
+import { parseVersion } from '../../cluster/channel/range.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { isObject } from '../../core/json.ts';
 import { byKey, closed } from '../../core/schema.ts';
-import type { Selector } from '../../rollout/groups.ts';
+import type { Selector } from '../rollout/groups.ts';
 
 export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
 /** Also that of a Helm release. */

@@ -1,9 +1,9 @@
 /** ManagedCluster, Placement and PlacementDecision of Open Cluster Management -> clusters by name, in groups. Pure. */
 import * as v from 'valibot';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
-import { selects, type GroupRule, type Labels, type Selector } from '../../rollout/groups.ts';
+import { selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
 import { aMap, anything, aText, byName, clusterName, dnsName, fields, foreign, list, selector, size } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';

@@ -1,6 +1,6 @@
 /** The rollout strategy of a placement of Open Cluster Management -> that of a FleetAddon. Pure. */
 import * as v from 'valibot';
-import type { Findings } from '../../channel/findings.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import { parseDuration } from '../../core/units.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';

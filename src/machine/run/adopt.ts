@@ -1,15 +1,15 @@
 /** The file of a cluster that runs already, from what its API server says. Host keys are left to a person: nothing here may vouch for them. */
 import { isIP } from 'node:net';
-import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
+import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf } from '../../core/json.ts';
 import { readFleet } from '../../fleet/read.ts';
 import { commentedYaml, type Comments } from '../../formats/yaml/commented.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
-import type { Call } from '../../kube/call.ts';
-import { getObject, listObjects, type LiveObject } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import type { Call } from '../../cluster/kube/call.ts';
+import { getObject, listObjects, type LiveObject } from '../../cluster/kube/objects.ts';
+import type { Resource } from '../../cluster/kube/resources.ts';
 import type { Role } from '../order.ts';
 import { byVersion } from '../refusals.ts';
 import { isVersion } from '../versions.ts';

@@ -9,9 +9,9 @@ import type { ClusterFields } from '../../fleet/schema.ts';
 import type { DesiredCluster, DesiredMachine } from '../cluster.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import type { SshHost } from '../../ssh/ssh.ts';
+import type { SshHost } from '../ssh/ssh.ts';
 import { listFiles } from '../../fleet/run/files.ts';
-import { readConfig } from '../../open/config.ts';
+import { readConfig } from '../../steps/open/config.ts';
 import type { Provider, Wanted } from './provider.ts';
 
 const MAX_BYTES = 16 << 20;

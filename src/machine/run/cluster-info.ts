@@ -2,10 +2,10 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';
-import type { Call } from '../../kube/call.ts';
-import { parseKubeconfig } from '../../kube/kubeconfig.ts';
-import { getObject } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import type { Call } from '../../cluster/kube/call.ts';
+import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
+import { getObject } from '../../cluster/kube/objects.ts';
+import type { Resource } from '../../cluster/kube/resources.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 
 const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };

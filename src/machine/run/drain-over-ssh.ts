@@ -2,7 +2,7 @@
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
-import { openSsh, SshError } from '../../ssh/ssh.ts';
+import { openSsh, SshError } from '../ssh/ssh.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, REMOTE } from './look.ts';
 import { drainLimit } from './perform.ts';

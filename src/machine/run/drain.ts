@@ -2,10 +2,10 @@
 import * as v from 'valibot';
 import type { Report } from '../../core/events.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { Refused } from '../../kube/call.ts';
-import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../kube/objects.ts';
-import type { ApiPath } from '../../kube/path.ts';
-import { objectPath, type Resource } from '../../kube/resources.ts';
+import { Refused } from '../../cluster/kube/call.ts';
+import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../cluster/kube/objects.ts';
+import type { ApiPath } from '../../cluster/kube/path.ts';
+import { objectPath, type Resource } from '../../cluster/kube/resources.ts';
 import { drainPlan, type DrainedPod } from '../drain.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';

@@ -1,6 +1,6 @@
 /** The machines of a cluster by what their providers have. */
 import { CurlewError } from '../../core/errors.ts';
-import type { SshError } from '../../ssh/ssh.ts';
+import type { SshError } from '../ssh/ssh.ts';
 import type { Held, SeenMachine } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { isReady, listProvided, type Provided, type Provider } from './provider.ts';

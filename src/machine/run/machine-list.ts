@@ -4,7 +4,7 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import { fieldsOf, printableJson } from '../../core/json.ts';
 import { changeList } from '../../formats/yaml/list-items.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
-import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
+import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import type { Machine, WrittenCluster } from './cluster-file.ts';
 
 type Change = { readonly remove: string } | { readonly add: Machine };

@@ -1,19 +1,19 @@
 /** What a node of kubeadm's says about its cluster: nodes, add-ons and pods with their reasons, certificates, and the disk of images. */
 import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { healthOf } from '../../channel/health.ts';
-import { readRecords } from '../../channel/record.ts';
+import { healthOf } from '../../cluster/channel/health.ts';
+import { readRecords } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { asError, errnoOf } from '../../core/errors.ts';
 import { fieldsOf } from '../../core/json.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
-import { diagnose } from '../../deliver/diagnose.ts';
-import { openApi, type KubeApi } from '../../kube/api.ts';
-import { openCalls } from '../../kube/call.ts';
-import { configMapClient } from '../../kube/config-map.ts';
-import { madeIn } from '../../kube/made.ts';
-import { listObjects, mapObjects, type LiveObject } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { diagnose } from '../../cluster/deliver/diagnose.ts';
+import { openApi, type KubeApi } from '../../cluster/kube/api.ts';
+import { openCalls } from '../../cluster/kube/call.ts';
+import { configMapClient } from '../../cluster/kube/config-map.ts';
+import { madeIn } from '../../cluster/kube/made.ts';
+import { listObjects, mapObjects, type LiveObject } from '../../cluster/kube/objects.ts';
+import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import {

@@ -7,7 +7,7 @@ import { readYaml } from '../../formats/yaml/yaml.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
 import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
-import { SshError } from '../../ssh/ssh.ts';
+import { SshError } from '../ssh/ssh.ts';
 import type { Phase, Step } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { reached } from './listed.ts';

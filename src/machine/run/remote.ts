@@ -7,7 +7,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { pause } from '../../platform/limit/repeat.ts';
-import { SshError, type Ssh, type SshHost } from '../../ssh/ssh.ts';
+import { SshError, type Ssh, type SshHost } from '../ssh/ssh.ts';
 import { REMOTE } from './look.ts';
 
 const SHORT_MS = 60_000;

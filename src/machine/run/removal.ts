@@ -1,8 +1,8 @@
 /** Takes a node out of its cluster: no new pods, its pods elsewhere, its member of etcd, its Node. */
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Etcd } from '../../kube/etcd.ts';
-import { deleteObject } from '../../kube/objects.ts';
+import type { Etcd } from '../../cluster/kube/etcd.ts';
+import { deleteObject } from '../../cluster/kube/objects.ts';
 import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
 import { EMPTY_TURN } from '../world.ts';

@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
-import { openSsh, SshError, type SshHost } from '../../ssh/ssh.ts';
+import { openSsh, SshError, type SshHost } from '../ssh/ssh.ts';
 import type { Phase } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';

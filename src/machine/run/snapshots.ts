@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
-import type { Etcd } from '../../kube/etcd.ts';
+import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeAside } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';

@@ -2,10 +2,10 @@
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { counted } from '../../core/counted.ts';
-import type { Etcd } from '../../kube/etcd.ts';
-import { getObject } from '../../kube/objects.ts';
-import { apiPath } from '../../kube/path.ts';
-import type { Resource } from '../../kube/resources.ts';
+import type { Etcd } from '../../cluster/kube/etcd.ts';
+import { getObject } from '../../cluster/kube/objects.ts';
+import { apiPath } from '../../cluster/kube/path.ts';
+import type { Resource } from '../../cluster/kube/resources.ts';
 import { nextNodes, whyNotUpgrade, type NodeVersions } from '../node-upgrade.ts';
 import { isVersion, versionOf } from '../versions.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { fits } from '../../core/schema.ts';
-import type { Data } from '../../kube/config-map.ts';
+import type { Data } from '../../cluster/kube/config-map.ts';
 
 const owned = v.object({ addon: v.string(), owner: v.pipe(v.string(), v.regex(/^(?:channel|fleet):/)) });
 

@@ -9,7 +9,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { RUN_RECORDS } from '../../core/layout.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { byKey, fits, type Read } from '../../core/schema.ts';
-import type { Data } from '../../kube/config-map.ts';
+import type { Data } from '../../cluster/kube/config-map.ts';
 import { isApplied, type AppliedRecord } from '../plan/records.ts';
 
 /** A name or an address, with or without a port. */

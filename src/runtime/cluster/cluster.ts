@@ -1,7 +1,7 @@
 /** The cluster of a node: its identity, and the state that is recorded in it. */
 import { channelOwners } from './channel-owners.ts';
 import { type ClusterRecords, parseClusterRecords, type RecordsChange, withRecords } from './cluster-records.ts';
-import { configMapClient, type ConfigMapName, type Data } from '../../kube/config-map.ts';
+import { configMapClient, type ConfigMapName, type Data } from '../../cluster/kube/config-map.ts';
 import {
   CURRENT_CONFIG,
   CURRENT_SECRET,
@@ -16,9 +16,9 @@ import { isClusterUid } from '../plan/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isObject } from '../../core/json.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
-import { type KubeApi, openApi } from '../../kube/api.ts';
-import { askSettled, SETTLE_MS } from '../../kube/call.ts';
-import { apiPath } from '../../kube/path.ts';
+import { type KubeApi, openApi } from '../../cluster/kube/api.ts';
+import { askSettled, SETTLE_MS } from '../../cluster/kube/call.ts';
+import { apiPath } from '../../cluster/kube/path.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
 export interface Cluster {

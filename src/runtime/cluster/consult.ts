@@ -6,8 +6,8 @@ import type { ShellVariable } from '../../spec/variables.ts';
 import { NO_RUN, type Records, recordOf } from '../plan/records.ts';
 import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
-import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../kube/config-map.ts';
-import { Unfinished } from '../../kube/made.ts';
+import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../cluster/kube/config-map.ts';
+import { Unfinished } from '../../cluster/kube/made.ts';
 import {
   adoptKurl,
   beginData,

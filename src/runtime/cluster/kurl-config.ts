@@ -8,7 +8,7 @@ import { isAddonName, isVersion } from '../../core/ref.ts';
 import { withoutSecrets } from '../../spec/secret-settings.ts';
 import { NO_RUN, settingsDigest, type AppliedRecord } from '../plan/records.ts';
 import type { Adopted } from './cluster-records.ts';
-import type { ConfigMapName, Data } from '../../kube/config-map.ts';
+import type { ConfigMapName, Data } from '../../cluster/kube/config-map.ts';
 
 export const CURRENT_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-current-config' };
 export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-config' };

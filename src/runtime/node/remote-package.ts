@@ -8,10 +8,10 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import type { ProgressEvent, Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
-import { tryPlaces, type FetchPlace } from '../../store/places.ts';
-import { openStoreSource } from '../../store/source.ts';
-import { pathsBeside } from '../../transfer/partial-file.ts';
-import { transfer } from '../../transfer/pull.ts';
+import { tryPlaces, type FetchPlace } from '../../ship/store/places.ts';
+import { openStoreSource } from '../../ship/store/source.ts';
+import { pathsBeside } from '../../ship/transfer/partial-file.ts';
+import { transfer } from '../../ship/transfer/pull.ts';
 import type { PlacedPackage } from './placed-package.ts';
 import { archivePackages, type SourcePackage } from './source.ts';
 

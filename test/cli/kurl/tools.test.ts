@@ -1,7 +1,7 @@
 import { compare } from 'bcryptjs';
 import { readFile, stat } from 'node:fs/promises';
 import { execa } from 'execa';
-import { hookEnv } from '../../../src/node/target.ts';
+import { hookEnv } from '../../../src/steps/node/target.ts';
 import { ownProcess } from '../../../src/cli/own-program.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';

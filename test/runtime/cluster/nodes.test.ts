@@ -1,7 +1,7 @@
 /** Nodes of a cluster, as an API server lists them, and what they mean for an upgrade of Kubernetes. */
 import * as assert from '../../support/assert.ts';
 import { writeFile } from 'node:fs/promises';
-import { type KubeApi, openApi } from '../../../src/kube/api.ts';
+import { type KubeApi, openApi } from '../../../src/cluster/kube/api.ts';
 import { type Cluster, type ClusterNode, openCluster, readNodes } from '../../../src/runtime/cluster/cluster.ts';
 import type { AppliedRecord } from '../../../src/runtime/plan/records.ts';
 import { suite } from '../../support/suite.ts';

@@ -5,7 +5,7 @@ import { knownPackage } from '../../../src/runtime/node/remote-package.ts';
 import { placedPackage } from '../../../src/runtime/node/placed-package.ts';
 import { readRecords } from '../../../src/runtime/node/records.ts';
 import { NO_RECORDS } from '../../../src/runtime/plan/records.ts';
-import { createFolderStore } from '../../../src/store/folder.ts';
+import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import * as assert from '../../support/assert.ts';
 import { never } from '../../support/context.ts';
 import { bundleOf } from '../../support/node-bundles.ts';

@@ -1,6 +1,6 @@
 /**
  * An API server in this process: kinds, lists in pages, watches, server-side apply with owners of fields, dry runs, and
- * CustomResourceDefinitions. It has no controllers and no rights; `test/kube/api-behavior.ts` holds it to the real one.
+ * CustomResourceDefinitions. It has no controllers and no rights; `test/cluster/kube/api-behavior.ts` holds it to the real one.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

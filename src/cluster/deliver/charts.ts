@@ -1,0 +1,269 @@
+/** Add-ons that are charts: releases of the `helm` program. */
+import { entryTitle } from '../channel/channel.ts';
+import { takesOver } from '../channel/pass.ts';
+import { addonId, type RecordedRelease } from '../channel/record.ts';
+import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { withDigits } from '../../core/json.ts';
+import { getObject } from '../kube/objects.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { ProgramError } from '../../platform/process/run-program.ts';
+import { isPartial, type Addon, type Task } from './addon.ts';
+import { previewObjects } from './apply.ts';
+import { AT_ONCE, type ChannelCluster } from './cluster.ts';
+import type { Deliverer, Delivered, Desired } from './deliverer.ts';
+import { requireNamespaces, type Delivery } from './delivery.ts';
+import { titleOfObject, type AddonObject } from './objects.ts';
+import { lookAtObjects, type Ownership } from './observe.ts';
+import { changedObjects, manifestChanges, outcomeOf, troubleOf, type ChangedObject, type Outcome } from './outcome.ts';
+import { deleteOrphans } from './prune.ts';
+import { recordedKinds } from './records.ts';
+import {
+  chartOf,
+  HELM_MANAGER,
+  prepareRelease,
+  recoverRelease,
+  releaseOf,
+  renderRelease,
+  uninstallRelease,
+  upgradeRelease,
+  valuesOf,
+  type PreparedRelease,
+} from './release.ts';
+import { timeoutOf } from './request.ts';
+import {
+  isUnderWay,
+  lookAtReleases,
+  manifestObjects,
+  readLast,
+  readRevision,
+  readRevisions,
+  titleOfRelease,
+  type ReleaseName,
+  type ReleaseRevision,
+} from './revisions.ts';
+
+interface DesiredChart extends Desired {
+  /** Hash of everything that determines the release. */
+  readonly whole: string;
+  readonly prepared: PreparedRelease;
+  readonly revisions: readonly ReleaseRevision[];
+  /** Objects of the last complete revision. */
+  readonly before: readonly AddonObject[];
+}
+
+const BY_RELEASE: Ownership = {
+  labelSelector: 'app.kubernetes.io/managed-by=Helm',
+  ownerIn: ({ annotations }) => annotations['meta.helm.sh/release-name'],
+  ownerOf: ({ release }) => release?.name,
+  managerOf: () => HELM_MANAGER,
+};
+
+/** Options of dry runs that only show what a release would change. */
+const SHOWN = { force: true, keep: false, handOver: 'never' } as const;
+
+export const charts: Deliverer<DesiredChart> = {
+  desired: async (delivery, { addon, record }) => {
+    const { cluster } = delivery;
+    const revisions = await ownRevisions(delivery, { addon, record });
+    const whole = await chartHash(addon, cluster);
+    const prepared = await prepareRelease(addon, delivery);
+    const close = async (): Promise<void> => prepared[Symbol.asyncDispose]();
+    try {
+      const before = await deployedObjects(cluster, releaseOf(addon), revisions);
+      // Without the hash: the next pass runs helm again, unless this one comes to its end.
+      const { hash: _hash, ...release }: RecordedRelease = record?.release ?? releaseOf(addon);
+      const hash = addon.hash === '' ? whole : addon.hash;
+      const begun = { objects: before, release };
+      return { hash, whole, begun, refused: [], prepared, revisions, before, [Symbol.asyncDispose]: close };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  },
+
+  preview: async (delivery, task) => (task.action === 'none' ? showDrift(delivery, task) : showUpgrade(delivery, task)),
+
+  deliver: async (delivery, task, { desired, report }): Promise<Delivered> => {
+    const { cluster, request } = delivery;
+    const { prepared, revisions, whole, begun } = desired;
+    const last = revisions.at(-1);
+    const known = task.record?.release;
+    const isDeployed = last?.status === 'deployed' && last.revision === known?.revision;
+    try {
+      // Otherwise only its health was missing.
+      if (isPartial(task) || !isDeployed || known?.hash !== whole) {
+        await recoverRelease(task, last, { helm: prepared.helm, cluster, request, report });
+        await upgradeRelease(task, prepared, { cluster, request, report });
+      }
+      return await settled(task, desired, cluster);
+    } catch (error) {
+      if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
+      const release = releaseOf(task.addon);
+      const revision = (await readRevisions(cluster, release)).at(-1);
+      const now = revision && (await readRevision(cluster, release, revision).catch(() => undefined));
+      return {
+        errors: [error],
+        release: now?.release ?? begun.release,
+        isNowhere: revision === undefined,
+        // A helm that was killed has left its release as it was: the next pass may recover that at once.
+        isCut: error instanceof ProgramError && error.problem !== 'status',
+      };
+    }
+  },
+
+  remove: async (tools, { release }, pruning) => {
+    if (release !== undefined) await uninstallRelease(tools.cluster, release, tools.helm);
+    return deleteOrphans(tools.cluster, pruning, { timeoutMs: timeoutOf(tools.request), byHelm: true });
+  },
+
+  observe: async (cluster, records) => {
+    const [objects, releases] = await Promise.all([
+      lookAtObjects(cluster, records, BY_RELEASE),
+      lookAtReleases(cluster, records),
+    ]);
+    return new Map(
+      [...objects].map(([key, { missing, changed }]) => {
+        const release = releases.get(key) ?? { missing: [], changed: [] };
+        return [key, { missing: [...release.missing, ...missing], changed: [...release.changed, ...changed] }] as const;
+      }),
+    );
+  },
+};
+
+/** After helm has succeeded. */
+async function settled(
+  { addon, look }: Task,
+  { before, whole }: DesiredChart,
+  cluster: ChannelCluster,
+): Promise<Delivered> {
+  const { release, manifest } = await readLast(cluster, releaseOf(addon));
+  const objects = await manifestObjects(release, manifest, cluster);
+  const live = await mapLimited(
+    objects,
+    async (object) => {
+      const current = await getObject(cluster.call, object.resource, object);
+      return current === undefined ? [] : [{ resource: object.resource, live: current }];
+    },
+    { width: AT_ONCE, signal: cluster.signal },
+  );
+  const applied = live.flat();
+  const changes = manifestChanges(before, objects);
+  const restored = objects.flatMap((one): readonly ChangedObject[] => {
+    const object = titleOfObject(one);
+    if (changes.some((change) => change.object === object)) return [];
+    if (look.missing.includes(object)) return [{ object, change: 'create', fields: [] }];
+    return look.changed.includes(object) ? [{ object, change: 'change', fields: [] }] : [];
+  });
+  const deleted = new Set(changes.flatMap(({ object, change }) => (change === 'delete' ? [object] : [])));
+  return {
+    applied,
+    objects,
+    changes: [...changes, ...restored],
+    gone: new Set(before.flatMap((one) => (deleted.has(titleOfObject(one)) ? [one.key] : []))),
+    kinds: recordedKinds(applied, HELM_MANAGER),
+    release: { ...release, hash: whole },
+  };
+}
+
+/** What the upgrade would change: rendered by helm with a dry run on the server, and compared like a manifest. */
+async function showUpgrade(delivery: Delivery, { addon, record }: Task): Promise<Outcome> {
+  const { cluster } = delivery;
+  const release = releaseOf(addon);
+  const revisions = await ownRevisions(delivery, { addon, record });
+  const last = revisions.at(-1);
+  if (last !== undefined && isUnderWay(last)) {
+    const fields = [{ field: '.status', before: last.status, after: 'deployed' }];
+    return outcomeOf('planned', { objects: [{ object: titleOfRelease(release), change: 'change', fields }] });
+  }
+  await using prepared = await prepareRelease(addon, delivery);
+  const wanted = await renderRelease(addon, prepared, cluster);
+  const before = await deployedObjects(cluster, release, revisions);
+  const previews = await previewObjects(cluster, wanted, { id: addonId(addon), ...SHOWN });
+  const old = new Map(manifestChanges(before, wanted).map((one) => [one.object, one]));
+  const whole = previews.map((preview) => {
+    const removed = (old.get(titleOfObject(preview.object))?.fields ?? []).filter(
+      ({ field, after }) => after === undefined && !preview.fields.some((one) => one.field === field),
+    );
+    if (preview.change === 'create' || removed.length === 0) return preview;
+    return { ...preview, change: 'change' as const, fields: [...preview.fields, ...removed] };
+  });
+  const errors = whole.flatMap(({ error }) => error ?? []);
+  return outcomeOf(errors.length > 0 ? 'failed' : 'planned', {
+    objects: [...changedObjects(whole), ...[...old.values()].filter(({ change }) => change === 'delete')],
+    errors: errors.map(troubleOf),
+  });
+}
+
+/** Shows what an upgrade would change in a release that stays as others have changed it. */
+async function showDrift(delivery: Delivery, { addon, record, look: { changed } }: Task): Promise<Outcome> {
+  const { cluster } = delivery;
+  const release = releaseOf(addon);
+  const last = (await readRevisions(cluster, release)).at(-1);
+  await using prepared = await prepareRelease(addon, delivery);
+  const isOther = changed.includes(titleOfRelease(release));
+  const objects = isOther && last?.status !== 'deployed' ? [] : await renderRelease(addon, prepared, cluster);
+  const chosen = isOther ? objects : objects.filter((object) => changed.includes(titleOfObject(object)));
+  const changes = changedObjects(await previewObjects(cluster, chosen, { id: addonId(addon), ...SHOWN }));
+  if (!isOther) return outcomeOf('unchanged', { drift: changes });
+  const [before, after] = [last, record?.release].map((one) => `${one?.revision} ${one?.status}`);
+  const other = { field: '.revision', before, after };
+  return outcomeOf('unchanged', {
+    drift: [{ object: titleOfRelease(release), change: 'change', fields: [other] }, ...changes],
+  });
+}
+
+/** The revisions of the release, which must be the add-on's own, or may be taken over. */
+async function ownRevisions(
+  { cluster, request }: Delivery,
+  { addon, record }: Pick<Task, 'addon' | 'record'>,
+): Promise<readonly ReleaseRevision[]> {
+  const release = releaseOf(addon);
+  // Helm creates the namespace of the release.
+  requireNamespaces(addon, [], new Set([...cluster.namespaces, release.namespace]));
+  const revisions = await readRevisions(cluster, release);
+  if (revisions.length === 0 || record?.release !== undefined || takesOver(request, addon.name)) return revisions;
+  const what = `cannot apply ${entryTitle(addon)}: ${titleOfRelease(release)} has another owner`;
+  throw new CurlewError('CLUSTER_FAILED', what, {
+    hint: `--take-over=${addon.name} makes it the release of this add-on; releaseName in the channel gives it another name`,
+  });
+}
+
+/** Have the chart, its values, or the facts in these changed since it was applied? Does not run helm. */
+export async function isChartChanged(
+  { addon, record }: Pick<Task, 'addon' | 'record'>,
+  cluster: ChannelCluster,
+): Promise<boolean> {
+  if (addon.source?.type !== 'chart' || record?.release?.hash === undefined) return false;
+  try {
+    return (await chartHash(addon, cluster)) !== record.release.hash;
+  } catch (error) {
+    cluster.signal.throwIfAborted();
+    // An archive that cannot be read now is no change; other mistakes are reported when it is applied.
+    if (error instanceof CurlewError) return error.code === 'MANIFEST_INVALID';
+    throw error;
+  }
+}
+
+/** Hash in hex of everything that determines the release. */
+async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string> {
+  const { repoURL = '', oci = '', name = '', version = '', releaseName, namespace, ...others } = chartOf(addon);
+  const isOpen = others.package !== undefined && addon.hash === '';
+  const archive = isOpen ? hexOf(digestOf(await addon.read())) : addon.hash;
+  const values = valuesOf(addon, cluster);
+  const { digest } = addon.access?.values ?? {};
+  const hidden = digest === undefined ? {} : { hidden: digest };
+  const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values, ...hidden };
+  return hexOf(digestOf(canonicalJson(withDigits(identity))));
+}
+
+async function deployedObjects(
+  cluster: ChannelCluster,
+  release: ReleaseName,
+  revisions: readonly ReleaseRevision[],
+): Promise<readonly AddonObject[]> {
+  const last = revisions.findLast(({ status }) => status === 'deployed');
+  if (last === undefined) return [];
+  const { manifest } = await readRevision(cluster, release, last);
+  return manifestObjects(release, manifest, cluster);
+}

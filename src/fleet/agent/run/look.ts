@@ -1,0 +1,118 @@
+/** What an agent finds out about its own cluster: facts, and the health of what it has delivered. */
+import { healthOf } from '../../../cluster/channel/health.ts';
+import { readRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
+import { asError, CurlewError } from '../../../core/errors.ts';
+import { CHANNEL_RECORDS } from '../../../core/layout.ts';
+import { ownerOf } from '../../observe.ts';
+import { GRACE_S, type Health } from '../../hub/agent-status.ts';
+import type { ClusterSeen } from '../../hub/cluster-status.ts';
+import type { KubeApi } from '../../../cluster/kube/api.ts';
+import { openCalls, type Call } from '../../../cluster/kube/call.ts';
+import { configMapClient } from '../../../cluster/kube/config-map.ts';
+import { LEASES } from '../../../cluster/kube/lease.ts';
+import { getObject, mapObjects, titleOf } from '../../../cluster/kube/objects.ts';
+import { readVersion } from '../../../cluster/deliver/cluster.ts';
+import type { Resource } from '../../../cluster/kube/resources.ts';
+import { toolVersion } from '../../../own/version.ts';
+
+const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+/** Whose health says how an add-on is; others do not change by themselves. */
+const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
+
+export interface Found {
+  readonly is: Health['is'];
+  readonly why: string;
+}
+
+/** Looks again and again, and knows since when what it sees is as it is. */
+export class ClusterLook {
+  readonly #api: KubeApi;
+  readonly #ofPackage: (name: string) => Promise<Found | undefined>;
+  readonly #health = new Map<string, Health>();
+  /** The last version of the Lease of each add-on, and when it came. */
+  readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
+
+  /** `ofPackage`: what a package on this node says; undefined to leave it as it was. */
+  constructor(api: KubeApi, ofPackage: (name: string) => Promise<Found | undefined>) {
+    this.#api = api;
+    this.#ofPackage = ofPackage;
+  }
+
+  get health(): ReadonlyMap<string, Health> {
+    return this.#health;
+  }
+
+  /** `addons`: those that are to be healthy, and the package that each has brought onto this node. `now` in seconds since 1970. */
+  async look(
+    addons: ReadonlyMap<string, string | undefined>,
+    { now, signal }: { readonly now: number; readonly signal: AbortSignal },
+  ): Promise<Omit<ClusterSeen, 'ahead'>> {
+    const options = { patienceMs: 0, signal };
+    const call = openCalls(this.#api, options);
+    try {
+      const version = await readVersion(call);
+      const arches = (await mapObjects(call, NODES, { onlyMetadata: true }, archOf)) ?? [];
+      const { server } = await this.#api.target({ signal });
+      const arch = [...new Set(arches.filter((one) => one !== ''))].toSorted().join(',');
+      const data =
+        addons.size === 0 ? {} : ((await configMapClient(this.#api, options).read(CHANNEL_RECORDS))?.data ?? {});
+      const records = [...readRecords(data).records.values()];
+      for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
+      for (const [name, packaged] of addons) {
+        const record = records.find(({ owner }) => owner === ownerOf(name));
+        const health =
+          packaged !== undefined
+            ? await this.#ofPackage(packaged)
+            : record && ((await this.#lease(name, record, { call, now })) ?? (await workloads(record, call)));
+        const before = this.#health.get(name);
+        if (health !== undefined)
+          this.#health.set(name, { ...health, since: before?.is === health.is ? before.since : now });
+      }
+      return {
+        facts: { version, nodes: arches.length, ...(arch !== '' && { arch }), agentVersion: toolVersion(), server },
+        problem: '',
+      };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      return { facts: undefined, problem: asError(error).message };
+    }
+  }
+
+  /**
+   * By a Lease that has the name of the add-on, in its namespace: its component renews it, by whatever clock. Undefined for an
+   * add-on that never had one.
+   */
+  async #lease(
+    name: string,
+    { namespace: own, release, objects = [] }: AddonRecord,
+    { call, now }: { readonly call: Call; readonly now: number },
+  ): Promise<Found | undefined> {
+    const first = objects.flatMap((kind) => kind.objects).find((one) => one.namespace !== undefined);
+    const namespace = release?.namespace ?? first?.namespace ?? own;
+    const version = (await getObject(call, LEASES, { namespace, name }, { onlyMetadata: true }))?.metadata
+      .resourceVersion;
+    const before = this.#leases.get(name);
+    if (version === undefined) return before && { is: 'Unknown', why: `its Lease ${namespace}/${name} is gone` };
+    if (before?.version !== version) this.#leases.set(name, { version, at: now });
+    const age = before?.version === version ? now - before.at : 0;
+    return age < GRACE_S ? { is: 'True', why: '' } : { is: 'False', why: `its Lease was not renewed for ${age} s` };
+  }
+}
+
+function archOf({ metadata }: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } }): string {
+  return metadata.labels['kubernetes.io/arch'] ?? '';
+}
+
+async function workloads({ objects = [] }: AddonRecord, call: Call): Promise<Found> {
+  for (const resource of objects.filter(({ kind }) => WORKLOADS.has(kind))) {
+    for (const { namespace, name } of resource.objects) {
+      const live = await getObject(call, resource, { namespace, name });
+      const title = titleOf(resource, { namespace, name });
+      if (live === undefined) return { is: 'False', why: `${title} does not exist` };
+      const { state, reason } = healthOf(live, {});
+      if (state !== 'healthy') return { is: 'False', why: `${title}: ${reason}` };
+    }
+  }
+  return { is: 'True', why: '' };
+}

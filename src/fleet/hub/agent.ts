@@ -1,0 +1,366 @@
+/** What the agent of a cluster does about the ClusterAddons of its hub. Pure. */
+import * as v from 'valibot';
+import { compareVersions } from '../../core/ref.ts';
+import { byKey, convert, fits, readJson, type Bad, type Read } from '../../core/schema.ts';
+import { parseTimeout } from '../rollout/limits.ts';
+import { specHash } from '../rollout/spec-hash.ts';
+import { versionOf, type Live, type Version } from './observe.ts';
+import { HUB_KINDS, resolvedSource } from './schema.ts';
+
+const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
+type AgentSpec = Read<typeof SPEC>;
+
+/** A failure is tried again after one minute, and after five; then only another revision helps. */
+const MAX_TRIES = 3;
+const RETRY_S = [60, 300] as const;
+/** What could not begin, such as while another command has the cluster, waits half as long as it has waited, within these. */
+const LATER_S = [15, 300] as const;
+/** All waits are ± 20 %. One that is longer is due: the clock was set back. */
+const MAX_WAIT_S = 360;
+/** Contents that were healthy: the present one, and the one before it. */
+const MAX_GOOD = 2;
+/** Add-ons that were removed and are remembered. */
+const MAX_REMOVED = 1000;
+
+const keptAddon = v.object({
+  /** The last one that was obeyed: what is acted on while the hub is away. */
+  spec: SPEC,
+  state: v.picklist(['Progressing', 'Succeeded', 'Failed', 'Removing', 'TimedOut']),
+  /** Why, in one word, and for people. */
+  reason: v.string(),
+  message: v.string(),
+  /** When the state began, in seconds since 1970, like all times here. */
+  since: v.number(),
+  tries: v.number(),
+  /** When it may be tried again. */
+  next: v.number(),
+  /** Hashes of contents that were healthy here, the newest first. */
+  good: v.array(v.string()),
+  /** Objects that a removal has left. */
+  orphans: v.array(v.string()),
+  /** The version that was healthy last. */
+  healthy: v.exactOptional(v.string()),
+  /** The package that it has brought onto this node. */
+  package: v.exactOptional(v.string()),
+  /** The add-on of the fleet that has left its objects to this one. */
+  takesOver: v.exactOptional(v.string()),
+});
+export type Kept = Read<typeof keptAddon>;
+
+/** What was healthy here before it was removed. */
+const removed = v.object({ hub: v.exactOptional(v.string()), version: v.string() });
+
+const agentRecord = v.object({
+  format: v.literal(1),
+  addons: byKey(keptAddon),
+  /** By the package, or else the add-on; the last ones. */
+  removed: v.exactOptional(byKey(removed)),
+});
+/** What an agent keeps on its disk. */
+export type AgentRecord = Read<typeof agentRecord>;
+export const NO_RECORD: AgentRecord = { format: 1, addons: {} };
+
+/** `bad` makes the error for what another version has written. */
+export function readAgentRecord(text: string, bad: Bad): AgentRecord {
+  return readJson(agentRecord, text, { bad });
+}
+
+/** A ClusterAddon of the hub. */
+export interface Order {
+  readonly at: Version;
+  /** Undefined for one that this version cannot read. */
+  readonly spec: AgentSpec | undefined;
+  /** The stored status. */
+  readonly status: unknown;
+}
+
+export function readOrder(object: Live): Order {
+  const at = versionOf(object);
+  const read = convert(SPEC, object['spec']);
+  const spec = !('problems' in read) && fits(NAME, at.name) && isBound(read.value) ? read.value : undefined;
+  return { at, spec, status: object['status'] };
+}
+
+/** True if hash and version are those of what would be installed: what is allowed depends on them. */
+function isBound({ source, values, version, specHash: hash }: AgentSpec): boolean {
+  if (specHash({ source, values }) !== hash || !fits(resolvedSource, source)) return false;
+  const { package: packed, chart } = source;
+  return (packed ?? chart ?? { version }).version === version;
+}
+
+function packageOf({ source }: AgentSpec): string | undefined {
+  return fits(resolvedSource, source) ? source.package?.name : undefined;
+}
+
+export interface AgentJob {
+  readonly addon: string;
+  readonly spec: AgentSpec;
+  /** `forget`: only its record goes, and its objects stay. */
+  readonly act: 'install' | 'remove' | 'forget';
+  /** The add-on of the fleet that has left its objects to this one. */
+  readonly takesOver: string | undefined;
+  /** A removal continues after what fails. */
+  readonly keepGoing: boolean;
+}
+
+export interface Known {
+  readonly now: number;
+  /** Identifier of the one hub that is obeyed. */
+  readonly hub: string;
+  /** Also obeys lower revisions and versions than before, such as those of a hub that was restored. */
+  readonly acceptOlder: boolean;
+}
+
+export interface Decided {
+  readonly record: AgentRecord;
+  readonly jobs: readonly AgentJob[];
+  /** Why orders are not followed, by add-on. */
+  readonly refused: ReadonlyMap<string, Refusal>;
+  /** Add-ons that run without a ClusterAddon. */
+  readonly detached: readonly string[];
+  /** Seconds until time alone makes a difference; infinite if it does not. */
+  readonly recheckAfter: number;
+}
+
+export interface Refusal {
+  readonly reason: 'AnotherHub' | 'Unreadable' | 'OlderRevision' | 'ChangedRevision' | 'Downgrade';
+  readonly message: string;
+  /** It has failed: the revision itself is good. */
+  readonly isFailure: boolean;
+}
+
+/** What is kept of an add-on. */
+export function keptOf({ addons }: AgentRecord, name: string): Kept | undefined {
+  // hasOwn: `constructor` is a valid name of an add-on.
+  return Object.hasOwn(addons, name) ? addons[name] : undefined;
+}
+
+/** `orders`: all of the hub, by name; undefined while they are not known, when the last ones are acted on. */
+export function decide(orders: ReadonlyMap<string, Order> | undefined, before: AgentRecord, known: Known): Decided {
+  const { now } = known;
+  const addons = new Map(Object.entries(before.addons).map(([name, own]) => [name, onClock(own, now)] as const));
+  const refused = new Map<string, Refusal>();
+  for (const [name, { spec }] of orders ?? []) {
+    const own = addons.get(name);
+    const past = spec && before.removed?.[pastKey(name, packageOf(spec))];
+    const refusal = spec === undefined ? UNREADABLE : refusalOf(spec, own, { ...known, past });
+    if (refusal !== undefined) refused.set(name, refusal);
+    else if (spec !== undefined && (own === undefined || isOther(spec, own.spec)))
+      addons.set(name, begun(spec, own, now));
+  }
+  const heirs = new Map<string, string>();
+  for (const [name, { spec }] of addons) {
+    if (orders?.has(name) === true && spec.action === 'Install') heirs.set(spec.identity, name);
+  }
+  const [forgets, jobs, detached]: [AgentJob[], AgentJob[], string[]] = [[], [], []];
+  let recheckAfter = Infinity;
+  for (const [addon, own] of addons) {
+    const isGone = orders !== undefined && !orders.has(addon);
+    const isRemoved = own.spec.action === 'Remove';
+    const heir = isGone ? heirs.get(own.spec.identity) : undefined;
+    // The hub has given it up, or to another of its add-ons.
+    const isLeft = isGone && (isRemoved || heir !== undefined);
+    if (isGone && isRemoved && own.state === 'Succeeded') {
+      addons.delete(addon);
+      continue;
+    }
+    if (isGone && !isLeft) detached.push(addon);
+    if (isGone ? !isLeft : !isPending(own)) continue;
+    const next = heir === undefined ? undefined : addons.get(heir);
+    if (heir !== undefined && next !== undefined && isPending(next)) addons.set(heir, { ...next, takesOver: addon });
+    if (own.next > now) {
+      recheckAfter = Math.min(recheckAfter, own.next - now);
+      continue;
+    }
+    const job = { addon, spec: own.spec, takesOver: undefined, keepGoing: false };
+    if (isLeft) forgets.push({ ...job, act: 'forget' });
+    else if (!isRemoved) jobs.push({ ...job, act: 'install', takesOver: own.takesOver });
+    else if (isGivenUp(own, now) && !blocks(own)) jobs.push({ ...job, act: 'forget' });
+    else jobs.push({ ...job, act: 'remove', keepGoing: own.spec.remove?.onFailure === 'Skip' && own.tries > 0 });
+  }
+  const record = { ...before, addons: Object.fromEntries(addons) };
+  return { record, jobs: [...forgets, ...jobs], refused, detached: detached.toSorted(), recheckAfter };
+}
+
+/** After the clock was set back, nothing waits for the time that it was. */
+function onClock(own: Kept, now: number): Kept {
+  return { ...own, since: Math.min(own.since, now), next: own.next - now > MAX_WAIT_S ? now : own.next };
+}
+
+function pastKey(addon: string, packageName: string | undefined): string {
+  return packageName === undefined ? addon : `package/${packageName}`;
+}
+
+/** A removal is no way to an older version. */
+function remembered(
+  record: AgentRecord,
+  addon: string,
+  { spec: { hub }, healthy, package: brought }: Kept,
+): AgentRecord {
+  if (healthy === undefined) return record;
+  const key = pastKey(addon, brought);
+  const others = Object.entries(record.removed ?? {}).filter(([one]) => one !== key);
+  const all = [...others, [key, { ...(hub !== undefined && { hub }), version: healthy }] as const];
+  return { ...record, removed: Object.fromEntries(all.slice(-MAX_REMOVED)) };
+}
+
+const UNREADABLE: Refusal = {
+  reason: 'Unreadable',
+  message:
+    'this version of curlew cannot read it, or its hash or version is not that of its source: update agent and controller',
+  isFailure: false,
+};
+
+function refusalOf(
+  spec: AgentSpec,
+  own: Kept | undefined,
+  { hub, acceptOlder, past }: Known & { readonly past: Read<typeof removed> | undefined },
+): Refusal | undefined {
+  const refuse = (reason: Refusal['reason'], message: string): Refusal => {
+    return { reason, message, isFailure: reason === 'Downgrade' };
+  };
+  if (spec.hub !== hub) return refuse('AnotherHub', 'another hub has written it');
+  const hint = 'curlew agent run --accept-older accepts it';
+  const before = past?.hub === hub ? past.version : undefined;
+  if (own === undefined) {
+    if (acceptOlder || spec.action === 'Remove' || !isLower(spec.version, before)) return undefined;
+    return refuse('Downgrade', `${before} was here before it was removed, and ${spec.version} is older; ${hint}`);
+  }
+  // The first order of a hub that has taken the place of another one.
+  if (own.spec.hub !== hub) return undefined;
+  const { revision } = own.spec;
+  if (spec.revision === revision) {
+    const isSame = spec.specHash === own.spec.specHash && spec.action === own.spec.action;
+    return isSame
+      ? undefined
+      : refuse('ChangedRevision', `another revision ${revision} was obeyed; change its add-on: the next one is obeyed`);
+  }
+  if (acceptOlder) return undefined;
+  if (spec.revision < revision) {
+    return refuse('OlderRevision', `revision ${revision} was obeyed, and ${spec.revision} is older; ${hint}`);
+  }
+  const all = own.spec.action === 'Remove' ? [own.healthy, before] : [own.spec.version];
+  const was = all.find((one) => isLower(spec.version, one));
+  if (spec.action === 'Remove' || was === undefined || spec.specHash === goalOf(own)) return undefined;
+  return refuse('Downgrade', `${was} is here, and ${spec.version} is not what was healthy before it; ${hint}`);
+}
+
+function isLower(version: string | undefined, than: string | undefined): boolean {
+  return version !== undefined && than !== undefined && compareVersions(version, than) < 0;
+}
+
+/** The content that may be gone back to, whatever its version. */
+function goalOf({ good, spec }: Kept): string | undefined {
+  return good.find((hash) => hash !== spec.specHash);
+}
+
+function isOther(spec: AgentSpec, before: AgentSpec): boolean {
+  return spec.revision !== before.revision || spec.hub !== before.hub;
+}
+
+function begun(spec: AgentSpec, own: Kept | undefined, now: number): Kept {
+  const state = spec.action === 'Remove' ? 'Removing' : 'Progressing';
+  return { ...NEW, ...(own && lasting(own)), spec, state, since: now };
+}
+
+/** What one revision leaves to the next. */
+function lasting({ good, healthy, package: brought }: Kept): Pick<Kept, 'good' | 'healthy' | 'package'> {
+  return { good, ...(healthy !== undefined && { healthy }), ...(brought !== undefined && { package: brought }) };
+}
+
+const NEW = { reason: '', message: '', tries: 0, next: 0, good: [], orphans: [] };
+
+function isPending({ state, tries }: Kept): boolean {
+  return state === 'Progressing' || state === 'Removing' || (state === 'Failed' && tries < MAX_TRIES);
+}
+
+function blocks({ spec: { remove } }: Kept): boolean {
+  return (remove?.onFailure ?? 'Block') === 'Block';
+}
+
+function isGivenUp(own: Kept, now: number): boolean {
+  return own.tries >= MAX_TRIES || (own.tries > 0 && isLate(own, now));
+}
+
+function isLate({ spec: { remove }, since }: Kept, now: number): boolean {
+  return now - since >= parseTimeout(remove?.timeout ?? '30m');
+}
+
+/** What came of a job. `later`: nothing has begun. `bad`: the content is at fault, which is not known of what has `failed`. */
+export interface AgentDone {
+  readonly result: 'done' | 'failed' | 'bad' | 'later';
+  readonly reason: string;
+  readonly message: string;
+  readonly orphans?: readonly string[] | undefined;
+}
+
+/** The record of the package that an add-on is about to bring. */
+export function withPackage(record: AgentRecord, addon: string, name: string): AgentRecord {
+  const own = keptOf(record, addon);
+  return own === undefined ? record : { ...record, addons: { ...record.addons, [addon]: { ...own, package: name } } };
+}
+
+/** The record after a job; unchanged for one about a revision that is no longer obeyed. `random`: from 0 to 1, for waits. */
+export function afterJob(
+  record: AgentRecord,
+  { addon, spec, act }: AgentJob,
+  done: AgentDone,
+  { now, random }: { readonly now: number; readonly random: number },
+): AgentRecord {
+  const { [addon]: own, ...others } = record.addons;
+  if (own === undefined || isOther(spec, own.spec)) return record;
+  const isRemoved = spec.action === 'Remove';
+  const past = done.result === 'done' && act !== 'install' ? remembered(record, addon, own) : record;
+  // The hub no longer has the add-on: nothing is left of it.
+  if (act === 'forget' && done.result === 'done' && !(isRemoved && own.state === 'Removing')) {
+    return { ...past, addons: others };
+  }
+  const wait = (s: number): number => now + Math.round(s * (0.8 + 0.4 * random));
+  return { ...past, addons: { ...others, [addon]: after(own, { act, ...done }, { now, wait }) } };
+}
+
+function after(
+  own: Kept,
+  { act, result, reason, message, orphans = [] }: AgentDone & Pick<AgentJob, 'act'>,
+  { now, wait }: { readonly now: number; readonly wait: (seconds: number) => number },
+): Kept {
+  const { spec, tries, state, since } = own;
+  const [least, most] = LATER_S;
+  if (result === 'later')
+    return { ...own, reason, message, next: wait(Math.max(least, Math.min(most, (now - since) / 2))) };
+  if (result === 'done') {
+    const { specHash: hash, version } = spec;
+    const isGood = spec.action === 'Install';
+    const why = act === 'forget' ? { reason: 'Orphaned', message: own.message } : { reason: '', message: '' };
+    const present = {
+      ...NEW,
+      ...lasting(own),
+      spec,
+      state: 'Succeeded' as const,
+      since: now,
+      ...why,
+      orphans: [...orphans],
+    };
+    if (!isGood) {
+      const { package: _gone, ...others } = present;
+      return others;
+    }
+    const good = [hash, ...own.good.filter((one) => one !== hash)].slice(0, MAX_GOOD);
+    return { ...present, good, ...(version !== undefined && { healthy: version }) };
+  }
+  const failed = {
+    ...own,
+    reason,
+    message,
+    tries: tries + 1,
+    next: wait(RETRY_S[tries] ?? RETRY_S[1]),
+    orphans: [...orphans],
+  };
+  if (spec.action === 'Install') {
+    if (result === 'failed' && failed.tries < MAX_TRIES) return failed;
+    return { ...failed, state: 'Failed', since: state === 'Failed' ? since : now };
+  }
+  if (!isGivenUp(failed, now)) return failed;
+  if (!blocks(own)) return act === 'forget' ? failed : { ...failed, next: now };
+  return { ...failed, state: isLate(own, now) ? 'TimedOut' : 'Failed', tries: MAX_TRIES, since: now };
+}

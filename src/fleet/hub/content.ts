@@ -1,0 +1,65 @@
+/** The content of a ClusterAddon as the entry of a channel has it, by which it is delivered. Pure. */
+import type { Entry, Source } from '../../cluster/channel/channel.ts';
+import { convert } from '../../core/schema.ts';
+import type { Content } from '../rollout/fleet.ts';
+import { resolvedSource } from './schema.ts';
+
+/** What a hub names by the digest of a package, which is installed by a node. */
+export interface HubPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly hash: string;
+}
+
+/** Undefined for what this version cannot read. A template has no file: its objects are made from values, and nothing signs them. */
+export function contentOf(
+  name: string,
+  { source: written, version }: Pick<Content, 'source' | 'version'>,
+):
+  | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasSecret: boolean }
+  | { readonly package: HubPackage }
+  | undefined {
+  const read = convert(resolvedSource, written);
+  if ('problems' in read) return undefined;
+  const { manifest, hash = '', chart, package: packed, template, valuesSecret } = read.value;
+  if (packed !== undefined) return { package: packed };
+  const { namespace = 'kube-system', releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
+  const file = manifest ?? template;
+  const source: Source | undefined = chart
+    ? { type: 'chart', chart: { ...NO_CHART, ...plain, namespace, releaseName } }
+    : file === undefined
+      ? undefined
+      : { type: 'manifest', manifest: file, location: file };
+  const location = file ?? chart?.package ?? '';
+  // A file is named by its digest.
+  if ((manifest ?? chart?.package) !== undefined && hash === '') return undefined;
+  const entry: Entry = {
+    name: template ?? name,
+    namespace,
+    version: version ?? chart?.version,
+    id: '',
+    hash: hash.replace('sha256:', ''),
+    kubernetesVersion: '',
+    range: undefined,
+    source,
+    requires: [],
+    needsRollingUpdate: undefined,
+    needsPKI: false,
+    prune: undefined,
+    drift: 'Warn',
+    selector: {},
+    place: { file: location, line: 1, column: 1, length: 1 },
+  };
+  return source && { entry, isTemplate: template !== undefined, hasSecret: valuesSecret !== undefined };
+}
+
+const NO_CHART = {
+  repoURL: undefined,
+  oci: undefined,
+  package: undefined,
+  version: undefined,
+  name: undefined,
+  values: {},
+  wait: false,
+  atomic: false,
+} as const;

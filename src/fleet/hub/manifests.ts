@@ -1,0 +1,332 @@
+/** What a hub needs before its controller: definitions of its kinds, rights, and a Deployment for who wants one. Pure. */
+import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
+import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
+import { AGENT } from './identity.ts';
+import { namespaceOf } from './observe.ts';
+import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
+import { HUB_KINDS, type HubKind } from './schema.ts';
+import { UPSTREAM, type Upstreams } from './taken.ts';
+
+export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
+const NAMESPACE = 'curlew-system';
+const NAME = 'curlew-controller';
+/** By which one of several controllers leads. */
+export const CONTROLLER_LEASE = { namespace: NAMESPACE, name: NAME } as const;
+/** Bounds that the API server needs to estimate what its rules cost. */
+const MAX_ITEMS = 100;
+const MAX_LENGTH = 1024;
+
+export type Manifest = Readonly<Record<string, unknown>>;
+
+interface HubOptions {
+  readonly image?: string | undefined;
+  /** Names of clusters that the controller delivers to. */
+  readonly push?: readonly string[] | undefined;
+  /** Names of Secrets with values for charts. */
+  readonly valuesSecrets?: readonly string[] | undefined;
+  /** Kinds of other programs that the controller takes. */
+  readonly reconcile?: readonly Upstreams[] | undefined;
+}
+
+/** Objects in the order in which they can be created. */
+export function hubManifests({
+  image,
+  push = [],
+  valuesSecrets = [],
+  reconcile = [],
+}: HubOptions = {}): readonly Manifest[] {
+  const kinds = Object.keys(HUB_KINDS) as HubKind[];
+  const rights = [
+    NAMESPACE_OBJECT,
+    ACCOUNT,
+    CLUSTER_ROLE,
+    CLUSTER_BINDING,
+    ROLE,
+    BINDING,
+    REGISTRATION_ROLE,
+    REGISTRATION_BINDING,
+  ];
+  const pushed = push.length === 0 ? [] : [PUSH_ROLE, ...push.flatMap(pushRights)];
+  return [
+    ...kinds.map(definitionOf),
+    ...rights,
+    ...pushed,
+    ...(valuesSecrets.length === 0 ? [] : [valuesRole(valuesSecrets), VALUES_BINDING]),
+    ...(reconcile.length === 0 ? [] : [upstreamRole(reconcile), UPSTREAM_BINDING]),
+    ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
+  ];
+}
+
+function definitionName(kind: HubKind): string {
+  return `${HUB_KINDS[kind].plural}.${GROUP}`;
+}
+
+/**
+ * Definitions that take all objects of their kind with them, for which add-ons would be removed from clusters. Without its Channel, an
+ * add-on stays.
+ */
+export const HELD_BY: readonly string[] = (['Cluster', 'FleetAddon', 'ClusterAddon'] as const).map(definitionName);
+
+/** The CustomResourceDefinition of a kind. */
+export function definitionOf(kind: HubKind): Manifest {
+  const { plural, short, scope, about, name, spec, status, columns } = HUB_KINDS[kind];
+  const texts = { apiVersion: { type: 'string' }, kind: { type: 'string' } };
+  const metadata = { type: 'object', properties: { name: structural(jsonSchema(name)) } };
+  const schema = {
+    type: 'object',
+    description: about,
+    required: ['spec'],
+    properties: {
+      ...texts,
+      metadata,
+      spec: structural(jsonSchema(spec)),
+      ...(status && { status: structural(jsonSchema(status)) }),
+    },
+  };
+  const shown = columns.map(([title, type, jsonPath]) => ({ name: title, type, jsonPath }));
+  const version = {
+    name: VERSION,
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: schema },
+    ...(status && { subresources: { status: {} } }),
+    additionalPrinterColumns: [...shown, { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }],
+  };
+  const names = { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [short] };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: definitionName(kind) },
+    spec: { group: GROUP, scope, names: { ...names, categories: ['fleet'] }, versions: [version] },
+  };
+}
+
+/**
+ * A structural schema: each part has a type, unknown fields are dropped by the API server instead of refused, and everything has a
+ * bound.
+ */
+function structural(schema: JsonSchema): JsonSchema {
+  const { const: only, anyOf, properties, additionalProperties, items, ...rest } = schema;
+  const parts = (anyOf ?? []) as readonly JsonSchema[];
+  if (parts.length > 0) {
+    const [integer, text] = ['integer', 'string'].map((type) => parts.find((one) => one['type'] === type) ?? {});
+    const types = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true };
+    const { type: _text, description, ...keywords } = { ...integer, ...text };
+    return { ...keywords, ...(description !== undefined && { description }), ...rest, ...types };
+  }
+  const words = only === undefined ? rest['enum'] : [only];
+  if (words !== undefined) return { type: 'string', ...rest, enum: words };
+  if (items !== undefined) return { maxItems: MAX_ITEMS, ...rest, items: structural(items as JsonSchema) };
+  if (properties !== undefined) {
+    const fields = Object.entries(properties as Readonly<Record<string, JsonSchema>>);
+    return { ...rest, properties: Object.fromEntries(fields.map(([key, one]) => [key, structural(one)])) };
+  }
+  if (typeof additionalProperties === 'object') {
+    const values = structural(additionalProperties as JsonSchema);
+    return { maxProperties: MAX_ITEMS, ...rest, additionalProperties: values };
+  }
+  if (rest['type'] === 'object') return { ...rest, 'x-kubernetes-preserve-unknown-fields': true };
+  return rest['type'] === 'string' ? { maxLength: MAX_LENGTH, ...rest } : rest;
+}
+
+const LABELS = { 'app.kubernetes.io/name': 'curlew', 'app.kubernetes.io/component': 'controller' };
+const NAMESPACE_OBJECT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: LABELS } };
+const OWN = { name: NAME, namespace: NAMESPACE };
+export const RBAC = 'rbac.authorization.k8s.io';
+export const CONTROLLER_ACCOUNT = { kind: 'ServiceAccount', ...OWN };
+const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...OWN, labels: LABELS } };
+
+/** A rule of a Role. */
+export function may(
+  apiGroup: string,
+  resources: readonly string[],
+  verbs: readonly string[],
+  names?: readonly string[],
+) {
+  return { apiGroups: [apiGroup], resources, ...(names && { resourceNames: names }), verbs };
+}
+
+function binding(kind: 'Role' | 'ClusterRole', metadata: object): Manifest {
+  return bindingTo({ kind, name: NAME }, `${kind}Binding`, metadata);
+}
+
+function bindingTo(role: object, kind: string, metadata: object): Manifest {
+  const roleRef = { apiGroup: RBAC, ...role };
+  const subjects = [CONTROLLER_ACCOUNT];
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind,
+    metadata: { ...metadata, labels: LABELS },
+    roleRef,
+    subjects,
+  };
+}
+
+const CERTIFICATES = 'certificates.k8s.io';
+const CLUSTER_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: NAME, labels: LABELS },
+  rules: [
+    may(GROUP, ['clusters', 'fleetaddons', 'channels', 'clusteraddons'], ['get', 'list', 'watch']),
+    // Finalizers, and the content of clusters.
+    may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['patch']),
+    may(GROUP, ['clusteraddons'], ['create', 'delete']),
+    may(GROUP, ['fleetaddons/status'], ['patch']),
+    may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], HELD_BY),
+    // Agents renew them.
+    may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
+    // Which hub it is, and whether a Cluster goes with its namespace.
+    may('', ['namespaces'], ['get']),
+    may('', ['events'], ['create']),
+    // Renewals: who has been accepted, and the approval of their requests.
+    may(RBAC, ['rolebindings'], ['get'], [AGENT]),
+    may(CERTIFICATES, [REQUESTS.plural], ['get', 'list', 'watch']),
+    may(CERTIFICATES, [`${REQUESTS.plural}/approval`], ['patch']),
+    may(CERTIFICATES, ['signers'], ['approve'], [SIGNER]),
+  ],
+};
+const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });
+const ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'Role',
+  metadata: { ...OWN, labels: LABELS },
+  rules: [may('coordination.k8s.io', ['leases'], ['create', 'get', 'update'])],
+};
+const BINDING = binding('Role', OWN);
+
+const PUSH = `${NAME}-push`;
+/** Only in the namespaces of clusters that it delivers to: what an agent may there, and Secrets by their names. */
+const PUSH_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: PUSH, labels: LABELS },
+  rules: [may('', ['secrets'], ['get']), may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch'])],
+};
+
+function pushRights(cluster: string): readonly Manifest[] {
+  const namespace = namespaceOf(cluster);
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    bindingTo({ kind: 'ClusterRole', name: PUSH }, 'RoleBinding', { name: PUSH, namespace }),
+  ];
+}
+
+const VALUES = { name: `${NAME}-values`, namespace: NAMESPACE };
+const VALUES_BINDING = bindingTo({ kind: 'Role', name: VALUES.name }, 'RoleBinding', VALUES);
+
+function valuesRole(names: readonly string[]): Manifest {
+  const rules = [may('', ['secrets'], ['get'], names)];
+  return { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata: { ...VALUES, labels: LABELS }, rules };
+}
+
+const UPSTREAM_NAME = `${NAME}-upstream`;
+const UPSTREAM_BINDING = bindingTo({ kind: 'ClusterRole', name: UPSTREAM_NAME }, 'ClusterRoleBinding', {
+  name: UPSTREAM_NAME,
+});
+
+/** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */
+function upstreamRole(names: readonly Upstreams[]): Manifest {
+  const kinds = names.flatMap((name) => [...UPSTREAM[name]]);
+  const definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: UPSTREAM_NAME, labels: LABELS },
+    rules: [
+      ...kinds.flatMap(({ plural, group, isTaken }) => [
+        may(group, [plural], ['get', 'list', 'watch', ...(isTaken ? ['patch'] : [])]),
+        ...(isTaken ? [may(group, [`${plural}/status`], ['patch'])] : []),
+      ]),
+      may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], definitions),
+      may(GROUP, ['fleetaddons'], ['create', 'delete']),
+      ...(names.includes('helmchartproxies') ? CAPI_RULES : []),
+      ...(names.includes('clustermanagementaddons') ? OCM_RULES : []),
+    ],
+  };
+}
+
+/** Its clusters become those of the fleet, with the Secrets that it keeps next to them; templates may see what they refer to. */
+const CAPI_RULES = [
+  may(GROUP, ['clusters'], ['create', 'patch', 'delete']),
+  may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch']),
+  may('', ['namespaces'], ['create']),
+  may('', ['secrets'], ['get']),
+  may('controlplane.cluster.x-k8s.io', ['*'], ['get']),
+  may('infrastructure.cluster.x-k8s.io', ['*'], ['get']),
+];
+
+/** On each cluster that a placement selects, as the manager of add-ons does. */
+const OCM_RULES = [may('addon.open-cluster-management.io', ['managedclusteraddons'], ['create', 'delete'])];
+
+/** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
+export const REGISTRATION = 'curlew-registration';
+const REGISTRATION_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: REGISTRATION, labels: LABELS },
+  rules: [may(CERTIFICATES, [REQUESTS.plural], ['create'])],
+};
+const REGISTRATION_BINDING = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: REGISTRATION, labels: LABELS },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: REGISTRATION },
+  subjects: [{ apiGroup: RBAC, kind: 'Group', name: TOKEN_GROUP }],
+};
+
+const TOKENS = '/var/run/secrets/kubernetes.io/serviceaccount';
+const CONFIG = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { ...OWN, labels: LABELS },
+  data: {
+    kubeconfig: `${JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'hub',
+          cluster: { server: 'https://kubernetes.default.svc', 'certificate-authority': `${TOKENS}/ca.crt` },
+        },
+      ],
+      users: [{ name: 'controller', user: { tokenFile: `${TOKENS}/token` } }],
+      contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'controller' } }],
+      'current-context': 'hub',
+    })}\n`,
+  },
+};
+
+function deployment(image: string, reconcile: readonly Upstreams[]): Manifest {
+  const container = {
+    name: 'controller',
+    image,
+    args: [
+      'controller',
+      '--kubeconfig',
+      '/etc/curlew/kubeconfig',
+      ...(reconcile.length === 0 ? [] : ['--reconcile', reconcile.join()]),
+    ],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+    volumeMounts: [{ name: 'kubeconfig', mountPath: '/etc/curlew', readOnly: true }],
+  };
+  const pod = {
+    serviceAccountName: NAME,
+    containers: [container],
+    volumes: [{ name: 'kubeconfig', configMap: { name: NAME } }],
+  };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...OWN, labels: LABELS },
+    spec: { replicas: 2, selector: { matchLabels: LABELS }, template: { metadata: { labels: LABELS }, spec: pod } },
+  };
+}

@@ -1,0 +1,335 @@
+/** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
+import { groupBy } from '../../core/group-by.ts';
+import { readOcm, type OcmDocument } from '../read-ocm.ts';
+import { NO_DEFAULT } from '../upstream/config-references.ts';
+import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
+import { PLACEMENT_LABEL } from '../upstream/placement.ts';
+import { isObject } from '../../core/json.ts';
+import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
+import { isFailure } from '../rollout/strategy.ts';
+import type { Labels } from '../rollout/groups.ts';
+import { specHash } from '../rollout/spec-hash.ts';
+import { NAME_LABEL } from '../upstream/kinds.ts';
+import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
+import { conditionsIn, readTaken, type Taken } from './taken.ts';
+import { conditionsAt } from './write.ts';
+
+/** An object of any of its kinds. */
+export interface OcmObject extends Taken {
+  readonly kind: string;
+  readonly value: Live;
+}
+
+export function readOcmObject(object: Live): OcmObject {
+  const kind = String(object['kind']);
+  return { ...readTaken(kind, object), kind, value: object };
+}
+
+/** What all objects together become. */
+export interface OcmFleet {
+  /** By the ClusterManagementAddOn that they are made from. */
+  readonly addons: ReadonlyMap<string, readonly (Made & { readonly name: string })[]>;
+  /** What is wrong with an object, by its name with kind and namespace: it keeps what it has become before. */
+  readonly problems: ReadonlyMap<string, string>;
+  readonly notes: readonly string[];
+  /** Labels of clusters, with those of their ManagedClusters. */
+  readonly labels: ReadonlyMap<string, Labels>;
+  readonly configs: Configs;
+  /** ManagedClusterAddOns by the name of their add-on. */
+  readonly onClusters: ReadonlyMap<string, readonly OcmObject[]>;
+}
+
+/** Objects by resource, namespace and name, as references have them. */
+type Configs = ReadonlyMap<string, OcmObject>;
+
+export function configsIn(objects: readonly OcmObject[]): Configs {
+  return new Map(
+    objects.map((one) => [`${one.kind.toLowerCase()}s/${one.at.namespace ?? ''}/${one.at.name}`, one] as const),
+  );
+}
+
+/** `recent`: the uids of Placements that a scheduler may not have seen yet. */
+export function fleetOf(
+  objects: readonly OcmObject[],
+  clusters: readonly Cluster[],
+  recent: ReadonlySet<string> = new Set(),
+): OcmFleet {
+  const documents = objects.map(({ kind, value, from }): OcmDocument => {
+    return { kind, value, findings: findingsOf(from), file: { path: from, folder: '', text: '' } };
+  });
+  const read = readOcm(documents, clusters);
+  const addons = new Map<string, (Made & { readonly name: string })[]>();
+  for (const { name, named, compat = 'native', file, spec } of read.addons) {
+    const annotations = { [FROM]: file.path, [COMPAT]: compat, [PAUSED]: 'false' };
+    const made = { name, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
+    addons.set(file.path, [...(addons.get(file.path) ?? []), made]);
+  }
+  const findings = documents.flatMap(({ file, findings }) =>
+    findings.diagnostics.map((one) => ({ ...one, from: file.path })),
+  );
+  // Other clusters may have other ways to their add-ons.
+  const wrong = findings.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
+  const undecided = undecidedIn(objects, recent);
+  return {
+    addons,
+    problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
+    notes: [
+      ...findings.map(({ from, message }) => `${from}: ${message}`),
+      ...[...undecided].map((one) => one.join(': ')),
+    ],
+    labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
+    configs: configsIn(objects),
+    onClusters: groupBy(
+      objects.filter(({ kind }) => kind === 'ManagedClusterAddOn'),
+      ({ at }) => at.name,
+    ),
+  };
+}
+
+/** Add-ons with a placement that the scheduler of a hub has not decided about yet, and which that is. */
+function undecidedIn(objects: readonly OcmObject[], recent: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const of = (wanted: string): readonly OcmObject[] => objects.filter(({ kind }) => kind === wanted);
+  const decided = new Set(
+    of('PlacementDecision').map(
+      ({ at, value }) => `${at.namespace ?? ''}/${value.metadata.labels[PLACEMENT_LABEL] ?? ''}`,
+    ),
+  );
+  const placements = of('Placement');
+  // Without a trace of a scheduler, none runs, and placements are evaluated here.
+  const isScheduled = decided.size > 0 || placements.some(({ conditions }) => conditions.length > 0);
+  const waiting = new Set(
+    placements
+      .filter(({ at }) => isScheduled || recent.has(at.uid))
+      .map(({ at }) => `${at.namespace ?? ''}/${at.name}`)
+      .filter((key) => !decided.has(key)),
+  );
+  return new Map(
+    of('ClusterManagementAddOn').flatMap((one) => {
+      const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);
+      const undecided = keys.find((key) => waiting.has(key));
+      return undecided === undefined ? [] : [[one.from, `Placement ${undecided} has no PlacementDecision yet`]];
+    }),
+  );
+}
+
+/** How far one cluster is with the present configuration. */
+export type Reach = 'waiting' | 'under way' | 'failed' | 'applied';
+
+/** `content` is what is wanted there now. */
+export function reachOf(record: ClusterAddon | undefined, content: Content | string): Reach {
+  if (record === undefined || typeof content === 'string') return 'waiting';
+  const { spec, status } = record;
+  if (spec.action === 'Remove' || spec.specHash !== content.specHash) return 'waiting';
+  if (status?.applied.revision !== spec.revision || status.applied.hash !== spec.specHash) return 'under way';
+  return status.state === 'Succeeded' ? 'applied' : isFailure(status.state) ? 'failed' : 'under way';
+}
+
+/** References in a field of an object; what cannot be read is said elsewhere. */
+function referencesIn(list: unknown): readonly ConfigReference[] {
+  return (Array.isArray(list) ? list.filter(isObject) : []).flatMap(({ defaultConfig, ...type }) => {
+    const {
+      group = '',
+      resource = '',
+      namespace = '',
+      name,
+    } = { ...type, ...(isObject(defaultConfig) && defaultConfig) };
+    if (typeof name !== 'string' || name === NO_DEFAULT) return [];
+    return [{ group: String(group), resource: String(resource), namespace: String(namespace), name }];
+  });
+}
+
+interface Config {
+  readonly type: { readonly group: string; readonly resource: string };
+  readonly referent: { readonly namespace?: string; readonly name: string };
+  readonly generation: number;
+  readonly hash: string;
+}
+
+/** Hashes of specs: each cluster refers to the same objects. */
+const hashes = new WeakMap<OcmObject, string>();
+
+function hashOf(one: OcmObject): string {
+  const hash = hashes.get(one) ?? specHash(one.value);
+  hashes.set(one, hash);
+  return hash;
+}
+
+/** Configurations of these layers, the last one of each type, with the hashes of their specs. */
+function configsOf(layers: readonly (readonly ConfigReference[])[], configs: Configs): readonly Config[] {
+  return Object.entries(mergeConfigs(layers)).flatMap(([title, keys]) => {
+    const [group = '', resource = ''] = title.split('/');
+    return keys.map((key): Config => {
+      const [namespace = '', name = ''] = key.split('/');
+      const one = configs.get(`${resource}/${key}`);
+      const referent = { ...(namespace !== '' && { namespace }), name };
+      return {
+        type: { group, resource },
+        referent,
+        generation: one?.generation ?? 0,
+        hash: one ? hashOf(one) : '',
+      };
+    });
+  });
+}
+
+/** Layers of configuration of an add-on, and of its placements in their order. */
+function layersOf({ value }: OcmObject) {
+  const { supportedConfigs, defaultConfigs, installStrategy } = isObject(value['spec']) ? value['spec'] : {};
+  const { placements, type } = isObject(installStrategy) ? installStrategy : {};
+  const all = type === 'Placements' && Array.isArray(placements) ? placements.filter(isObject) : [];
+  return {
+    base: [referencesIn(supportedConfigs), referencesIn(defaultConfigs)],
+    placements: all.map(({ name, namespace = 'default', configs }) => ({
+      name,
+      namespace,
+      layer: referencesIn(configs),
+    })),
+  };
+}
+
+/** Does the controller create a ManagedClusterAddOn on each cluster that is selected, as its manager does? */
+export function isPlaced(addon: OcmObject): boolean {
+  return layersOf(addon).placements.length > 0;
+}
+
+/** Its version has other fields in the status. */
+function isLater({ value }: OcmObject): boolean {
+  return String(value['apiVersion']).endsWith('/v1beta1');
+}
+
+interface Stored {
+  readonly lastAppliedConfig?: unknown;
+  readonly lastKnownGoodConfig?: unknown;
+  readonly [field: string]: unknown;
+}
+
+function storedIn(status: unknown, list: string): readonly Stored[] {
+  const entries = isObject(status) ? status[list] : undefined;
+  return Array.isArray(entries) ? entries.filter(isObject) : [];
+}
+
+function hashed({ referent, hash }: Config): Values {
+  return { ...referent, specHash: hash };
+}
+
+const PROGRESS = {
+  waiting: ['False', 'WaitingForCanary', 'its configuration waits for its turn'],
+  'under way': ['True', 'Progressing', 'the configuration is being applied'],
+  failed: ['False', 'Failed', 'the configuration could not be applied'],
+  applied: ['False', 'Completed', 'the configuration is applied'],
+} as const;
+
+/** The status of a ManagedClusterAddOn at `now`; `at` is the place of its FleetAddon among those of its add-on. */
+export function onClusterStatus(
+  own: OcmObject,
+  {
+    addon,
+    at,
+    reach,
+    message,
+    configs: around,
+    now,
+  }: {
+    readonly addon: OcmObject;
+    readonly at: number;
+    readonly reach: Reach;
+    /** What is known of a failure. */
+    readonly message?: string | undefined;
+    readonly configs: Configs;
+    readonly now: number;
+  },
+): Values {
+  const { base, placements } = layersOf(addon);
+  const { configs } = isObject(own.value['spec']) ? own.value['spec'] : {};
+  const before = storedIn(own.status, 'configReferences');
+  const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], around).map((one) => {
+    const { type, referent, generation } = one;
+    const isStored = ({ resource, name, desiredConfig }: Stored): boolean =>
+      resource === type.resource && (name ?? (isObject(desiredConfig) && desiredConfig['name'])) === referent.name;
+    const stored = before.find(isStored) ?? {};
+    const desired = reach === 'waiting' ? (stored['desiredConfig'] ?? hashed(one)) : hashed(one);
+    const applied = reach === 'applied' ? hashed(one) : stored['lastAppliedConfig'];
+    return {
+      ...type,
+      ...(!isLater(own) && referent),
+      lastObservedGeneration: generation,
+      desiredConfig: desired,
+      ...(applied !== undefined && { lastAppliedConfig: applied }),
+    };
+  });
+  const [status, reason, text] = PROGRESS[reach];
+  const shown = reach === 'failed' && message !== undefined ? `${text}: ${message}` : text;
+  const available = reach === 'applied' ? (['True', 'WorkApplied'] as const) : (['False', 'WorkNotApplied'] as const);
+  const present = [
+    { type: 'Available', status: available[0], reason: available[1], message: shown },
+    { type: 'Progressing', status, reason, message: shown },
+  ];
+  return withConditions(own, { configReferences: references }, present, now);
+}
+
+/** Other fields and conditions stay. */
+function withConditions(
+  { status, conditions }: OcmObject,
+  fields: Values,
+  present: Parameters<typeof conditionsAt>[0],
+  now: number,
+): Values {
+  const others = conditions.filter(({ type }) => !present.some((one) => one.type === type));
+  return {
+    ...(isObject(status) && status),
+    ...fields,
+    conditions: [...others, ...conditionsAt(present, conditions, now)],
+  };
+}
+
+/** The status of a ClusterManagementAddOn at `now`, by those of its FleetAddons, in the order of its placements. */
+export function addonStatus(
+  own: OcmObject,
+  {
+    addons,
+    configs,
+    now,
+  }: {
+    readonly addons: readonly (HubAddon | undefined)[];
+    readonly configs: Configs;
+    readonly now: number;
+  },
+): Values {
+  const { base, placements } = layersOf(own);
+  const before = storedIn(own.status, 'installProgressions');
+  const progressions = placements.map(({ name, namespace, layer }, at): Values => {
+    const stored = before.find((one) => one['name'] === name && one['namespace'] === namespace) ?? {};
+    const { status: reached, generation } = addons[at]?.addon ?? {};
+    const { counts = {}, stopped } = reached ?? {};
+    const { Succeeded = 0, Failed = 0, TimedOut = 0 } = counts;
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    // The counts of an older generation are about what is being replaced.
+    const isDone = reached?.observedGeneration === generation && total > 0 && Succeeded === total;
+    const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
+    const [status, reason] = PROGRESS[isDone ? 'applied' : hasFailed ? 'failed' : 'under way'];
+    const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
+    const configReferences = configsOf([...base, layer], configs).map((one) => {
+      const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};
+      const done = hashed(one);
+      const { lastAppliedConfig, lastKnownGoodConfig }: Stored = isDone
+        ? { lastAppliedConfig: done, lastKnownGoodConfig: done }
+        : last;
+      return {
+        ...one.type,
+        desiredConfig: done,
+        ...(lastAppliedConfig !== undefined && { lastAppliedConfig }),
+        ...(lastKnownGoodConfig !== undefined && { lastKnownGoodConfig }),
+      };
+    });
+    const conditions = conditionsAt([{ type: 'Progressing', status, reason, message }], conditionsIn(stored), now);
+    return { name, namespace, configReferences, conditions };
+  });
+  return {
+    ...(isObject(own.status) && own.status),
+    [isLater(own) ? 'defaultConfigReferences' : 'defaultconfigReferences']: configsOf(base, configs).map((one) => ({
+      ...one.type,
+      desiredConfig: hashed(one),
+    })),
+    ...(progressions.length > 0 && { installProgressions: progressions }),
+  };
+}

@@ -1,0 +1,161 @@
+/** What the controller does itself on clusters whose kubeconfig the hub has, and what it reports of them. Pure. */
+import { recordKey } from '../../cluster/channel/record.ts';
+import { canonicalJson } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { fits } from '../../core/schema.ts';
+import { timeOf } from '../../core/time.ts';
+import type { Answer, Look } from '../fleet.ts';
+import { installedIn, ownerOf, recordsOf } from '../observe.ts';
+import type { Deliverable, Job } from '../pass.ts';
+import { decoded } from '../upstream/capi-objects.ts';
+import { objectsOf } from '../upstream/template-objects.ts';
+import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
+import { retryAt } from '../rollout/orders.ts';
+import { isFailure, type State } from '../rollout/strategy.ts';
+import { clusterStatus } from './cluster-status.ts';
+import { contentOf } from './content.ts';
+import { COMPAT, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
+import { HUB_KINDS, resolvedSource } from './schema.ts';
+import { conditionsAt, textOf } from './write.ts';
+
+/** How an add-on is on a cluster. */
+export interface Report {
+  readonly state: State;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Text of the kubeconfig in a Secret. `title` is for messages. */
+export function kubeconfigIn(secret: Values, title: string): string {
+  const { kubeconfig } = isObject(secret['data']) ? secret['data'] : {};
+  return textIn(secret, kubeconfig === undefined ? 'value' : 'kubeconfig', title);
+}
+
+/** A text of a Secret. */
+export function textIn({ data }: Values, key: string, title: string): string {
+  const value = isObject(data) ? data[key] : undefined;
+  const text = typeof value === 'string' ? decoded(value) : undefined;
+  if (text !== undefined) return text;
+  throw new CurlewError('CLUSTER_FAILED', `${title} has no text in data.${key}`);
+}
+
+/** Where a hub has what a chart needs besides; undefined if it needs nothing. */
+export function accessIn({ source }: ClusterAddonSpec) {
+  const { chart, valuesSecret: values } = fits(resolvedSource, source) ? source : {};
+  const { credentials, tlsConfig } = chart ?? {};
+  if ([credentials, tlsConfig, values].every((one) => one === undefined)) return undefined;
+  const { key = 'config.json', secret } = credentials ?? {};
+  const { caSecret, insecureSkipTLSVerify: trustsAll } = tlsConfig ?? {};
+  const named = (one: { readonly namespace?: string; readonly name: string }) => ({ namespace: 'default', ...one });
+  return {
+    logins: secret && { ...named(secret), key },
+    authorities: caSecret && { ...named(caSecret), key: 'ca.crt' },
+    trustsAll,
+    values,
+  };
+}
+
+/** What is delivered, or why it cannot be. */
+export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
+  const content = contentOf(addon, spec);
+  if (content === undefined) return 'this version of curlew cannot read its content';
+  if ('package' in content) return 'a package is installed on nodes, which only an agent can do';
+  // What names it is no file.
+  const place = { ...content.entry.place, file: `/fleetaddons/${addon}` };
+  const entry = { ...content.entry, place, ...(drift && { drift }) };
+  const rendered = content.isTemplate ? objectsOf(spec.values, cluster) : undefined;
+  return { entry, content: spec, revision: String(spec.revision), rendered };
+}
+
+/** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */
+export function needOf(
+  { cluster, addon, spec, status }: ClusterAddon,
+  look: Answer,
+  from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
+  now: number,
+): Job | Report | undefined {
+  const { adopt, orders, mode } = from?.addon ?? {};
+  const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
+  const isRetried = status !== undefined && status.since < retryAt(orders, now);
+  const isOver = isAbout && !isRetried && isFailure(status.state);
+  const job = { cluster, addon, hash: spec.specHash, takesOver: false, isNew: true };
+  if (spec.action === 'Remove') {
+    return isOver || (isAbout && status.state === 'Succeeded') ? undefined : { ...job, act: 'remove', hash: '' };
+  }
+  const owner = installedIn(look.facts)[spec.identity]?.owner;
+  const isFleets = owner === undefined || owner.startsWith(ownerOf(''));
+  if (!isFleets && adopt !== true) {
+    return {
+      state: 'Skipped',
+      reason: 'OtherOwner',
+      message: `it belongs to ${owner}: ${wayOver(addon, from?.origin)}`,
+    };
+  }
+  if (isOver) return undefined;
+  const record = recordsOf(look).find((one) => one.owner === ownerOf(addon));
+  const isThere = record?.state === 'Succeeded' && record.applied?.id === spec.specHash;
+  const isSettled = isAbout && status.state === 'Succeeded';
+  if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded' };
+  if (!isSettled || !isThere) {
+    const takesOver = owner === undefined ? adopt === true : owner !== ownerOf(addon);
+    return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
+  }
+  const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
+  if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
+  if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded' };
+  return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}` };
+}
+
+/** What a person does about another owner. The controller overwrites what it has made from an object of another program. */
+function wayOver(addon: string, origin: HubAddon['origin']): string {
+  if (origin === undefined) return `adopt: true in the spec of FleetAddon ${addon} takes it over`;
+  if (origin.from.startsWith('HelmChartProxy '))
+    return `the annotation ${COMPAT}: caaph of ${origin.from} takes it over`;
+  return 'remove it there first';
+}
+
+/** The add-on of the fleet that leaves what this job takes over: its record goes without its objects. */
+export function leftBy({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Answer): string | undefined {
+  const owner = installedIn(look.facts)[spec.identity]?.owner;
+  return takesOver && owner?.startsWith(ownerOf('')) === true && owner !== ownerOf(addon)
+    ? owner.slice(ownerOf('').length)
+    : undefined;
+}
+
+/** The status of a ClusterAddon at `now`; undefined if it is as it was. */
+export function addonStatus(
+  { record, status: stored }: HubClusterAddon,
+  report: Report,
+  now: number,
+): Values | undefined {
+  if (record === undefined) return undefined;
+  const { spec, status } = record;
+  const applied = { revision: spec.revision, hash: spec.specHash };
+  const isSame = status?.state === report.state && canonicalJson(status.applied) === canonicalJson(applied);
+  const { message } = report;
+  const since = timeOf(isSame ? status.since : now);
+  const old = fits(HUB_KINDS.ClusterAddon.status, stored) ? stored.conditions : undefined;
+  const isAvailable = report.state === 'Succeeded' && spec.action === 'Install';
+  const available = { status: isAvailable ? 'True' : 'False', reason: report.reason ?? report.state } as const;
+  const conditions = conditionsAt([{ type: 'Available', ...available }], old, now);
+  const next = { applied, ...report, ...(message !== undefined && { message: textOf(message) }), since, conditions };
+  return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
+}
+
+/** The status of a Cluster at `now`; undefined if only the time of its last answer has changed. */
+export function pushedStatus(
+  { status: stored }: HubCluster,
+  look: Look,
+  { now, seen }: { readonly now: number; readonly seen: number | undefined },
+): Values | undefined {
+  const answer =
+    'problem' in look
+      ? { facts: undefined, problem: look.problem, ahead: undefined }
+      : { facts: { version: look.kubernetes, server: look.server }, problem: '', ahead: look.ahead ?? 0 };
+  const next = clusterStatus(answer, [], stored, now);
+  const { lastSeen: last, ...old } = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
+  if (canonicalJson(next) === canonicalJson(old)) return undefined;
+  const lastSeen = answer.facts ? timeOf(now) : seen === undefined ? last : timeOf(seen);
+  return { ...next, ...(lastSeen !== undefined && { lastSeen }) };
+}

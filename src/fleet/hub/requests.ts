@@ -1,0 +1,169 @@
+/** Requests for certificates of agents: what they are, and which of them are as the rules demand. Pure. */
+import { createHash, type KeyObject } from 'node:crypto';
+import * as v from 'valibot';
+import { convert } from '../../core/schema.ts';
+import { readRequest } from '../../formats/signing/certificate-request.ts';
+import { clusterOfUser, ORGANIZATION } from './identity.ts';
+
+/** The signer in kube-controller-manager of client certificates. */
+export const SIGNER = 'kubernetes.io/kube-apiserver-client';
+/** Seconds that a certificate is valid; a hub may make it shorter. */
+const LIFE_S = 30 * 86_400;
+
+export const REQUESTS = {
+  apiVersion: 'certificates.k8s.io/v1',
+  kind: 'CertificateSigningRequest',
+  plural: 'certificatesigningrequests',
+  namespaced: false,
+} as const;
+
+/** An API server cuts what is longer, and adds five characters. */
+const MAX_PREFIX = 58;
+
+/** The API server adds a random part, so that the name of a request cannot be taken before. */
+export function requestPrefix(cluster: string): string {
+  return `curlew-${cluster}-`.slice(0, MAX_PREFIX);
+}
+
+/** `request` in PEM; `lifeS` in seconds. */
+export function requestObject(prefix: string, request: string, lifeS: number = LIFE_S): object {
+  return {
+    apiVersion: REQUESTS.apiVersion,
+    kind: REQUESTS.kind,
+    metadata: { generateName: prefix },
+    spec: {
+      request: Buffer.from(request).toString('base64'),
+      signerName: SIGNER,
+      usages: ['client auth'],
+      expirationSeconds: lifeS,
+    },
+  };
+}
+
+/** What people compare of a public key. */
+export function fingerprintOf(key: KeyObject): string {
+  return `SHA256:${createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64')}`;
+}
+
+/** The group of all tokens for agents. */
+export const TOKENS = 'system:bootstrappers:curlew';
+const BOUND = /^system:bootstrappers:curlew:(join|rejoin):([a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?)$/;
+export type TokenKind = 'join' | 'rejoin';
+
+/** The groups of a token: the API server says them of each request, so that they bind it to a cluster. */
+export function tokenGroups(cluster: string, kind: TokenKind): readonly string[] {
+  return [TOKENS, `${TOKENS}:${kind}:${cluster}`];
+}
+
+const texts = v.optional(v.array(v.string()), []);
+const object = v.object({
+  metadata: v.object({
+    name: v.string(),
+    resourceVersion: v.string(),
+    generateName: v.optional(v.string()),
+    creationTimestamp: v.string(),
+  }),
+  spec: v.object({
+    request: v.string(),
+    signerName: v.string(),
+    username: v.optional(v.string(), ''),
+    groups: texts,
+    usages: texts,
+    expirationSeconds: v.optional(v.number()),
+  }),
+  status: v.optional(
+    v.object({
+      conditions: v.optional(v.array(v.object({ type: v.string() })), []),
+      certificate: v.optional(v.string()),
+    }),
+    { conditions: [] },
+  ),
+});
+
+/** A request by a token for an agent, or by an agent. */
+export interface AgentRequest {
+  readonly name: string;
+  readonly resourceVersion: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly kind: TokenKind | 'renewal';
+  /** The cluster to which the sender is bound. */
+  readonly cluster: string;
+  /** The user that sent it. */
+  readonly by: string;
+  /** The user that it is for, and the fingerprint of its key; empty if it is of no form that is accepted. */
+  readonly user: string;
+  readonly fingerprint: string;
+  /** Nothing has been decided about it. */
+  readonly isPending: boolean;
+  readonly isIssued: boolean;
+  /** Why it must not be approved. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Undefined for requests of others: those are left alone. Who sent it is what the API server says in the request, and what it is for
+ * must be exactly the user of an agent of the cluster that its sender is bound to.
+ */
+export function readAgentRequest(live: unknown): AgentRequest | undefined {
+  const read = convert(object, live);
+  if ('problems' in read) return undefined;
+  const { metadata, spec, status } = read.value;
+  const { username: by, groups } = spec;
+  const sender = senderOf(by, groups);
+  if (sender === undefined) return undefined;
+  const csr = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  const user = csr?.subject.commonName ?? '';
+  const { name, resourceVersion, creationTimestamp: createdAt, generateName } = metadata;
+  const prefix = requestPrefix(sender.cluster);
+  const rules: readonly (readonly [boolean, string])[] = [
+    [spec.signerName === SIGNER, `it is for another signer than ${SIGNER}`],
+    [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
+    [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
+    [generateName === prefix && name.startsWith(prefix), 'its name was not made by the server'],
+    [csr?.subject.organization === ORGANIZATION, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
+    [clusterOfUser(user) === sender.cluster, `it is for another name than the cluster ${sender.cluster}`],
+    [sender.kind !== 'renewal' || user === by, 'an agent can only renew its own certificate'],
+  ];
+  return {
+    name,
+    resourceVersion,
+    createdAt,
+    ...sender,
+    by,
+    user,
+    fingerprint: csr === undefined ? '' : fingerprintOf(csr.key),
+    isPending: status.conditions.length === 0,
+    isIssued: status.certificate !== undefined,
+    problem: rules.find(([holds]) => !holds)?.[1],
+  };
+}
+
+function senderOf(by: string, groups: readonly string[]): Pick<AgentRequest, 'kind' | 'cluster'> | undefined {
+  const own = clusterOfUser(by);
+  if (own !== undefined) return groups.includes(ORGANIZATION) ? { kind: 'renewal', cluster: own } : undefined;
+  const bound = groups.flatMap((group) => (BOUND.exec(group) === null ? [] : [BOUND.exec(group) ?? []]));
+  const [[, kind, cluster] = []] = bound;
+  const isToken = tokenOf(by) !== undefined && groups.includes(TOKENS) && bound.length === 1;
+  return isToken && cluster !== undefined ? { kind: kind === 'join' ? 'join' : 'rejoin', cluster } : undefined;
+}
+
+/** The identifier of the token whose user this is. */
+export function tokenOf(user: string): string | undefined {
+  return /^system:bootstrap:([a-z0-9]{6})$/.exec(user)?.[1];
+}
+
+/** A patch that decides about a request as it was seen. */
+export function decision(
+  { resourceVersion }: Pick<AgentRequest, 'resourceVersion'>,
+  type: 'Approved' | 'Denied',
+  message: string,
+): readonly object[] {
+  const condition = { type, status: 'True', reason: 'Curlew', message };
+  return [
+    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+    { op: 'add', path: '/status', value: { conditions: [condition] } },
+  ];
+}

@@ -1,0 +1,162 @@
+/** HelmChartProxies in a hub, with the clusters of Cluster API next to them: they become FleetAddons and Clusters. */
+import { joinCapi, readCapiCluster, type CapiCluster } from '../capi.ts';
+import { proxyStatus, readProxy, type HubProxy } from '../helm-proxies.ts';
+import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
+import { createObject, getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
+import { groupOf, type Resource } from '../../../cluster/kube/resources.ts';
+import { Watch } from '../../../cluster/kube/watch.ts';
+import { Backoff } from '../../../platform/limit/backoff.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { eachJob, type Job } from './jobs.ts';
+import {
+  holdTaken,
+  letGo,
+  makeAddon,
+  ownAddons,
+  sourceOf,
+  typed,
+  writeMade,
+  writeStatus,
+  type Source,
+  type UpstreamParts,
+} from './making.ts';
+import { clustersOf, deleteTaken, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
+
+const CLUSTERS = resourceOf('Cluster');
+const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+/** Finalizer of the provider, which no longer runs when a controller takes its objects. */
+const PROVIDER = 'helmchartproxy.addons.cluster.x-k8s.io';
+
+const NO_ROOTS: Values = {};
+
+interface Joined {
+  readonly capi: CapiCluster;
+  readonly roots: Values;
+  readonly joined: HubCluster;
+}
+
+export class HelmProxies {
+  readonly #clusters: Watch<CapiCluster>;
+  readonly #proxies: Source<HubProxy>;
+  readonly #served: readonly Resource[];
+  readonly #backoff = new Backoff();
+  readonly #note: UpstreamParts['note'];
+  /** What templates see besides a Cluster, and the version of the Cluster by which that was read. */
+  readonly #roots = new Map<string, { readonly version: string; readonly roots: Values }>();
+  /** The same object as long as nothing has changed: contents are remembered by it. */
+  readonly #joined = new WeakMap<HubCluster, Joined>();
+
+  constructor({ api, find, served, onChange, note }: UpstreamParts) {
+    this.#note = note;
+    const clusters = find('Cluster');
+    const resource = find('HelmChartProxy');
+    this.#served = served;
+    const look = typed(clusters, readCapiCluster);
+    this.#clusters = new Watch(api, { resource: clusters, look, onChange });
+    this.#proxies = sourceOf(api, resource, { read: readProxy, onChange });
+  }
+
+  get problem(): string | undefined {
+    return this.#clusters.problem ?? this.#proxies.watch.problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#clusters.run(signal), this.#proxies.watch.run(signal)]);
+  }
+
+  /** A Cluster with what Cluster API has of it; undefined if it has gone there. */
+  joined(own: HubCluster): HubCluster | undefined {
+    if (own.origin === undefined) return own;
+    const { namespace = '' } = /^Cluster (?<namespace>[^/]+)\//.exec(own.origin.from)?.groups ?? {};
+    const capi = this.#clusters.get({ namespace, name: own.cluster.name });
+    if (capi === undefined) return undefined;
+    const roots = this.#roots.get(capi.from)?.roots ?? NO_ROOTS;
+    const last = this.#joined.get(own);
+    if (last?.capi === capi && last.roots === roots) return last.joined;
+    const joined = joinCapi(own, capi, roots);
+    this.#joined.set(own, { capi, roots, joined });
+    return joined;
+  }
+
+  async pass(hub: Hub, now: number): Promise<Passed> {
+    const [capi, proxies] = [this.#clusters.values(), this.#proxies.watch.values()];
+    const needsRoots = proxies.some((one) => one.needsRoots);
+    const gone = hub.clusters.values().filter((one) => one !== undefined && this.joined(one) === undefined);
+    const limits = { signal: hub.signal, backoff: this.#backoff };
+    const clusters = [
+      ...capi.map((one): Job => ({ key: one.from, run: async () => this.#takeCluster(hub, one, needsRoots) })),
+      ...gone.flatMap((one): Job[] =>
+        one === undefined ? [] : [{ key: `-${one.cluster.name}`, run: async () => dropCluster(hub, one) }],
+      ),
+    ];
+    const first = await eachJob(clusters, limits);
+    const around = { hub, clusters: clustersOf(hub), now };
+    const addons = proxies.map((one): Job => ({ key: one.from, run: async () => this.#takeProxy(one, around) }));
+    const second = await eachJob(addons, limits);
+    const nextMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
+    return { problem: first.problem ?? second.problem, nextMs };
+  }
+
+  async #takeCluster(hub: Hub, one: CapiCluster, needsRoots: boolean): Promise<void> {
+    const { from, made, name } = one;
+    if (typeof made === 'string') return this.#note(`${from} is left alone: ${made}`);
+    if (needsRoots) await this.#readRoots(hub, one);
+    const namespace = namespaceOf(name);
+    const cluster = hub.clusters.get({ namespace, name });
+    if (cluster !== undefined && cluster.origin?.from !== from) {
+      return this.#note(`${from} is left alone: Cluster ${name} of the fleet is not made from it`);
+    }
+    if (cluster?.origin?.hash === hashOfMade(made)) return;
+    if (cluster === undefined) {
+      const value = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+      await createObject(hub.call, NAMESPACES, { name: namespace, value });
+    }
+    hub.clusters.put(await writeMade(hub, CLUSTERS, { namespace, name, made, at: cluster?.at }));
+  }
+
+  async #readRoots({ call }: Hub, { from, resourceVersion: version, references }: CapiCluster): Promise<void> {
+    if (this.#roots.get(from)?.version === version) return;
+    const roots: Record<string, LiveObject> = {};
+    for (const { root, kind, group, ...named } of references) {
+      const resource = this.#served.find((one) => one.kind === kind && groupOf(one) === group);
+      const object = resource && (await getObject(call, resource, named));
+      if (object !== undefined) roots[root] = object;
+    }
+    this.#roots.set(from, { version, roots });
+  }
+
+  async #takeProxy(proxy: HubProxy, { hub, clusters, now }: Around): Promise<void> {
+    const { made, notes, from, title } = proxy;
+    for (const text of notes) this.#note(`${from}: ${text}`);
+    const find = (): readonly HubAddon[] => ownAddons(hub, from, [title]);
+    if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
+    const isInvalid = typeof made === 'string';
+    const own = proxy.isDeleting || isInvalid ? proxy : await holdTaken(hub, this.#proxies, proxy);
+    const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
+    const [addon] = find();
+    if (proxy.isDeleting && addon === undefined) return;
+    await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters, problem, now }));
+  }
+}
+
+interface Around {
+  readonly hub: Hub;
+  readonly clusters: readonly HubCluster[];
+  readonly now: number;
+}
+
+/** When nothing is on it any more, which its finalizer waits for. Finalizers of others keep it. */
+async function dropCluster(hub: Hub, { at, cluster, origin, finalizers }: HubCluster): Promise<void> {
+  const { call, clusters, clusterAddons, report } = hub;
+  if (clusterAddons.values(namespaceOf(cluster.name)).some((one) => one?.record !== undefined)) return;
+  const value = finalizers.filter((name) => name !== FINALIZER);
+  const isBound = value.length < finalizers.length;
+  if (cluster.deleting !== undefined && !isBound) return;
+  if (isBound) {
+    const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
+    clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
+  }
+  await deleteTaken(hub, CLUSTERS, at);
+  if (value.length === 0) clusters.drop(at);
+  report(`${cluster.name} leaves the hub: ${origin?.from ?? ''} is gone`);
+}

@@ -1,0 +1,36 @@
+/** Writes of a controller that do not wait for each other. */
+import { asError, CurlewError } from '../../../core/errors.ts';
+import type { Backoff } from '../../../platform/limit/backoff.ts';
+import { eachLimited } from '../../../platform/limit/each.ts';
+
+const AT_ONCE = 8;
+
+/** A write about one object: alone in failing, and in waiting after that. */
+export interface Job {
+  readonly key: string;
+  readonly run: () => Promise<void>;
+}
+
+/** Runs those that are due. Returns the keys of what was refused now or shortly before, and why the first one was. */
+export async function eachJob(
+  jobs: readonly Job[],
+  { signal, backoff }: { readonly signal: AbortSignal; readonly backoff: Backoff },
+): Promise<{ readonly held: ReadonlySet<string>; readonly problem: string | undefined }> {
+  const held = new Set<string>();
+  let problem: string | undefined;
+  const work = async ({ key, run }: Job): Promise<void> => {
+    try {
+      if (!backoff.mayBegin(key)) return void held.add(key);
+      await run();
+      backoff.succeeded(key);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      held.add(key);
+      problem ??= asError(error).message;
+      backoff.failed(key);
+    }
+  };
+  await eachLimited(jobs, work, { width: AT_ONCE, signal });
+  return { held, problem };
+}

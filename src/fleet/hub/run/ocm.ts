@@ -1,0 +1,226 @@
+/** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
+import { groupBy } from '../../../core/group-by.ts';
+import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
+import {
+  addonStatus,
+  fleetOf,
+  isPlaced,
+  onClusterStatus,
+  reachOf,
+  readOcmObject,
+  type OcmFleet,
+  type OcmObject,
+} from '../ocm.ts';
+import { UPSTREAM } from '../taken.ts';
+import { createObject } from '../../../cluster/kube/objects.ts';
+import { Backoff } from '../../../platform/limit/backoff.ts';
+import { Contents } from '../../rollout/content.ts';
+import type { ClusterAddon } from '../../rollout/fleet.ts';
+import { eachJob, type Job } from './jobs.ts';
+import {
+  holdTaken,
+  letGo,
+  makeAddon,
+  ownAddons,
+  sourceOf,
+  writeStatus,
+  type Source,
+  type UpstreamParts,
+} from './making.ts';
+import { deleteTaken, resourceOf, type Hub, type Passed } from './pass.ts';
+
+const ADDONS = resourceOf('FleetAddon');
+/** What all add-ons depend on: while one cannot be read, they stay as they are. */
+const SHARED: ReadonlySet<string> = new Set(['ManagedCluster', 'Placement', 'PlacementDecision']);
+
+/** Seconds that a scheduler has to decide about a Placement after it was seen first. Without a trace of a scheduler then, none runs. */
+const DECIDED_WITHIN = 10;
+
+export class OcmAddons {
+  readonly #sources: ReadonlyMap<string, Source<OcmObject>>;
+  readonly #backoff = new Backoff();
+  readonly #note: UpstreamParts['note'];
+  /** When each Placement was seen first, by its uid, in seconds since 1970: a server's clock may be another. */
+  #seen: ReadonlyMap<string, number> = new Map();
+  #last: { readonly key: string; readonly fleet: OcmFleet } | undefined;
+  /** The same object as long as nothing has changed: contents are remembered by it. */
+  #joined = new WeakMap<HubCluster, HubCluster>();
+
+  constructor({ api, find, onChange, note }: UpstreamParts) {
+    this.#note = note;
+    const kinds = UPSTREAM.clustermanagementaddons.map(({ kind }) => find(kind));
+    this.#sources = new Map(kinds.map((one) => [one.kind, sourceOf(api, one, { read: readOcmObject, onChange })]));
+  }
+
+  get problem(): string | undefined {
+    return [...this.#sources.values()].find(({ watch }) => watch.problem !== undefined)?.watch.problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#sources.values()].map(async ({ watch }) => watch.run(signal)));
+  }
+
+  /** With the labels of its ManagedCluster, and one by which its name can be selected. */
+  joined(own: HubCluster): HubCluster {
+    const labels = this.#last?.fleet.labels.get(own.cluster.name);
+    if (labels === undefined) return own;
+    const joined = this.#joined.get(own) ?? { ...own, cluster: { ...own.cluster, labels } };
+    this.#joined.set(own, joined);
+    return joined;
+  }
+
+  async pass(hub: Hub, now: number): Promise<Passed> {
+    const clusters = hub.clusters.values().flatMap((one) => one ?? []);
+    const objects = [...this.#sources.values()].flatMap(({ watch }) => watch.values());
+    const recent = this.#recent(objects, now);
+    const key = JSON.stringify([
+      [...recent.keys()],
+      objects.map(({ from, at }) => [from, at.resourceVersion]),
+      clusters.map(({ cluster }) => [cluster.name, cluster.labels]),
+    ]);
+    const same = this.#last?.key === key ? this.#last.fleet : undefined;
+    const fleet =
+      same ??
+      fleetOf(
+        objects,
+        clusters.map(({ cluster }) => cluster),
+        new Set(recent.keys()),
+      );
+    if (same === undefined) this.#joined = new WeakMap();
+    this.#last = { key, fleet };
+    for (const text of fleet.notes) this.#note(text);
+    const around = {
+      hub,
+      fleet,
+      now,
+      isHeld: objects.some(({ kind, from }) => SHARED.has(kind) && fleet.problems.has(from)),
+      made: groupBy(hub.addons.values(), ({ origin }) => origin?.from),
+      records: groupBy(
+        hub.clusterAddons.values().flatMap((one) => one?.record ?? []),
+        ({ addon }) => addon,
+      ),
+    };
+    const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
+    const jobs = addons.map((one): Job => ({ key: one.from, run: async () => this.#take(one, around) }));
+    const { problem } = await eachJob(jobs, { signal: hub.signal, backoff: this.#backoff });
+    const settledMs = Math.min(...recent.values()) * 1000;
+    return { problem, nextMs: Math.min(settledMs, this.#backoff.keep(new Set(jobs.map((job) => job.key)))) };
+  }
+
+  /** Placements that a scheduler may not have seen yet, by uid, with the seconds that it still has. */
+  #recent(objects: readonly OcmObject[], now: number): ReadonlyMap<string, number> {
+    const uids = objects.flatMap(({ kind, at }) => (kind === 'Placement' ? [at.uid] : []));
+    this.#seen = new Map(uids.map((uid) => [uid, this.#seen.get(uid) ?? now]));
+    const waits = [...this.#seen].map(([uid, since]) => [uid, since + DECIDED_WITHIN - now] as const);
+    return new Map(waits.filter(([, seconds]) => seconds > 0));
+  }
+
+  #source(kind: string): Source<OcmObject> {
+    const source = this.#sources.get(kind);
+    if (source === undefined) throw new TypeError(`${kind} is not watched`);
+    return source;
+  }
+
+  async #take(one: OcmObject, around: Around): Promise<void> {
+    const { hub, fleet, isHeld, made: before, now } = around;
+    const source = this.#source('ClusterManagementAddOn');
+    const wanted = fleet.addons.get(one.from) ?? [];
+    const names = wanted.map(({ name }) => name);
+    const mine = new Set([...(before.get(one.from) ?? []).map(({ addon }) => addon.name), ...names]);
+    const own = (): readonly HubAddon[] => ownAddons(hub, one.from, mine);
+    if (one.isDeleting) return letGo(hub, source, { one, addons: own(), leave: [] });
+    const onClusters = fleet.onClusters.get(one.at.name) ?? [];
+    // One without templates is a program of its own.
+    if (isHeld || wanted.length === 0) return;
+    if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
+    const held = await holdTaken(hub, source, one);
+    for (const made of wanted) {
+      const why = await makeAddon(
+        hub,
+        made.name,
+        made,
+        own().find(({ addon }) => addon.name === made.name),
+      );
+      if (why !== undefined) this.#note(`${one.from}: ${why}`);
+    }
+    for (const { addon, at } of own()) {
+      if (!names.includes(addon.name) && addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
+    }
+    const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
+    await this.#onClusters(one, { ...around, addons, onClusters });
+    await writeStatus(hub, source, held, addonStatus(held, { addons, configs: fleet.configs, now }));
+  }
+
+  /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */
+  async #onClusters(
+    one: OcmObject,
+    {
+      hub,
+      fleet,
+      records,
+      now,
+      addons,
+      onClusters,
+    }: Around & { readonly addons: readonly (HubAddon | undefined)[]; readonly onClusters: readonly OcmObject[] },
+  ): Promise<void> {
+    const source = this.#source('ManagedClusterAddOn');
+    const { name, uid } = one.at;
+    const { apiVersion, kind } = source.resource;
+    const present = new Map(onClusters.map((object) => [object.at.namespace ?? '', object]));
+    const there = new Set<string>();
+    for (const [at, addon] of addons.entries()) {
+      if (addon === undefined) continue;
+      const contents = new Contents(addon.addon, hub.memo);
+      for (const record of records.get(addon.addon.name) ?? []) {
+        const { cluster: namespace } = record;
+        const cluster = hub.clusters.get({ namespace: namespaceOf(namespace), name: namespace });
+        there.add(namespace);
+        let own = present.get(namespace);
+        if (own === undefined && isPlaced(one) && record.spec.action === 'Install') {
+          const owner = {
+            apiVersion: this.#source('ClusterManagementAddOn').resource.apiVersion,
+            kind: one.kind,
+            name,
+            uid,
+          };
+          const metadata = { namespace, name, annotations: { [FROM]: one.from }, ownerReferences: [owner] };
+          const created = await createObject(hub.call, source.resource, {
+            namespace,
+            name,
+            value: { apiVersion, kind, metadata, spec: {} },
+          });
+          // A cluster that is not one of Open Cluster Management has no namespace there.
+          if (created === undefined) continue;
+          source.watch.put(created);
+          own = source.read(created);
+        }
+        if (own === undefined || cluster === undefined) continue;
+        const { message } = record.status ?? {};
+        const reach = reachOf(record, contents.contentOf(this.joined(cluster).cluster, record));
+        await writeStatus(
+          hub,
+          source,
+          own,
+          onClusterStatus(own, { addon: one, at, reach, message, configs: fleet.configs, now }),
+        );
+      }
+    }
+    for (const own of onClusters) {
+      const isOurs = own.value.metadata.annotations[FROM] === one.from;
+      if (isOurs && !there.has(own.at.namespace ?? '') && !own.isDeleting)
+        await deleteTaken(hub, source.resource, own.at);
+    }
+  }
+}
+
+interface Around {
+  readonly hub: Hub;
+  readonly fleet: OcmFleet;
+  /** What all add-ons depend on cannot be read. */
+  readonly isHeld: boolean;
+  /** By the object that they are made from. */
+  readonly made: ReadonlyMap<string | undefined, readonly HubAddon[]>;
+  /** By their add-on. */
+  readonly records: ReadonlyMap<string, readonly ClusterAddon[]>;
+  readonly now: number;
+}

@@ -1,0 +1,136 @@
+/** What a controller decides about requests for certificates: renewals of accepted agents, and whatever breaks the rules. */
+import { asError, CurlewError } from '../../../core/errors.ts';
+import { decision, REQUESTS, type AgentRequest } from '../requests.ts';
+import { requestRole, resourceOfRight } from '../rights.ts';
+import type { Call } from '../../../cluster/kube/call.ts';
+import { mergeObject, patchObject } from '../../../cluster/kube/objects.ts';
+import type { Watch } from '../../../cluster/kube/watch.ts';
+import type { Backoff } from '../../../platform/limit/backoff.ts';
+import { eachLimited } from '../../../platform/limit/each.ts';
+import { pause } from '../../../platform/limit/repeat.ts';
+import type { Wake } from '../../../platform/limit/wake.ts';
+import { readAccepted } from './accepted.ts';
+
+const AT_ONCE = 4;
+/** A sender of many requests holds neither the controller nor other senders: a pass decides about so many. */
+const MAX_AT_A_TIME = 16;
+const PASS_MS = 1000;
+/** Even if nothing has changed. */
+const RESYNC_MS = 36_000_000;
+
+export type Say = (level: 'info' | 'warning', text: string) => void;
+
+export interface Renewing {
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  readonly requests: Pick<Watch<AgentRequest | undefined>, 'problem' | 'values' | 'put'>;
+  /** For those that could not be decided, by name. */
+  readonly backoff: Backoff;
+  readonly say: Say;
+}
+
+/** Decides whenever `changes` is set, at most once a second, until the signal aborts, whose reason it throws. */
+export async function decideRequests(hub: Renewing, changes: Wake): Promise<never> {
+  for (let nextMs = RESYNC_MS; ;) {
+    await changes.wait(Math.min(nextMs, RESYNC_MS), hub);
+    changes.clear();
+    const passed = await passRequests(hub);
+    if (passed.problem !== undefined) hub.say('warning', passed.problem);
+    ({ nextMs } = passed);
+    await pause(PASS_MS, hub);
+  }
+}
+
+/**
+ * Approves renewals, and denies what breaks a rule, what a newer request of the agent replaces, and requests of agents that were
+ * detached: 16 of them, in turn of their senders. A request by a token waits for a person. Returns why something could not be decided,
+ * and after how many milliseconds there is more to do.
+ */
+export async function passRequests(
+  hub: Renewing,
+): Promise<{ readonly problem: string | undefined; readonly nextMs: number }> {
+  const { requests, signal, backoff } = hub;
+  if (requests.problem !== undefined) return { problem: requests.problem, nextMs: Infinity };
+  const pending = requests.values().flatMap((one) => (one?.isPending === true ? [one] : []));
+  const newest = newestRenewals(pending);
+  let problem: string | undefined;
+  const work = async (one: AgentRequest): Promise<void> => {
+    try {
+      await decide(hub, one, newest.get(one.user));
+      backoff.succeeded(one.name);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      problem ??= asError(error).message;
+      backoff.failed(one.name);
+    }
+  };
+  const due = pending.filter((one) => isOurs(one) && backoff.mayBegin(one.name));
+  await eachLimited(inTurn(due, MAX_AT_A_TIME), work, { width: AT_ONCE, signal });
+  const nextMs = backoff.keep(new Set(pending.map(({ name }) => name)));
+  return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : nextMs };
+}
+
+/** True for what no person decides about. */
+function isOurs({ problem, kind }: AgentRequest): boolean {
+  return problem !== undefined || kind === 'renewal';
+}
+
+/** By user. */
+function newestRenewals(pending: readonly AgentRequest[]): ReadonlyMap<string, AgentRequest> {
+  const newest = new Map<string, AgentRequest>();
+  for (const one of pending) {
+    if (one.problem !== undefined || one.kind !== 'renewal') continue;
+    const before = newest.get(one.user);
+    if (before === undefined || isLater(one, before)) newest.set(one.user, one);
+  }
+  return newest;
+}
+
+/** The first of each sender, then the second of each, up to `most`. */
+function inTurn(all: readonly AgentRequest[], most: number): readonly AgentRequest[] {
+  const rounds: AgentRequest[][] = [];
+  const counts = new Map<string, number>();
+  for (const one of all) {
+    const round = counts.get(one.by) ?? 0;
+    if (round >= most) continue;
+    counts.set(one.by, round + 1);
+    (rounds[round] ??= []).push(one);
+  }
+  return rounds.flat().slice(0, most);
+}
+
+async function decide(hub: Renewing, one: AgentRequest, newest: AgentRequest | undefined): Promise<void> {
+  const { call } = hub;
+  if (one.problem !== undefined) return answer(hub, one, 'Denied', one.problem);
+  const { user, cluster } = one;
+  if (newest !== one) return answer(hub, one, 'Denied', 'the agent has made a newer request');
+  if ((await readAccepted(call, cluster)) !== user)
+    return answer(hub, one, 'Denied', `this is not the accepted agent of ${cluster}`);
+  // The agent may read the request before its certificate is there, and cannot get it otherwise.
+  const role = requestRole(cluster, one.name);
+  const changed = await mergeObject(call, resourceOfRight(role), role.metadata, { rules: role['rules'] });
+  if (changed === undefined) {
+    throw new CurlewError(
+      'CLUSTER_FAILED',
+      `cannot renew the certificate of ${cluster}: ClusterRole ${role.metadata.name} is gone`,
+      {
+        hint: `curlew fleet detach ${cluster}, and register it again`,
+      },
+    );
+  }
+  return answer(hub, one, 'Approved', 'a renewal by the accepted agent');
+}
+
+function isLater(a: AgentRequest, b: AgentRequest): boolean {
+  return a.createdAt === b.createdAt ? a.name > b.name : a.createdAt > b.createdAt;
+}
+
+async function answer(hub: Renewing, one: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {
+  const { call, requests, say } = hub;
+  const operations = decision(one, type, why);
+  const changed = await patchObject(call, REQUESTS, one, { operations, subresource: 'approval' });
+  if (changed === undefined) throw new CurlewError('BUSY', `cannot decide about ${one.name}: it has changed meanwhile`);
+  requests.put(changed);
+  say('info', `${one.name} of ${one.cluster}: ${type.toLowerCase()}: ${why}`);
+}

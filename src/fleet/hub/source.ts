@@ -1,0 +1,59 @@
+/** The source of a FleetAddon in a hub: its content by digest, and what cannot exist twice in a cluster. Pure. */
+import * as v from 'valibot';
+import { fits, type Read } from '../../core/schema.ts';
+import { recordIdentity, releaseIdentity } from '../fleet.ts';
+import type { FleetAddon, Values } from '../rollout/fleet.ts';
+import type { HUB_KINDS } from './schema.ts';
+
+export type HubSource = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
+type Place = Pick<FleetAddon, 'identity' | 'namespace'>;
+type Found = Place & { readonly source: { readonly content: Values; readonly version?: string } };
+
+/** Without another one, charts and records are there. */
+const NAMESPACE = 'kube-system';
+
+const text = v.exactOptional(v.string());
+const any = v.exactOptional(v.unknown());
+/** What says where a source is installed; other fields of it may be unknown. */
+const placed = v.object({
+  chart: v.exactOptional(v.object({ namespace: text, releaseName: text })),
+  package: any,
+  manifest: any,
+  template: text,
+});
+
+/** Where a source is installed whose other fields cannot be read; undefined if that is unknown, such as for a channel. */
+export function placeIn(source: unknown, name: string): Place | undefined {
+  if (!fits(placed, source)) return undefined;
+  const { chart, package: packed, manifest, template } = source;
+  if (chart !== undefined) return placeOfRelease(chart.namespace ?? NAMESPACE, chart.releaseName ?? name);
+  return (packed ?? manifest ?? template) === undefined ? undefined : placeOfRecord(template ?? name);
+}
+
+function placeOfRelease(namespace: string, name: string): Place {
+  return { namespace, identity: releaseIdentity({ namespace, name }) };
+}
+
+function placeOfRecord(addon: string): Place {
+  return { namespace: NAMESPACE, identity: recordIdentity({ namespace: NAMESPACE, addon }) };
+}
+
+/** What a source says by digest; undefined for a channel, and for what breaks a rule. */
+export function sourceOf(
+  { chart, package: packed, manifest, hash, template }: HubSource,
+  name: string,
+): Found | undefined {
+  if (chart !== undefined) {
+    const { namespace = NAMESPACE, releaseName = name, version } = chart;
+    const content = { chart: { ...chart, namespace, releaseName }, ...(hash !== undefined && { hash }) };
+    return {
+      ...placeOfRelease(namespace, releaseName),
+      source: { content, ...(version !== undefined && { version }) },
+    };
+  }
+  const place = placeOfRecord(template ?? name);
+  if (packed !== undefined) return { ...place, source: { content: { package: packed }, version: packed.version } };
+  if (template !== undefined) return { ...place, source: { content: { template } } };
+  if (manifest === undefined || hash === undefined) return undefined;
+  return { ...place, source: { content: { manifest, hash } } };
+}

@@ -1,0 +1,82 @@
+/** Says what a file is that is given where another kind of file is expected. */
+import { open, readdir, stat } from 'node:fs/promises';
+import { CurlewError, redact } from '../../core/errors.ts';
+import { storeKey } from '../../core/layout.ts';
+import type { RangeSource } from '../../formats/archive/entry.ts';
+import { readRange } from '../../formats/archive/read.ts';
+
+const HEAD = 4096;
+
+/** Throws `SPEC_INVALID` for a package or bundle. What cannot be read is left to the reader of the spec. */
+export async function refuseArchive(path: string, shown: string): Promise<void> {
+  const head = await headOf(path);
+  if (head[0] !== 0x1f || head[1] !== 0x8b) return;
+  throw new CurlewError('SPEC_INVALID', `${shown} is a package or bundle, not an installer spec`, {
+    hint: `curlew inspect ${shown} shows what is in it; specify a YAML file with kind: Installer`,
+  });
+}
+
+/** Throws `PACKAGE_INVALID` for an installer spec. What cannot be read is left to the reader of the archive. */
+export async function refuseInstaller(
+  source: RangeSource,
+  shown: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> {
+  const head = await readRange(source, 0, Math.min(HEAD, source.size), { signal });
+  if (!/^kind: *["']?Installer\b/m.test(Buffer.from(head).toString('latin1'))) return;
+  throw new CurlewError('PACKAGE_INVALID', `${shown} is an installer spec, not a package or bundle`, {
+    hint: `curlew installer validate ${shown} checks it; curlew bundle ${shown} --from STORE -o FILE makes a bundle of it`,
+  });
+}
+
+/** Throws `UNSUPPORTED` for an address in the place of a file, and says how to read it if it is not that of an archive. */
+export function refuseAddress(shown: string): void {
+  if (!/^(?:s3|https?):\/\//i.test(shown)) return;
+  const address = redact(shown.slice(0, 500));
+  const isFile = /\.(?:tar\.gz|tgz|json)(?:[?#]|$)/i.test(shown);
+  throw new CurlewError('UNSUPPORTED', `${address} is an address, but this command reads files only`, {
+    hint: isFile ? 'download the file first' : storeHint(address),
+  });
+}
+
+function storeHint(store: string): string {
+  return `curlew versions --from ${store} lists what a store has; with --key FILE it verifies the signature of the release`;
+}
+
+/** Options of a command that take a folder where another one takes the file of a bundle. */
+export type FolderOption = '--dir' | '--from';
+
+/** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store, or which of the options is for it. */
+export async function refuseFolder(path: string, shown: string, options: readonly FolderOption[] = []): Promise<void> {
+  if (!(await isFolder(path))) return;
+  const names = await readdir(path).catch((): readonly string[] => []);
+  const isStore = names.includes(storeKey.version);
+  const hasBuilds = names.some((name) => name.endsWith('.tar.gz'));
+  const hint = (): string => {
+    if ((isStore || hasBuilds) && options.includes('--from'))
+      return `--from ${shown} takes the packages of a ${isStore ? 'store' : 'folder of builds'}`;
+    if (isStore) return storeHint(shown);
+    return options.includes('--dir')
+      ? `specify a file, or use --dir ${shown} for an unpacked bundle`
+      : 'specify a file';
+  };
+  throw new CurlewError('FILE_UNUSABLE', `${shown} is a ${isStore ? 'store' : 'folder'}, not a package or bundle`, {
+    hint: hint(),
+  });
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+}
+
+/** The first bytes of a file; none of anything else. */
+async function headOf(path: string): Promise<Buffer> {
+  try {
+    await using file = await open(path);
+    if (!(await file.stat()).isFile()) return Buffer.alloc(0);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD), 0, HEAD, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}

@@ -1,0 +1,117 @@
+/** Opens packages in a store for a bundle: range sources and indexes. */
+import { setImmediate } from 'node:timers/promises';
+import type { ArchiveIndex } from '../../formats/archive/entry.ts';
+import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
+import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { ADDON_JSON, prefixOf } from '../../core/layout.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../../core/package.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { checkShipped } from '../../spec/shipped-schema.ts';
+import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
+import type { ResolvedPackage } from './resolve.ts';
+
+export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage> {
+  readonly resolved: Resolved;
+  readonly source: StoreSource;
+  /** ETag of the object when its index was read. */
+  readonly etag: string;
+  readonly index: ArchiveIndex;
+}
+
+const CONCURRENCY = 8;
+
+/** Reads a package's `addon.json` with one small range, verified with its table of contents. */
+export async function readAddon(
+  { resolved, source, index }: OpenPackage,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<AddonJson> {
+  const entry = findEntry(index, `${prefixOf(resolved)}${ADDON_JSON}`);
+  if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${ADDON_JSON} is missing`);
+  const data = await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal });
+  return parseAddonJson(Buffer.from(data).toString('utf8'), source.name);
+}
+
+/**
+ * Checks the settings of a spec with the schemas in its packages. Skips a package that does not match the
+ * catalog.
+ */
+export async function checkSettings(
+  installer: Installer,
+  packages: readonly OpenPackage[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly Diagnostic[]> {
+  const schemas = await mapLimited(
+    packages,
+    async (one, context) => {
+      const { name, toc } = one.resolved;
+      const addon = installer.addons.find((one) => one.name === name);
+      if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
+      return [{ addon, schema: (await readAddon(one, context)).settings }];
+    },
+    { width: CONCURRENCY, signal },
+  );
+  const diagnostics: Diagnostic[] = [];
+  for (const { addon, schema } of schemas.flat()) {
+    diagnostics.push(...checkShipped(addon, schema));
+    // Each check may take a while: let a server handle other requests.
+    await setImmediate();
+    signal.throwIfAborted();
+  }
+  return diagnostics.toSorted(compareDiagnostics);
+}
+
+export interface OpenOptions {
+  readonly signal: AbortSignal;
+  /** Maximum total bytes of all tables of contents; more are `UNSUPPORTED`. Undefined for no limit. */
+  readonly maxTocBytes?: number | undefined;
+}
+
+/** Limits the total bytes of tables of contents before they are read. */
+function admitToc(max: number): (bytes: number) => void {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    if (total <= max) return;
+    throw new CurlewError('UNSUPPORTED', `the tables of contents exceed ${max} bytes, the limit for one plan`, {
+      hint: 'request fewer packages at once, or create the bundle with curlew bundle',
+    });
+  };
+}
+
+/** Opens one package without checking it against a catalog. */
+export async function openIndex(
+  store: SourceStore,
+  key: string,
+  { signal, maxTocBytes = Number.POSITIVE_INFINITY }: OpenOptions,
+): Promise<Pick<OpenPackage, 'source' | 'index'>> {
+  const source = await openStoreSource(store, key, { signal });
+  return { source, index: await readIndex(source, { signal, admit: admitToc(maxTocBytes) }) };
+}
+
+/** Reads only the end of each package. An object whose size differs from the catalog is `DIGEST_MISMATCH`. */
+export async function openPackages<Resolved extends ResolvedPackage>(
+  store: SourceStore,
+  packages: readonly Resolved[],
+  { signal, maxTocBytes = Number.POSITIVE_INFINITY }: OpenOptions,
+): Promise<readonly OpenPackage<Resolved>[]> {
+  const admit = admitToc(maxTocBytes);
+  return mapLimited(
+    packages,
+    async (resolved, context) => {
+      const source = await openStoreSource(store, resolved.key, context);
+      if (source.size !== resolved.size) {
+        throw new CurlewError(
+          'DIGEST_MISMATCH',
+          `${source.name}: has ${source.size} bytes instead of ${resolved.size}`,
+          {
+            hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
+          },
+        );
+      }
+      return { resolved, source, etag: source.object.etag, index: await readIndex(source, { ...context, admit }) };
+    },
+    { width: CONCURRENCY, signal },
+  );
+}

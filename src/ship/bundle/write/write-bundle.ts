@@ -1,0 +1,81 @@
+/** Writes the bytes of a planned bundle, in order, to a file or any other target. */
+import type { FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { asError } from '../../../core/errors.ts';
+import type { Report } from '../../../core/events.ts';
+import { writeFully } from '../../../platform/files/write-fully.ts';
+import { writeWhole } from '../../../platform/files/write-whole.ts';
+import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
+import { createEntryCheck } from './entry-check.ts';
+import type { BundlePlan } from '../plan.ts';
+import { readAhead } from './read-ahead.ts';
+import { createWriteQueue, WRITE_CONCURRENCY, type Write } from './write-queue.ts';
+
+export interface WriteBundleOptions {
+  /** Name of the target in progress events and messages. */
+  readonly name: string;
+  /** Title of the step for users. */
+  readonly title: string;
+  /** Number of concurrent writes; with 1 they are in order. */
+  readonly concurrency: number;
+  /** Verify every byte while writing; a damaged payload is `DIGEST_MISMATCH`, other damage `PACKAGE_INVALID`. */
+  readonly verify: boolean;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes all bytes of a bundle; `sources[n]` is the plan's source n. All writes have ended when it settles.
+ * A source that has changed since planning is `STORE_CONFLICT`.
+ */
+export async function writeBundle(
+  { splice }: BundlePlan,
+  sources: readonly BundleSource[],
+  write: Write,
+  { name, title, concurrency, verify, report, signal }: WriteBundleOptions,
+): Promise<void> {
+  const check = verify ? createEntryCheck(splice.index, name, { signal }) : undefined;
+  const writes = createWriteQueue(write, { concurrency });
+  const read = sources.some(isRemoteSource) ? readAhead : bundleRange;
+  report({ type: 'step-started', id: name, title, bytes: splice.size });
+  let size = 0;
+  try {
+    for await (const chunk of read(splice, sources, { signal, allocate: writes.allocate })) {
+      // Checks first, because the queue may reuse the memory of a chunk.
+      await check?.push(chunk);
+      await writes.push(chunk);
+      size += chunk.byteLength;
+      report({ type: 'step-progress', id: name, bytes: size });
+    }
+    await writes.finish();
+    await check?.finish();
+  } catch (error) {
+    check?.abandon();
+    await writes.settle();
+    report({ type: 'step-failed', id: name, error: asError(error) });
+    throw error;
+  }
+  if (size !== splice.size) throw new Error(`wrote ${size} bytes instead of the plan's ${splice.size}`);
+  report({ type: 'step-done', id: name, outcome: verify ? 'written and verified' : 'written' });
+}
+
+export interface WriteFileOptions extends Pick<WriteBundleOptions, 'verify' | 'report' | 'signal'> {
+  /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
+  readonly force: boolean;
+}
+
+/**
+ * Writes a bundle; `sources[n]` is the plan's source n. The file appears only when complete and synced; an interruption
+ * leaves no file.
+ */
+export async function writeBundleFile(
+  plan: BundlePlan,
+  sources: readonly BundleSource[],
+  path: string,
+  { force, verify, report, signal }: WriteFileOptions,
+): Promise<void> {
+  const options = { name: path, title: basename(path), concurrency: WRITE_CONCURRENCY, verify, report, signal };
+  const write = async (file: FileHandle): Promise<void> =>
+    writeBundle(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
+  await writeWhole(path, write, { force, size: plan.splice.size });
+}

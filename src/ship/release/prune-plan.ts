@@ -1,0 +1,107 @@
+/** Selects releases to prune. Pure: computes a plan with reasons from a listing, the current release and a rule. */
+import { isRelease } from '../../core/catalog.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { storeKey } from '../../core/layout.ts';
+import { compareVersions } from '../../core/ref.ts';
+import type { ListedObject } from '../store/store.ts';
+
+/** Key of the marker of a release that is being removed; written first and deleted last, so that a removal can resume. */
+export function pruneMarkerKey(release: string): string {
+  return `${release}/pruned.json`;
+}
+
+/** The objects under one release's prefix. */
+interface ReleaseObjects {
+  readonly release: string;
+  readonly objects: readonly ListedObject[];
+  readonly catalog: ListedObject | undefined;
+  readonly marked: boolean;
+}
+
+export interface Survey {
+  readonly releases: ReadonlyMap<string, ReleaseObjects>;
+  /** Keys of unversioned copies. */
+  readonly latest: ReadonlySet<string>;
+}
+
+export interface PruneRule {
+  /** Number of newest finished releases to keep. */
+  readonly keep: number | undefined;
+  /** Minimum age in milliseconds; younger releases are kept. */
+  readonly olderThan: number | undefined;
+  readonly now: Date;
+}
+
+export interface PruneChoice {
+  readonly go: readonly (ReleaseObjects & { readonly because: string })[];
+  /** All other release strings. */
+  readonly stay: readonly string[];
+}
+
+/** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package, such as the current channels. */
+export function surveyOf(objects: Iterable<ListedObject>): Survey {
+  const groups = new Map<string, ListedObject[]>();
+  const latest = new Set<string>();
+  for (const object of objects) {
+    if (object.key.startsWith(storeKey.channels)) continue;
+    const slash = object.key.indexOf('/');
+    const release = object.key.slice(0, Math.max(0, slash));
+    if (slash === -1 && object.key.endsWith('.tar.gz')) latest.add(object.key);
+    if (slash > 0 && isRelease(release)) groups.set(release, [...(groups.get(release) ?? []), object]);
+  }
+  const releases = new Map<string, ReleaseObjects>();
+  for (const [release, all] of groups) {
+    const catalog = all.find(({ key }) => key === storeKey.catalog(release));
+    const marked = all.some(({ key }) => key === pruneMarkerKey(release));
+    releases.set(release, { release, objects: all, catalog, marked });
+  }
+  return { releases, latest };
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+/** Release strings that publishing generates. Other folders without a catalog may be anything. */
+const GENERATED_NAME = /^v\d{4}\.\d\d\.\d\d-/;
+
+/**
+ * Keeps the current release, the release that is signed as current, and every finished release at least as new as the current
+ * one, since it may become current. Prunes other releases that are beyond `keep` *and* older than `olderThan`. Prunes a release
+ * without a catalog only if its removal was interrupted, or if its newest object is older than `olderThan` and a day.
+ */
+export function choosePruned(
+  { releases }: Survey,
+  { current, signed }: { readonly current: string; readonly signed: string | undefined },
+  { keep = 1, olderThan, now }: PruneRule,
+): PruneChoice {
+  const own = releases.get(current)?.catalog;
+  if (own === undefined) {
+    throw new CurlewError('NOT_FOUND', `the current release ${current} has no catalog`, {
+      hint: `rebuild it with curlew reindex STORE --release ${current}, then prune`,
+    });
+  }
+  // An object without a date counts as new.
+  const timeOf = ({ modified = now }: ListedObject): number => modified.getTime();
+  const newestFirst = [...releases.values()]
+    .flatMap((one) => (one.catalog === undefined ? [] : [{ release: one.release, time: timeOf(one.catalog) }]))
+    .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release));
+  const newest = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
+  const because = (one: ReleaseObjects): string | undefined => {
+    if (one.release === current || one.release === signed) return undefined;
+    if (one.catalog === undefined) {
+      if (one.marked) return 'its removal was interrupted';
+      if (olderThan === undefined || !GENERATED_NAME.test(one.release)) return undefined;
+      const youngest = Math.max(...one.objects.map(timeOf));
+      return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
+    }
+    const time = timeOf(one.catalog);
+    if (newest.has(one.release) || time >= timeOf(own)) return undefined;
+    if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
+    return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
+  };
+  const evaluated = [...releases.values()].map((one) => ({ one, why: because(one) }));
+  return {
+    go: evaluated
+      .flatMap(({ one, why }) => (why === undefined ? [] : [{ ...one, because: why }]))
+      .toSorted((a, b) => compareVersions(a.release, b.release)),
+    stay: evaluated.flatMap(({ one, why }) => (why === undefined ? [one.release] : [])).toSorted(compareVersions),
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * Removal of old releases. The catalog is deleted first, so that no catalog lists missing packages, and the
+ * marker last, so that the next run resumes an interrupted removal.
+ */
+import { CATALOG_LIMIT } from '../../core/catalog.ts';
+import { canonicalJson } from '../../core/digest.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { storeKey } from '../../core/layout.ts';
+import { currentRelease, findCatalog } from '../store/read-catalog.ts';
+import type { ListedObject, Store } from '../store/store.ts';
+import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
+import { readUnverified } from './release-statement.ts';
+import { keysBelow } from './previous.ts';
+import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
+
+export interface PruneOptions extends PruneRule {
+  readonly dryRun: boolean;
+  /** Number of concurrent deletions. */
+  readonly jobs: number;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Age in milliseconds after which an unfinished upload counts as abandoned. */
+const UPLOAD_AGE = 7 * 24 * 60 * 60 * 1000;
+
+interface PrunedRelease {
+  readonly release: string;
+  readonly because: string;
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+export interface PruneResult {
+  readonly store: string;
+  readonly current: string;
+  readonly dryRun: boolean;
+  readonly pruned: readonly PrunedRelease[];
+  /** Unversioned copies of packages that are in no remaining release. */
+  readonly latest: readonly string[];
+  readonly kept: readonly string[];
+  /** Number of aborted multipart uploads that were started long ago and never finished. */
+  readonly uploads: number;
+  /** Releases that could not be removed. */
+  readonly left: readonly { readonly release: string; readonly why: string }[];
+}
+
+/** Removes the releases that the rule selects. Safe while others publish and promote. */
+export async function prune(store: Store, options: PruneOptions): Promise<PruneResult> {
+  const { signal, report, dryRun } = options;
+  const current = await requireCurrent(store, signal);
+  const survey = surveyOf((await keysBelow(store, '', signal)).values());
+  const choice = choosePruned(survey, { current, signed: await signedCurrent(store, signal) }, options);
+  const orphans = orphansOf(survey, choice);
+  const pruned: PrunedRelease[] = [];
+  const left: { release: string; why: string }[] = [];
+  for (const one of choice.go) {
+    const { release, because, objects } = one;
+    const row = { release, because, objects: objects.length, bytes: objects.reduce((sum, { size }) => sum + size, 0) };
+    const why = dryRun
+      ? await removalProblem(store, one, signal)
+      : await reportStep(
+          report,
+          { id: release, title: release },
+          () => removeRelease(store, one, { ...options, survey, orphans }),
+          (reason) => reason ?? 'removed',
+        );
+    if (why === undefined) pruned.push(row);
+    else left.push({ release, why });
+  }
+  const uploads = await sweep(store, options);
+  const gone = new Set(pruned.flatMap(({ release }) => filesOf(survey, release)));
+  const latest = [...orphans].filter((file) => gone.has(file));
+  return { store: store.address, current, dryRun, pruned, latest, uploads, kept: choice.stay, left };
+}
+
+/** Aborts abandoned uploads. A failure is only a warning: the uploads cost storage, but the releases are removed. */
+async function sweep(store: Store, { now, dryRun, report, signal }: PruneOptions): Promise<number> {
+  try {
+    return (await store.sweepUploads?.(new Date(now.getTime() - UPLOAD_AGE), { dryRun, signal })) ?? 0;
+  } catch (error) {
+    if (!(error instanceof CurlewError) || !['AUTH_FAILED', 'UNSUPPORTED', 'FETCH_FAILED'].includes(error.code))
+      throw error;
+    report({ type: 'note', level: 'warning', text: `${error.message}: unfinished uploads are kept` });
+    return 0;
+  }
+}
+
+async function requireCurrent(store: Store, signal: AbortSignal): Promise<string> {
+  const current = await currentRelease(store, { signal });
+  if (current !== undefined) return current.release;
+  throw new CurlewError(
+    'NOT_FOUND',
+    `${store.address}: the store has no current release, so it is unknown which release readers use`,
+    {
+      hint: 'publish or promote a release first',
+    },
+  );
+}
+
+/** The release that is signed as current. Clients that verify signatures use it, even if `VERSION` names another one. */
+async function signedCurrent(store: Store, signal: AbortSignal): Promise<string | undefined> {
+  const stored = await store.read(storeKey.versionSignature, { limit: SIGNATURE_LIMIT, signal });
+  const text = stored === undefined ? '' : Buffer.from(stored.data).toString();
+  return readUnverified(text, storeKey.versionSignature)?.release;
+}
+
+function filesOf({ releases }: Survey, release: string): readonly string[] {
+  return (releases.get(release)?.objects ?? []).map(({ key }) => key.slice(release.length + 1));
+}
+
+/** Unversioned copies of packages that are only in releases to be removed. */
+function orphansOf(survey: Survey, { go, stay }: PruneChoice): ReadonlySet<string> {
+  const needed = new Set(stay.flatMap((release) => filesOf(survey, release)));
+  const files = go.flatMap(({ release }) => filesOf(survey, release));
+  return new Set(files.filter((file) => survey.latest.has(file) && !needed.has(file)));
+}
+
+type Removable = PruneChoice['go'][number];
+
+/** Why a release must not be removed; undefined if it may be. A prefix with an unreadable catalog may not be a release. */
+async function removalProblem(
+  store: Store,
+  { release, catalog }: Removable,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (catalog === undefined) return undefined;
+  try {
+    await findCatalog(store, release, { signal });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.hint === undefined) throw error;
+    return `${error.message}; ${error.hint}`;
+  }
+}
+
+interface RemoveOptions extends PruneOptions {
+  readonly survey: Survey;
+  readonly orphans: ReadonlySet<string>;
+}
+
+/** Removes a release. Returns the reason if that is not possible. */
+async function removeRelease(
+  store: Store,
+  one: Removable,
+  { jobs, signal, survey, orphans }: RemoveOptions,
+): Promise<string | undefined> {
+  const { release, marked } = one;
+  const problem = await removalProblem(store, one, signal);
+  if (problem !== undefined) return problem;
+  const mark = pruneMarkerKey(release);
+  if (!marked) await store.put(mark, Buffer.from(`${canonicalJson({ format: 1, release })}\n`), { signal });
+  const key = storeKey.catalog(release);
+  const catalog = await store.read(key, { limit: CATALOG_LIMIT, signal });
+  await store.delete(key, { signal });
+  // If it became current before this point, it must be restored. A later promotion finds no catalog and writes it again.
+  const now = await requireCurrent(store, signal);
+  if (now === release) {
+    if (catalog !== undefined) await store.put(key, catalog.data, { ifNoneMatch: '*', signal });
+    await store.delete(mark, { signal });
+    return 'it has become the current release';
+  }
+  const needed = survey.releases.has(now)
+    ? new Set<string>()
+    : new Set((await keysBelow(store, `${now}/`, signal)).keys());
+  const copies = filesOf(survey, release).filter((file) => orphans.has(file) && !needed.has(`${now}/${file}`));
+  const rest = [...(await keysBelow(store, `${release}/`, signal)).values()].filter((object) => object.key !== mark);
+  const all = [...copies, ...rest.map((object: ListedObject) => object.key)];
+  await eachLimited(all, async (one, context) => store.delete(one, { signal: context.signal }), {
+    width: jobs,
+    signal,
+  });
+  await store.delete(mark, { signal });
+  return undefined;
+}

@@ -1,0 +1,79 @@
+/**
+ * Compare-and-swap on a folder without locks that could go stale. Every value that is written with `ifMatch` is a separate
+ * file `<n>`. `link` succeeds for one writer only, so the writer that creates `<n+1>` has replaced generation n atomically.
+ * The object's own file is a hard link to the newest generation. A process that finds it outdated updates it.
+ * Generations are kept: each is a few bytes (a release string from `VERSION`).
+ */
+import { link, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, isMissing } from '../../core/errors.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
+import { makeInside, requireInside } from './folder-inside.ts';
+import { HIDDEN } from './key.ts';
+
+export interface Generation {
+  readonly number: number;
+  readonly path: string;
+}
+
+/** The folder of a key's generations. */
+export function generationFolder(root: string, key: string): string {
+  return join(root, HIDDEN, 'generations', key);
+}
+
+/** The newest generation of a key; undefined if it was never written with `ifMatch`. */
+export async function newestGeneration(root: string, key: string): Promise<Generation | undefined> {
+  const folder = generationFolder(root, key);
+  let names: readonly string[];
+  try {
+    names = await readdir(await requireInside(root, folder));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  const number = Math.max(0, ...names.filter((name) => /^[1-9]\d{0,14}$/.test(name)).map(Number));
+  return number === 0 ? undefined : { number, path: join(folder, String(number)) };
+}
+
+/** Makes a partial file the generation with this number; false if another writer has created it. */
+export async function claimGeneration(root: string, key: string, number: number, partial: string): Promise<boolean> {
+  const folder = generationFolder(root, key);
+  await makeInside(root, folder);
+  try {
+    await link(partial, join(folder, String(number)));
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+  await syncFolder(folder);
+  return true;
+}
+
+/** Links the object's own file to the newest generation. Several processes may do this concurrently. */
+export async function bringForward(root: string, key: string): Promise<void> {
+  const target = join(root, key);
+  for (;;) {
+    const newest = await newestGeneration(root, key);
+    if (newest === undefined) return;
+    const [expected, current] = [await findFile(root, newest.path), await findFile(root, target)];
+    if (expected === undefined) return;
+    if (current?.stat.ino === expected.stat.ino && current.stat.dev === expected.stat.dev) return;
+    // The file is a copy if this user may not link to another user's file.
+    if (
+      current?.stat.size === expected.stat.size &&
+      (await readFile(expected.path)).equals(await readFile(current.path))
+    )
+      return;
+    await nameReplacing(root, await partialCopy(root, expected.path, { share: true }), target);
+  }
+}
+
+/** Does nothing if the process has no write permission or the disk is full: the next writer updates the file. */
+export async function bringForwardIfPossible(root: string, key: string): Promise<void> {
+  try {
+    await bringForward(root, key);
+  } catch (error) {
+    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
+  }
+}

@@ -1,0 +1,58 @@
+/** Prevents symbolic links in a store's folder from redirecting reads, writes and removals to places outside of it. */
+import { constants, mkdir, open, readlink, realpath, rm, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { CurlewError, errnoOf } from '../../core/errors.ts';
+import { isWithin } from '../../platform/files/is-within.ts';
+
+function escapes(root: string, path: string): CurlewError {
+  return new CurlewError(
+    'PACKAGE_INVALID',
+    `${root}: ${relative(root, path)} is a symbolic link to a place outside of the store`,
+    {
+      hint: 'replace the link with its target; only links within the store are followed',
+    },
+  );
+}
+
+/**
+ * The path without symbolic links. Its existing part must be in the store, otherwise the result is `PACKAGE_INVALID`: a user
+ * with write access to the folder must not redirect other users' reads and writes. The store's folder itself may be a link.
+ */
+export async function requireInside(root: string, path: string): Promise<string> {
+  const base = await realpath(root);
+  for (let part = path; ;) {
+    try {
+      const real = await realpath(part);
+      if (isWithin(base, real)) return join(real, relative(part, path));
+      throw escapes(root, path);
+    } catch (error) {
+      // The missing part may be a dangling link. Creating a file there then fails because the link exists.
+      if (errnoOf(error) !== 'ENOENT' || part === root) throw error;
+      part = dirname(part);
+    }
+  }
+}
+
+/** Opens a file for reading. Checks the path of the open descriptor, so that a concurrent rename cannot bypass the check. */
+export async function openInside(root: string, path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const real = await readlink(`/proc/self/fd/${file.fd}`).catch(async () => realpath(path));
+    if (!isWithin(await realpath(root), real)) throw escapes(root, path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Creates a folder of the store and its parents. */
+export async function makeInside(root: string, folder: string): Promise<void> {
+  await mkdir(await requireInside(root, folder), { recursive: true });
+}
+
+/** Removes a file, link or folder of the store. A missing path is not an error. */
+export async function removeInside(root: string, path: string, { recursive = false } = {}): Promise<void> {
+  const folder = await requireInside(root, dirname(path));
+  await rm(join(folder, basename(path)), { recursive, force: true });
+}

@@ -1,0 +1,160 @@
+/**
+ * Detects which features a server supports, once per process, with requests for one small object that is kept. AWS is not
+ * probed, since its behavior is documented.
+ */
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  UploadPartCopyCommand,
+  type PutObjectCommandInput,
+  type UploadPartCopyCommandInput,
+} from '@aws-sdk/client-s3';
+import type { S3Connection } from './s3-connection.ts';
+import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
+import { nameOf, statusOf } from './s3-error.ts';
+import { HIDDEN } from './key.ts';
+import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
+
+export interface Abilities {
+  /** The checksum that the server verifies on arrival. */
+  readonly checksum: ChecksumKind;
+  /** Conditional PutObject is supported. */
+  readonly conditions: boolean;
+}
+
+export interface MultipartAbilities {
+  /** Conditional CompleteMultipartUpload is supported. */
+  readonly conditions: boolean;
+  /** UploadPartCopy is supported. */
+  readonly partCopy: boolean;
+  /** Conditions on the source of a copy are supported. */
+  readonly sourceConditions: boolean;
+}
+
+const KEY = `${HIDDEN}/probe`;
+const OTHER_ETAG = `"${'0'.repeat(32)}"`;
+const BODY = Buffer.from('curlew uses this object to detect which features the server supports\n');
+
+/** Results by {@link cacheKey}. */
+const known = createSingleFlightCache<Abilities>();
+const knownMultipart = createSingleFlightCache<MultipartAbilities>();
+
+function cacheKey({ endpoint, bucket, prefix }: S3Connection): string {
+  return `${endpoint ?? ''} ${bucket} ${prefix}`;
+}
+
+export async function probe(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
+  if (connection.endpoint === undefined) return { checksum: 'crc32', conditions: true };
+  return known.get(cacheKey(connection), async () => probeServer(connection, signal));
+}
+
+export async function probeMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
+  if (connection.endpoint === undefined) return { conditions: true, partCopy: true, sourceConditions: true };
+  return knownMultipart.get(cacheKey(connection), async () => {
+    // A server that ignores conditions of PutObject also ignores them here. CopyObject is sufficient then.
+    const { conditions } = await probe(connection, signal);
+    return conditions ? probeServerMultipart(connection, signal) : UNSUPPORTED;
+  });
+}
+
+const UNSUPPORTED: MultipartAbilities = { conditions: false, partCopy: false, sourceConditions: false };
+
+type Outcome = 'done' | 'refused' | 'rejected';
+
+function isCondition(error: unknown): boolean {
+  return statusOf(error) === 412 || statusOf(error) === 409;
+}
+
+/** True for responses that concern the request rather than permissions, bucket or load. */
+function isRejection(error: unknown): boolean {
+  const status = statusOf(error);
+  if (nameOf(error) === 'NoSuchBucket' || nameOf(error) === 'AuthorizationHeaderMalformed') return false;
+  return isCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
+}
+
+/** Some servers respond with an internal error to unsupported requests. */
+function isUnable(error: unknown): boolean {
+  return isRejection(error) || nameOf(error) === 'InternalError';
+}
+
+async function attempt(connection: S3Connection, signal: AbortSignal, input: Partial<PutObjectCommandInput>) {
+  const doing = `detect the features of ${connection.address}`;
+  try {
+    await connection.call(
+      { doing, permission: 's3:PutObject', signal },
+      (options) =>
+        connection.client.send(new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }), options),
+      isRejection,
+    );
+    return 'done' satisfies Outcome;
+  } catch (error) {
+    if (!isRejection(error)) throw error;
+    return isCondition(error) ? ('refused' satisfies Outcome) : ('rejected' satisfies Outcome);
+  }
+}
+
+async function probeServer(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
+  const put = (input: Partial<PutObjectCommandInput>) => attempt(connection, signal, input);
+  // The object exists after the first request, so the second must be refused.
+  const first = await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') });
+  const second = first === 'done' ? await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') }) : first;
+  const swapped = await put({ IfMatch: OTHER_ETAG, ...checksumOf(BODY, 'md5') });
+  const right = await put(checksumOf(BODY, 'crc32'));
+  const wrong = right === 'done' ? await put(checksumOf(Buffer.from('other bytes'), 'crc32')) : 'done';
+  return {
+    conditions: second === 'refused' && swapped === 'refused',
+    checksum: wrong === 'rejected' ? 'crc32' : 'md5',
+  };
+}
+
+async function isRefused(work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return false;
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return isCondition(error);
+  }
+}
+
+/** Copies the object onto itself as part of an upload whose completion the server must refuse. */
+async function probeServerMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
+  const purpose = { doing: `detect the features of ${connection.address}`, permission: 's3:PutObject', signal };
+  const { client, target } = connection;
+  const where = target(KEY);
+  await attempt(connection, signal, {});
+  const { UploadId } = await connection.call(purpose, (options) =>
+    client.send(new CreateMultipartUploadCommand(where), options),
+  );
+  const upload = { ...where, UploadId };
+  const part = { ...upload, PartNumber: 1, CopySource: `${where.Bucket}/${where.Key}` };
+  const copyPart = async (input: UploadPartCopyCommandInput) =>
+    connection.call(purpose, (options) => client.send(new UploadPartCopyCommand(input), options), isUnable);
+  let isDone = false;
+  let sourceConditions = false;
+  try {
+    const { ETag } = (await copyPart(part)).CopyPartResult ?? {};
+    if (ETag === undefined) return UNSUPPORTED;
+    sourceConditions = await isRefused(copyPart({ ...part, CopySourceIfMatch: OTHER_ETAG }));
+    const parts = { Parts: [{ PartNumber: 1, ETag }] };
+    const input = { ...upload, MultipartUpload: parts, IfNoneMatch: '*' };
+    await connection.call(
+      purpose,
+      (options) => client.send(new CompleteMultipartUploadCommand(input), options),
+      isRejection,
+    );
+    isDone = true;
+    return { conditions: false, partCopy: true, sourceConditions };
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return { conditions: isCondition(error), partCopy: isCondition(error), sourceConditions };
+  } finally {
+    if (!isDone) {
+      await connection
+        .call(purpose, (options) => client.send(new AbortMultipartUploadCommand(upload), options))
+        .catch(() => undefined);
+    }
+  }
+}

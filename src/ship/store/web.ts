@@ -1,0 +1,269 @@
+/**
+ * A web server, or a CDN, that serves the objects of a store at their keys: a read-only store without listings.
+ */
+import { CurlewError, redact } from '../../core/errors.ts';
+import { download } from '../../platform/http/download.ts';
+import type { Http } from '../../platform/http/http.ts';
+import type { HttpRequest, ResponseHead } from '../../platform/http/message.ts';
+import { checkedKey, tooLarge } from './key.ts';
+import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
+
+/** Number of objects whose size is cached, so that range reads need no HEAD request. */
+const CACHE_SIZE = 2000;
+
+/** The server reports the length of an object neither to HEAD nor to a range request: it can be read only in one stream. */
+export class NoLength extends CurlewError {
+  readonly http: Http;
+  readonly url: string;
+  constructor(http: Http, { doing, url }: HttpRequest) {
+    const hint = 'use a server that sends the length of its files';
+    super('FETCH_FAILED', `cannot ${doing}: the response has no Content-Length`, { hint });
+    this.http = http;
+    this.url = url;
+  }
+}
+
+/** Statuses of servers that refuse only HEAD, for example for an address that is signed for GET. */
+const NO_HEAD: ReadonlySet<number> = new Set([400, 403, 405, 501]);
+
+interface Web {
+  readonly http: Http;
+  /** With a trailing slash; its user info is sent to this server only. */
+  readonly base: string;
+  /** For messages. */
+  readonly address: string;
+  /** Query string for every request: that of a presigned address. */
+  readonly query: string;
+  readonly known: Map<string, StoredObject>;
+}
+
+/** True for the addresses that {@link createWebStore} takes. */
+export function isWebAddress(address: string): boolean {
+  return /^https?:\/\//i.test(address);
+}
+
+/** Creates a store without sending a request. Throws `USAGE` for an invalid address, or one with a query or fragment. */
+export function createWebStore(address: string, http: Http): Store {
+  const url = checkedUrl(address);
+  if (url.search !== '' || url.hash !== '') {
+    throw new CurlewError('USAGE', `cannot open ${address}: the address of a store must not have a query or fragment`);
+  }
+  return webStore(http, url, '');
+}
+
+/** The store and key of one object's address. The query of a presigned address is kept. */
+export function webObject(address: string, http: Http): { readonly store: Store; readonly key: string } {
+  const url = checkedUrl(address);
+  const path = url.pathname;
+  const slash = path.lastIndexOf('/');
+  const name = decodedName(path.slice(slash + 1), address);
+  const { search } = url;
+  url.pathname = path.slice(0, slash);
+  url.search = '';
+  url.hash = '';
+  return { store: webStore(http, url, search), key: name };
+}
+
+function checkedUrl(address: string): URL {
+  if (!isWebAddress(address) || !URL.canParse(address)) {
+    throw new CurlewError('USAGE', `cannot open ${address.slice(0, 200)}: not the URL of a web server`);
+  }
+  return new URL(address);
+}
+
+function decodedName(text: string, address: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new CurlewError('USAGE', `cannot open ${address.slice(0, 200)}: not a valid URL`);
+  }
+}
+
+function webStore(http: Http, url: URL, query: string): Store {
+  const base = `${url.href.replace(/\/+$/, '')}/`;
+  const address = redact(base).replace(/\/$/, '');
+  const web: Web = { http, base, address, query, known: new Map() };
+  const refused = (what: string) => async (): Promise<never> => {
+    throw new CurlewError('UNSUPPORTED', `${address}: a web server ${what}`, {
+      hint: 'specify a folder, or s3://bucket/prefix',
+    });
+  };
+  const unwritable = refused('is a read-only store');
+  const unlisted = refused('cannot list its objects');
+  return {
+    address,
+    place: { server: url.origin, base: address },
+    head: async (key, { signal }) => look(web, checkedKey(key, address), signal),
+    get: async (key, options) => get(web, checkedKey(key, address), options),
+    read: async (key, options) => readSmall(web, checkedKey(key, address), options),
+    put: unwritable,
+    copy: unwritable,
+    delete: unwritable,
+    list: () => ({ [Symbol.asyncIterator]: () => ({ next: unlisted }) }),
+  };
+}
+
+function requestOf({ base, address, query }: Web, key: string): HttpRequest {
+  const path = key.split('/').map(encodeURIComponent).join('/');
+  return { doing: `read ${key} in ${address}`, url: `${base}${path}${query}` };
+}
+
+/** Undefined if the object does not exist. */
+async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
+  const { http, known } = web;
+  const request: HttpRequest = { ...requestOf(web, key), method: 'HEAD' };
+  const response = await http.small(request, { limit: 0, signal });
+  known.delete(key);
+  if (response.status === 404 || response.status === 410) return undefined;
+  const isSilent = response.status === 200 && response.headers['content-length'] === undefined;
+  const answer = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
+  if (answer?.status !== 200) throw http.failure(request, response, response.body);
+  const { etag, 'last-modified': modified, 'content-length': length } = answer.headers;
+  if (length === undefined || !/^\d{1,15}$/.test(length)) throw new NoLength(http, request);
+  const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
+  if (known.size >= CACHE_SIZE) known.clear();
+  known.set(key, object);
+  return object;
+}
+
+/** Requests one byte and returns the head that HEAD would return; undefined if that is refused, too. */
+async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<ResponseHead | undefined> {
+  const request: HttpRequest = { ...requestOf(web, key), headers: { range: 'bytes=0-0' } };
+  const outcome = await web.http.exchange(request, { head: () => undefined, data: () => false }, { signal });
+  if (outcome.kind === 'broken') throw outcome.error;
+  const { head } = outcome;
+  const [, total] = /^bytes 0-0\/(\d{1,15})$/.exec(head.headers['content-range']?.trim() ?? '') ?? [];
+  if (head.status === 200) return head;
+  if (head.status !== 206) return undefined;
+  const { 'content-length': _ofPart, ...headers } = head.headers;
+  return { ...head, status: 200, headers: total === undefined ? headers : { ...headers, 'content-length': total } };
+}
+
+async function readSmall(
+  web: Web,
+  key: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<ReadObject | undefined> {
+  const object = await look(web, key, signal);
+  if (object === undefined) return undefined;
+  if (object.size > limit) throw tooLarge(web.address, key, limit);
+  const { body } = await get(web, key, { ifMatch: object.etag, signal });
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return { data: Buffer.concat(parts), object };
+}
+
+async function get(web: Web, key: string, options: GetOptions): ReturnType<Store['get']> {
+  const { range, ifMatch, signal, allocate, partsOnly = false, verified = false } = options;
+  const known = web.known.get(key);
+  const isKnown = known !== undefined && (verified || known.etag === ifMatch);
+  const object = isKnown ? known : await look(web, key, signal);
+  const { doing, url } = requestOf(web, key);
+  if (object === undefined) throw new CurlewError('NOT_FOUND', `${web.address}: ${key} does not exist`);
+  const conflict = (what: string): CurlewError => new CurlewError('STORE_CONFLICT', `${web.address}: ${key} ${what}`);
+  if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed');
+  const { offset, length } = range ?? { offset: 0, length: object.size };
+  if (offset < 0 || length < 0 || offset + length > object.size) throw conflict(`ends before byte ${offset + length}`);
+  const etag = verified ? undefined : etagHeader(object);
+  const requested = { doing, url, offset, length, size: object.size, etag, immutable: verified, partsOnly };
+  const changed = (): CurlewError => {
+    web.known.delete(key);
+    return conflict('has changed');
+  };
+  return { ...object, body: readWebRange(web.http, requested, { changed, allocate, signal }) };
+}
+
+/** The server's etag; undefined for curlew's own, made of length and date, which a server does not know. */
+function etagHeader({ etag }: StoredObject): string | undefined {
+  return /^(?:W\/)?"/.test(etag) ? etag : undefined;
+}
+
+interface WebRange {
+  readonly doing: string;
+  readonly url: string;
+  readonly offset: number;
+  readonly length: number;
+  /** Size of the whole body. */
+  readonly size: number;
+  /** The body must have this etag; undefined if unknown. */
+  readonly etag: string | undefined;
+  /** Etags do not count at all. */
+  readonly immutable: boolean;
+  readonly partsOnly: boolean;
+}
+
+interface WebReadOptions {
+  /** Creates the error for a changed body. */
+  readonly changed: () => CurlewError;
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A chunk that waits for its reader; `taken` resumes the download. */
+interface Offer {
+  readonly chunk: Uint8Array;
+  readonly taken: () => void;
+}
+
+/**
+ * Reads a range by converting a download, which pushes chunks, to an iterable that a reader pulls. Resumes if the connection
+ * breaks. Sends no request before the first chunk is requested.
+ */
+async function* readWebRange(
+  http: Http,
+  { doing, url, offset, length, size, etag, immutable, partsOnly }: WebRange,
+  { changed, allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: WebReadOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (length === 0) return;
+  const stopped = new AbortController();
+  let offered: (offer: Offer | undefined) => void = () => undefined;
+  const write = async (chunk: Uint8Array): Promise<void> =>
+    new Promise((taken) => {
+      offered({ chunk, taken });
+    });
+  const next = async (): Promise<Offer | undefined> =>
+    new Promise((resolve) => {
+      offered = resolve;
+    });
+  let waiting = next();
+  const restart = async (): Promise<void> => {
+    throw changed();
+  };
+  const request = {
+    doing,
+    url,
+    from: offset,
+    until: offset + length,
+    expectedSize: size,
+    expectedEtag: etag,
+    immutable,
+    partsOnly,
+  };
+  const finished = download(
+    http,
+    { ...request, write, restart },
+    { signal: AbortSignal.any([signal, stopped.signal]) },
+  ).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  void finished.then(() => offered(undefined));
+  let offer: Offer | undefined;
+  try {
+    for (offer = await waiting; offer !== undefined; offer = await waiting) {
+      for (let done = 0; done < offer.chunk.byteLength;) {
+        const copy = allocate(offer.chunk.byteLength - done);
+        copy.set(offer.chunk.subarray(done, done + copy.byteLength));
+        done += copy.byteLength;
+        yield copy;
+      }
+      waiting = next();
+      offer.taken();
+    }
+    const failure = await finished;
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    stopped.abort();
+    offer?.taken();
+  }
+}

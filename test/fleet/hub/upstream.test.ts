@@ -1,0 +1,263 @@
+/** What a controller makes of objects of other programs. */
+import { readCapiCluster } from '../../../src/fleet/hub/capi.ts';
+import { proxyStatus, readProxy } from '../../../src/fleet/hub/helm-proxies.ts';
+import { readAddon, readClusterAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
+import {
+  addonStatus,
+  configsIn,
+  fleetOf,
+  onClusterStatus,
+  readOcmObject,
+  type OcmObject,
+} from '../../../src/fleet/hub/ocm.ts';
+import { groupBy } from '../../../src/core/group-by.ts';
+import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
+import { UPSTREAM } from '../../../src/fleet/hub/taken.ts';
+import type { KubeApi } from '../../../src/cluster/kube/api.ts';
+import { until } from '../../support/appears.ts';
+import type { Answer } from '../../../src/fleet/fleet.ts';
+import { needOf } from '../../../src/fleet/hub/push.ts';
+import { at, textAt } from '../../support/api-client.ts';
+import type { JsonObject } from '../../support/api-server/fields.ts';
+import * as assert from '../../support/assert.ts';
+import { hubAddon, hubClusterAddon } from '../../support/hub-objects.ts';
+import { addOnTemplate, decision, managementAddOn, placement } from '../../support/ocm-files.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('fleet/hub/upstream');
+
+/** An object as an API server returns it. */
+function live(object: object, generation = 1): Live {
+  const { metadata, ...others } = object as { readonly metadata: { readonly name: string } };
+  const base = { labels: {}, annotations: {}, finalizers: [], uid: 'u', resourceVersion: '1', generation };
+  return { ...others, metadata: { ...base, ...metadata } };
+}
+
+test('a Cluster refers only to objects of the providers of Cluster API, next to it', () => {
+  const read = (controlPlaneRef: object): unknown =>
+    readCapiCluster(
+      live({
+        apiVersion: 'cluster.x-k8s.io/v1beta1',
+        kind: 'Cluster',
+        metadata: { name: 'oslo', namespace: 'a' },
+        spec: { controlPlaneRef },
+      }),
+    ).references;
+  const kind = 'Secret';
+  const name = 'b-kubeconfig';
+  for (const apiVersion of ['v1', '/v1', '', 'apps/v1', 'x.controlplane.cluster.x-k8s.io/v1'])
+    assert.equal(read({ apiVersion, kind, name, namespace: 'b' }), [], apiVersion);
+  assert.equal(read({ apiGroup: '', kind, name }), []);
+  const group = 'controlplane.cluster.x-k8s.io';
+  const expected = [{ root: 'ControlPlane', group, kind: 'KubeadmControlPlane', namespace: 'a', name: 'oslo' }];
+  const own = { kind: 'KubeadmControlPlane', name: 'oslo' };
+  assert.equal(read({ ...own, apiVersion: `${group}/v1beta1`, namespace: 'b' }), expected);
+  assert.equal(read({ ...own, apiGroup: group }), expected);
+});
+
+function proxyOf(spec: object = {}): ReturnType<typeof readProxy> {
+  const chart = { repoURL: 'https://charts.example.com', chartName: 'page', version: '1.0.0' };
+  return readProxy(
+    live({
+      apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+      kind: 'HelmChartProxy',
+      metadata: { name: 'page', namespace: 'a' },
+      spec: { clusterSelector: {}, ...chart, ...spec },
+    }),
+  );
+}
+
+test('a HelmChartProxy uses only Secrets of its namespace', () => {
+  const foreign = { name: 'logins', namespace: 'b' };
+  const expected = 'Secret b/logins is not in its namespace: only those of a are used for it';
+  assert.is(proxyOf({ credentials: { secret: foreign } }).made, expected);
+  assert.is(proxyOf({ tlsConfig: { caSecret: foreign } }).made, expected);
+  for (const secret of [{ name: 'logins' }, { name: 'logins', namespace: 'a' }]) {
+    const { made } = proxyOf({ credentials: { secret } });
+    const spec = typeof made === 'string' ? {} : made.spec;
+    assert.equal(at(spec as JsonObject, 'source.chart.credentials.secret'), { name: 'logins', namespace: 'a' });
+  }
+});
+
+/** A FleetAddon in its second generation, all of whose clusters have succeeded with the generation `of`. */
+function succeeded(of: number): HubAddon {
+  const status = {
+    observedGeneration: of,
+    revision: 'r',
+    since: '2026-01-02T03:04:05Z',
+    reached: 0,
+    rolledBack: false,
+    counts: { Succeeded: 2 },
+    reasons: {},
+    batch: [],
+    waiting: [],
+    conditions: [],
+  };
+  return readAddon(live({ ...hubAddon('page'), status }, 2));
+}
+
+test('what has succeeded before a change is not said of the change', () => {
+  const states = (of: number): unknown => {
+    const { conditions } = proxyStatus(proxyOf(), succeeded(of), { clusters: [], now: 0 });
+    return (conditions as readonly JsonObject[]).map((one) => textAt(one, 'status'));
+  };
+  assert.equal(states(1), ['False', 'False', 'False']);
+  assert.equal(states(2), ['True', 'True', 'True']);
+
+  const own = readOcmObject(live(managementAddOn({ all: {} })));
+  const template = readOcmObject(live(addOnTemplate('web-1', [])));
+  const good = (of: number): unknown => {
+    const status = addonStatus(own, { addons: [succeeded(of)], configs: configsIn([own, template]), now: 0 });
+    return at(status as JsonObject, 'installProgressions.0.configReferences.0.lastKnownGoodConfig.name');
+  };
+  assert.equal([good(1), good(2)], [undefined, 'web-1']);
+});
+
+test('another owner is named with what takes over from it', () => {
+  const record = {
+    owner: 'channel:stable',
+    namespace: 'web',
+    addon: 'web',
+    release: { namespace: 'web', name: 'web' },
+  };
+  const facts = { annotations: new Map(), records: new Map([['web/web', record]]), installer: new Set<string>() };
+  const own = readClusterAddon(live(hubClusterAddon('web', 'oslo')))?.record;
+  const why = (from?: string): unknown => {
+    const addon = readAddon(live(hubAddon('web')));
+    const origin = from === undefined ? undefined : { from, hash: '' };
+    const need = own && needOf(own, { facts } as unknown as Answer, { ...addon, origin }, 0);
+    return need !== undefined && 'message' in need ? need.message : need;
+  };
+  const belongs = 'it belongs to channel:stable';
+  assert.is(why(), `${belongs}: adopt: true in the spec of FleetAddon web takes it over`);
+  const annotation = 'the annotation curlew.dev/compat: caaph of HelmChartProxy a/web takes it over';
+  assert.is(why('HelmChartProxy a/web'), `${belongs}: ${annotation}`);
+  assert.is(why('ClusterManagementAddOn web'), `${belongs}: remove it there first`);
+});
+
+test('while a scheduler has not decided about a Placement, the add-ons with it stay as they are', () => {
+  const of = (...more: readonly object[]): readonly OcmObject[] =>
+    [managementAddOn({ all: {} }), addOnTemplate('web-1', []), placement('all'), ...more].map((one) =>
+      readOcmObject(live(one)),
+    );
+  const from = 'ClusterManagementAddOn web';
+  const problemWith = (...more: readonly object[]): unknown => fleetOf(of(...more), []).problems.get(from);
+  assert.is(problemWith(), undefined);
+  const other = [placement('other'), decision('other', [], [0, ''])];
+  assert.is(problemWith(...other), 'Placement fleet-ops/all has no PlacementDecision yet');
+  assert.is(problemWith(...other, decision('all', [], [0, ''])), undefined);
+  assert.is(problemWith(placement('other'), decision('all', [], [0, ''])), undefined);
+  const reason = 'AllDecisionsScheduled';
+  const lastTransitionTime = '2026-01-02T03:04:05Z';
+  const found = [{ type: 'PlacementSatisfied', status: 'True', reason, lastTransitionTime }];
+  const scheduled = { ...placement('other'), status: { conditions: found } };
+  assert.is(problemWith(scheduled), 'Placement fleet-ops/all has no PlacementDecision yet');
+});
+
+/** A server that has these versions of the add-on kinds, the preferred one first, and those of the other kinds. */
+function serverOf(versions: readonly string[]): { readonly api: KubeApi; readonly paths: readonly string[] } {
+  const paths: string[] = [];
+  const groups = groupBy(UPSTREAM.clustermanagementaddons, ({ group }) => group);
+  const items = [...groups].map(([group, kinds]) => ({
+    metadata: { name: group },
+    versions: (group.startsWith('addon.') ? versions : ['v1', 'v1beta1']).map((version) => ({
+      version,
+      resources: kinds.map(({ kind, plural }) => ({
+        resource: plural,
+        responseKind: { kind },
+        scope: 'Namespaced',
+        verbs: ['list'],
+      })),
+    })),
+  }));
+  const ask: KubeApi['ask'] = async ({ path }) => {
+    paths.push(path);
+    const root = path === '/apis' || path === '/api';
+    const list = { metadata: { resourceVersion: '1' }, items: [] };
+    const value = root ? { kind: 'APIGroupDiscoveryList', items: path === '/apis' ? items : [] } : list;
+    return Promise.resolve({ kind: 'answer', value, bytes: 0 });
+  };
+  return { api: { ask, follow: async () => new Promise(() => undefined) } as unknown as KubeApi, paths };
+}
+
+test('add-ons of Open Cluster Management are read in the version in which they are stored, or in the only one', async () => {
+  for (const [served, asked] of [
+    [['v1beta1', 'v1alpha1'], 'v1alpha1'],
+    [['v1beta1'], 'v1beta1'],
+  ] as const) {
+    const { api, paths } = serverOf(served);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const upstream = await Upstream.open(api, ['clustermanagementaddons'], {
+      signal,
+      onChange: () => undefined,
+      say: () => undefined,
+    });
+    void upstream.run(signal).catch(() => undefined);
+    await until(() => upstream.problem === undefined);
+    stop.abort();
+    const read = paths.flatMap((path) => /^\/apis\/addon[^/]*\/([^/]+)\//.exec(path)?.[1] ?? []);
+    assert.equal([...new Set(read)], [asked]);
+  }
+});
+
+test('add-ons of Open Cluster Management in a version that is not known are not taken, and that is said', async () => {
+  const { api } = serverOf(['v1', 'v2']);
+  const { signal } = new AbortController();
+  const options = { signal, onChange: () => undefined, say: () => undefined };
+  const { problem } = await Upstream.open(api, ['clustermanagementaddons'], options);
+  const what = 'ClusterManagementAddOn of addon.open-cluster-management.io only as v1, v2, not as v1alpha1 or v1beta1';
+  assert.is(
+    problem,
+    `cannot take clustermanagementaddons: the server has ${what}: use a curlew that knows it, or leave clustermanagementaddons out of --reconcile`,
+  );
+});
+
+test('in v1beta1, a type without a default is no configuration of an add-on', () => {
+  const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };
+  const without = { ...config, resource: 'addondeploymentconfigs', name: '__reserved_no_default__' };
+  const written = { ...managementAddOn({}), spec: { defaultConfigs: [config, without] } };
+  const [addon, template] = [written, addOnTemplate('web-1', [])].map((one) => readOcmObject(live(one)));
+  assert.ok(addon && template);
+  assert.equal([...fleetOf([addon, template], []).problems], []);
+  const status = addonStatus(addon, { addons: [], configs: configsIn([addon, template]), now: 0 });
+  assert.equal(
+    (status['defaultConfigReferences'] as readonly object[]).map((one) => textAt(one as JsonObject, 'resource')),
+    ['addontemplates'],
+  );
+});
+
+test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {
+  const template = readOcmObject(live(addOnTemplate('web-1', [])));
+  const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };
+  const group = 'addon.open-cluster-management.io';
+  for (const [version, field] of [
+    ['v1alpha1', 'defaultconfigReferences'],
+    ['v1beta1', 'defaultConfigReferences'],
+  ] as const) {
+    const apiVersion = `${group}/${version}`;
+    const spec =
+      version === 'v1beta1'
+        ? { defaultConfigs: [config] }
+        : { supportedConfigs: [{ ...config, defaultConfig: config }] };
+    const addon = readOcmObject(live({ apiVersion, kind: 'ClusterManagementAddOn', metadata: { name: 'web' }, spec }));
+    const configs = configsIn([addon, template]);
+    const status = addonStatus(addon, { addons: [], configs, now: 0 });
+    assert.equal(Object.keys(status), [field]);
+    const onCluster = (reach: 'applied' | 'waiting', stored?: object): JsonObject => {
+      const metadata = { name: 'web', namespace: 'oslo' };
+      const own = readOcmObject(live({ apiVersion, kind: 'ManagedClusterAddOn', metadata, status: stored }));
+      return onClusterStatus(own, { addon, at: 0, reach, configs, now: 0 }) as JsonObject;
+    };
+    const applied = onCluster('applied');
+    assert.is('name' in (at(applied, 'configReferences.0') as object), version === 'v1alpha1', version);
+    const old = {
+      configReferences: [
+        { ...(at(applied, 'configReferences.0') as object), lastAppliedConfig: { name: 'web-1', specHash: 'old' } },
+      ],
+    };
+    assert.is(textAt(onCluster('waiting', old), 'configReferences.0.lastAppliedConfig.specHash'), 'old', version);
+  }
+});
+
+test.run();

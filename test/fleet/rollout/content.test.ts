@@ -1,0 +1,45 @@
+import { parseRange } from '../../../src/cluster/channel/range.ts';
+import { mergeValues, revisionOf } from '../../../src/fleet/rollout/content.ts';
+import { specHash } from '../../../src/fleet/rollout/spec-hash.ts';
+import * as assert from '../../support/assert.ts';
+import { addon } from '../../support/fleet.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('fleet/rollout/content');
+
+test('a later layer wins in each field of a map, replaces lists, and removes with null', () => {
+  const layers = [
+    { mtu: 1350, dns: { servers: ['a', 'b'], cache: 1 } },
+    { dns: { servers: ['c'], cache: null } },
+    { mtu: 1400 },
+  ];
+  assert.equal(mergeValues(layers), { mtu: 1400, dns: { servers: ['c'] } });
+});
+
+test('keys that every JavaScript object has are values like others', () => {
+  const hostile = JSON.parse('{"__proto__": {"a": 1}, "constructor": {"b": 2}}') as Record<string, unknown>;
+  const merged = mergeValues([{}, hostile]);
+  assert.equal(Object.keys(merged), ['__proto__', 'constructor']);
+  assert.is((merged as { readonly a?: number }).a, undefined);
+});
+
+test('the hash does not depend on the order of keys, and has all digits of large numbers', () => {
+  assert.is(specHash({ spec: { a: 1, b: 2 } }), specHash({ status: {}, spec: { b: 2, a: 1 } }));
+  // The text is {"spec":{"10":1,"9":2}}. JavaScript itself puts such keys in the order of their numbers.
+  assert.is(specHash({ spec: { 9: 2, 10: 1 } }), '8427a3e159a77cd82a833497a68e506dbaa5315947030af465d368c61d2f66ce');
+  assert.not(specHash({ spec: 9007199254740993n }) === specHash({ spec: 9007199254740992n }));
+});
+
+test('the revision of a channel has its ranges as text, so that another parser begins no rollout', () => {
+  const revision = (text: string, isRead: boolean): string => {
+    const range = isRead ? parseRange(text, 'native').range : undefined;
+    const entry = { name: 'net', version: '1.0.0', kubernetesVersion: text, range, content: { manifest: 'a' } };
+    return revisionOf(addon('net', { source: { channel: [entry], addon: 'net' } }));
+  };
+  const text = '>=1.30.0 <1.32.0';
+  assert.is(revision(text, true), revision(text, false));
+  assert.is(revision('1.31.x || >=1.30.0 <1.31.7', true), revision(text, true));
+  assert.not(revision('>=1.30.0 <1.33.0', true) === revision(text, true));
+});
+
+test.run();

@@ -1,0 +1,58 @@
+import { readdir } from 'node:fs/promises';
+import { openStore } from '../../../src/ship/store/open.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('ship/store/open');
+
+test('a folder is opened from where the user is, and made for those who write', async ({ signal }) => {
+  await using box = await tree();
+  await assert.rejectsWith(openStore('store', { cwd: box.path, create: false, signal }), 'NOT_FOUND');
+  assert.is((await openStore('store', { cwd: box.path, create: true, signal })).address, box.at('store'));
+  assert.is((await openStore('store', { cwd: box.path, create: false, signal })).address, box.at('store'));
+});
+
+test('a file is no store', async ({ signal }) => {
+  await using box = await tree({ file: '' });
+  await assert.rejectsWith(openStore('file', { cwd: box.path, create: false, signal }), 'FILE_UNUSABLE');
+  await assert.rejectsWith(openStore('file/x', { cwd: box.path, create: true, signal }), 'FILE_UNUSABLE');
+});
+
+for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
+  test(`${address.split(':', 1)[0]}:// says that it is not supported`, async ({ signal }) => {
+    const error = await assert.rejectsWith(openStore(address, { cwd: '/', create: true, signal }), 'UNSUPPORTED');
+    assert.not.match(error.message, 'secret');
+  });
+}
+
+test('the scheme of a bucket may be written in capitals, and its address is the same', async ({ signal }) => {
+  for (const address of ['s3://bucket/dist', 'S3://bucket/dist/'])
+    assert.is((await openStore(address, { cwd: '/', create: false, signal })).address, 's3://bucket/dist');
+});
+
+test('a store of a web server is refused where it is not read, with what makes bundles of it', async ({ signal }) => {
+  const opened = openStore('https://host/dist', { cwd: '/', create: false, signal });
+  const { hint } = await assert.rejectsWith(opened, 'UNSUPPORTED', /this command does not read stores of web servers$/);
+  assert.match(hint ?? '', /curlew help serving$/);
+  const published = openStore('https://host/dist', { cwd: '/', create: true, signal });
+  assert.is((await assert.rejectsWith(published, 'UNSUPPORTED')).hint, 'use a folder or s3://bucket/prefix');
+});
+
+test('an address with a slash missing is refused, and no folder of that name is made', async ({ signal }) => {
+  await using box = await tree();
+  for (const [address, hint] of [
+    ['s3:/bucket/dist', 'write s3://, or ./s3:/ for a folder of that name'],
+    ['S3:bucket', 'write s3://, or ./S3: for a folder of that name'],
+    ['https:/user:secret@host/dist', 'write https://, or ./https:/ for a folder of that name'],
+  ] as const) {
+    const error = await assert.rejectsWith(openStore(address, { cwd: box.path, create: true, signal }), 'USAGE');
+    assert.is(error.hint, hint);
+    assert.not.match(error.message, 'secret');
+  }
+  assert.equal(await readdir(box.path), []);
+  const meant = await openStore('./s3:/bucket', { cwd: box.path, create: true, signal });
+  assert.is(meant.address, box.at('s3:/bucket'));
+});
+
+test.run();
