@@ -1206,7 +1206,15 @@ EOF
   kubectl() { echo "$*" >>calls; }
   kubernetes_answers etcd readinessProbe
   [[ "$(cat calls)" == *'--server=https://127.0.0.1:6443 '*'get --raw /readyz?a=b' ]]
-  ! kubernetes_answers kube-apiserver readinessProbe
+  kubectl() { echo "$answer" && return 1; }
+  local answer='The connection was refused'
+  ! kubernetes_answers etcd readinessProbe
+  # The kubelet has a token for it.
+  answer='error: You must be logged in to the server (Unauthorized)'
+  kubernetes_answers etcd readinessProbe
+  answer=
+  printf '    livenessProbe:\n      tcpSocket:\n        port: 6443\n' >manifests/kube-apiserver.yaml
+  kubernetes_answers kube-apiserver livenessProbe
 }
 
 @test "a snapshot that does not fit next to the data of etcd is not restored" {
