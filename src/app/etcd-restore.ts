@@ -1,34 +1,100 @@
 /** Replaces the data of the etcd of this control plane by a snapshot: that of the only one, or of one that is left. */
+import { rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
+import { madeIn } from '../cluster/kube/made.ts';
 import { quorumPlace, type EtcdMember, type EtcdView } from '../machine/etcd.ts';
+import { digestOf } from '../machine/run/cluster-info.ts';
 import { openOwnApi, seenNodes, servesNodes } from '../machine/run/nodes.ts';
-import { requireWhole } from '../machine/run/snapshots.ts';
+import { AUTHORITY, encryptionConfig, openSnapshot, type SnapshotFile } from '../machine/run/snapshot-file.ts';
+import { holdsText } from '../machine/run/whole-snapshot.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
 import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
+import { readFound } from '../platform/files/state-file.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
 import { ETCD_RESTORE } from '../requests/node.ts';
 
-const ADMIN = '/etc/kubernetes/admin.conf';
+const KUBERNETES = '/etc/kubernetes';
+const ADMIN = `${KUBERNETES}/admin.conf`;
+const PEM_LIMIT = 1 << 20;
+/** A folder in the install folder, which the package of kubernetes reads. */
+const RESTORE_FOLDER = 'restore';
 
 export interface EtcdRestored {
   readonly file: string;
   /** Nodes of other control planes in the restored data: etcd has no members of them. */
   readonly lost: readonly string[];
+  /** A machine without Kubernetes has the file in this folder, and the next install makes its control plane from it. */
+  readonly waiting?: string;
 }
 
-/** `CLUSTER_FAILED` for a snapshot that is not whole, unless it is confirmed, and if other control planes have a quorum. */
+/**
+ * `CLUSTER_FAILED` for a snapshot that is not whole or is of another cluster, unless it is confirmed, and if other control planes have a
+ * quorum.
+ */
 export const etcdRestore = useCase(ETCD_RESTORE, async (request, context: Context): Promise<EtcdRestored> => {
+  const { signal } = context;
   const file = resolve(context.cwd, request.file);
-  await requireWhole(file);
-  using etcd = await openEtcd({ signal: context.signal });
+  const directory = folderOf(request, context);
+  await using snapshot = await openSnapshot(file, { folder: directory, signal });
+  const isBare = (await madeIn(KUBERNETES)) === 'none';
+  await requireFitting(snapshot, file, { kubernetes: KUBERNETES, isBare });
+  using etcd = await openEtcd({ signal });
   requireConfirmed(await viewOf(etcd, context), request.confirm);
-  await kubernetesTask(folderOf(request, context), ['kubernetes_restore_etcd', file], context);
+  if (isBare) {
+    if (context.user !== 0) throw new CurlewError('UNSUPPORTED', 'this changes the machine, which requires root');
+    return { file, lost: [], waiting: await keepForInstall(snapshot, directory) };
+  }
+  await kubernetesTask(directory, ['kubernetes_restore_etcd', snapshot.data, file], context);
   return { file, lost: await otherControlPlanes(context) };
 });
+
+/** `CLUSTER_FAILED` if the data is of a cluster whose authority this machine does not have, or needs keys that the file does not have. */
+export async function requireFitting(
+  { data, folder }: SnapshotFile,
+  file: string,
+  { kubernetes, isBare }: { readonly kubernetes: string; readonly isBare: boolean },
+): Promise<void> {
+  const theirs = folder === undefined ? undefined : await readFound(join(folder, AUTHORITY), PEM_LIMIT);
+  const refusal = (why: string, hint: string): CurlewError =>
+    new CurlewError('CLUSTER_FAILED', `cannot restore ${file}: ${why}`, { hint });
+  if (isBare) {
+    if (theirs !== undefined) return;
+    throw refusal(
+      'it has only the data of etcd, and this machine has no keys of its cluster',
+      'use a file of curlew etcd snapshot, which has the keys; or run it on a control plane of that cluster',
+    );
+  }
+  const own = await readFound(join(kubernetes, 'pki/ca.crt'), PEM_LIMIT);
+  // On a worker, or with an authority elsewhere: what is wrong is said by what comes next.
+  if (own === undefined) return;
+  if (theirs === undefined ? await mayBeOf(data, own, kubernetes) : digestOf(theirs) === digestOf(own)) return;
+  throw refusal(
+    'it is of another cluster: nothing would accept what this machine signs',
+    theirs === undefined
+      ? 'use it on a control plane of its own cluster'
+      : 'if that cluster is to run here: curlew reset on this machine, then the same command again; its keys are in the file',
+  );
+}
+
+/** Encrypted data show no certificate: they may be of any cluster. */
+async function mayBeOf(data: string, authority: Buffer, kubernetes: string): Promise<boolean> {
+  if ((await encryptionConfig(kubernetes)) !== undefined) return true;
+  return holdsText(data, authority.toString('utf8').trim());
+}
+
+/** A snapshot that was kept before is replaced. */
+async function keepForInstall({ folder = '' }: SnapshotFile, directory: string): Promise<string> {
+  const waiting = join(directory, RESTORE_FOLDER);
+  await rm(waiting, { recursive: true, force: true });
+  await rename(folder, waiting);
+  await syncFolder(directory);
+  return waiting;
+}
 
 /** Takes some seconds where there is no quorum. */
 export async function viewOf(etcd: Etcd | undefined, context: Context, kubeconfig = ADMIN): Promise<EtcdView> {

@@ -1,5 +1,5 @@
 /** Saves the data of the etcd of this control plane. */
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
@@ -21,8 +21,9 @@ export const etcdSnapshot = useCase(
         hint: 'run it as root on a control plane',
       });
     }
-    if (file === undefined) return { file: await keepSnapshot(etcd, folderOf(request, context), new Date()) };
-    await saveSnapshot(etcd, dirname(file), file);
+    const options = { directory: folderOf(request, context), report: context.report, signal: context.signal };
+    if (file === undefined) return { file: await keepSnapshot(etcd, new Date(), options) };
+    await saveSnapshot(etcd, file, new Date(), options);
     return { file };
   },
 );

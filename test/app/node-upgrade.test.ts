@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { openNodeApi } from '../../src/machine/run/nodes.ts';
-import { keepSnapshot, requireWhole } from '../../src/machine/run/snapshots.ts';
+import { openSnapshot } from '../../src/machine/run/snapshot-file.ts';
+import { keepSnapshot } from '../../src/machine/run/snapshots.ts';
 import { planNodeUpgrade, type NodeUpgrade, type UpgradedNode } from '../../src/machine/run/upgrade.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { Etcd } from '../../src/cluster/kube/etcd.ts';
@@ -12,7 +13,7 @@ import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
-import { tree } from '../support/tree.ts';
+import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('app/node-upgrade');
 const certificate = await makeCertificate();
@@ -209,16 +210,23 @@ test('another containerd is an upgrade of its own, and the same one is none', as
   assert.equal(await cluster.plan({ containerd: '2.2.6' }), undefined);
 });
 
+const within = (box: Tree) => ({ directory: box.path, kubernetes: box.path, report: () => undefined, signal: never });
+
+async function requireOpens(file: string, box: Tree): Promise<void> {
+  await using _ = await openSnapshot(file, { folder: box.path, signal: never });
+}
+
 test('snapshots are for root alone, and the last three are kept', async () => {
   await using box = await tree();
   const files: string[] = [];
-  for (const hour of [1, 2, 3, 4]) files.push(await keepSnapshot(ETCD, box.path, new Date(Date.UTC(2026, 1, 1, hour))));
+  for (const hour of [1, 2, 3, 4])
+    files.push(await keepSnapshot(ETCD, new Date(Date.UTC(2026, 1, 1, hour)), within(box)));
   assert.equal((await readdir(box.at('etcd'))).length, 3);
   assert.equal((await stat(files[3] ?? '')).mode & 0o777, 0o600);
-  await requireWhole(files[3] ?? '');
+  await requireOpens(files[3] ?? '', box);
   const cut: Etcd = { ...ETCD, save: async (write) => write(PAGE) };
   await assert.rejectsWith(
-    keepSnapshot(cut, box.path, new Date()),
+    keepSnapshot(cut, new Date(), within(box)),
     'CLUSTER_FAILED',
     /is not a whole snapshot of etcd/,
   );
@@ -227,25 +235,26 @@ test('snapshots are for root alone, and the last three are kept', async () => {
 
 test('the snapshot that was just taken is never removed, also with a clock that was set back', async () => {
   await using box = await tree();
-  for (const hour of [1, 2, 3]) await keepSnapshot(ETCD, box.path, new Date(Date.UTC(2026, 1, 1, hour)));
-  const file = await keepSnapshot(ETCD, box.path, new Date(Date.UTC(2001, 1, 1)));
-  await requireWhole(file);
+  for (const hour of [1, 2, 3]) await keepSnapshot(ETCD, new Date(Date.UTC(2026, 1, 1, hour)), within(box));
+  const file = await keepSnapshot(ETCD, new Date(Date.UTC(2001, 1, 1)), within(box));
+  await requireOpens(file, box);
   assert.equal(await readdir(box.at('etcd')), [
-    'etcd-2001-02-01T00-00-00Z.db',
-    'etcd-2026-02-01T02-00-00Z.db',
-    'etcd-2026-02-01T03-00-00Z.db',
+    'etcd-2001-02-01T00-00-00Z.tar',
+    'etcd-2026-02-01T02-00-00Z.tar',
+    'etcd-2026-02-01T03-00-00Z.tar',
   ]);
 });
 
 test('the snapshot from before an upgrade is kept, however often the upgrade is tried', async () => {
   await using box = await tree();
   const at = (hour: number) => new Date(Date.UTC(2026, 1, 1, hour));
-  const first = await keepSnapshot(ETCD, box.path, at(0), 'v1.34.4');
-  for (const hour of [1, 2, 3, 4, 5]) await keepSnapshot(ETCD, box.path, at(hour), 'v1.34.4');
-  await requireWhole(first);
+  const first = await keepSnapshot(ETCD, at(0), { ...within(box), upgradeTo: 'v1.34.4' });
+  for (const hour of [1, 2, 3, 4, 5]) await keepSnapshot(ETCD, at(hour), { ...within(box), upgradeTo: 'v1.34.4' });
+  await requireOpens(first, box);
   assert.is((await readdir(box.at('etcd'))).length, 4);
-  for (const minor of [35, 36, 37]) await keepSnapshot(ETCD, box.path, at(minor - 29), `v1.${minor}.0`);
-  await assert.rejectsWith(requireWhole(first), 'FILE_UNUSABLE');
+  for (const minor of [35, 36, 37])
+    await keepSnapshot(ETCD, at(minor - 29), { ...within(box), upgradeTo: `v1.${minor}.0` });
+  await assert.rejectsWith(requireOpens(first, box), 'FILE_UNUSABLE');
   assert.is((await readdir(box.at('etcd'))).length, 6);
 });
 
@@ -253,7 +262,7 @@ test('a snapshot that does not fit on the disk is not begun', async () => {
   await using box = await tree();
   let begun = false;
   const huge: Etcd = { ...ETCD, size: async () => 2 ** 60, save: async () => void (begun = true) };
-  await assert.rejectsWith(keepSnapshot(huge, box.path, new Date()), 'NO_SPACE', /are needed/);
+  await assert.rejectsWith(keepSnapshot(huge, new Date(), within(box)), 'NO_SPACE', /are needed/);
   assert.equal([begun, await readdir(box.at('etcd'))], [false, []]);
 });
 

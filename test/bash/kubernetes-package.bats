@@ -1048,6 +1048,53 @@ static_pods() {
   [[ "$status" -eq 1 && "$output" == *--wal-dir* && -e manifests/etcd.yaml ]]
 }
 
+# A machine without Kubernetes, for which curlew etcd restore has kept a snapshot.
+kept_snapshot() {
+  own_machine
+  mkdir -p restore/kubernetes/pki/etcd restore/kubernetes/enc
+  echo data >restore/etcd.db
+  echo certificate | tee restore/kubernetes/pki/ca.crt >restore/kubernetes/pki/etcd/ca.crt
+  echo key | tee restore/kubernetes/pki/ca.key >restore/kubernetes/enc/config.yaml
+  kubernetes_host() { :; }
+  kubernetes_require_space() { :; }
+  get_local_node_name() { echo node1; }
+  touch etc/kubernetes/curlew/new.yaml
+  kubeadm() {
+    if [[ "$*" == 'config images list '* ]]; then
+      printf 'registry.k8s.io/pause:3\nregistry.k8s.io/etcd:3.6\n'
+      return 0
+    fi
+    echo "kubeadm $*, $(cat var/lib/etcd/member/data), $(cat etc/kubernetes/pki/ca.key)" >>calls
+  }
+  kubernetes_in_image() {
+    echo "$*" >>calls
+    mkdir -p var/lib/etcd/restored/member
+    echo "of $4" >var/lib/etcd/restored/member/data
+  }
+  kubectl() { printf 'node/node1\nnode/node2\n'; }
+}
+
+@test "a control plane is made from a snapshot: its data and keys are there before kubeadm starts etcd" {
+  kept_snapshot
+  export PRIVATE_ADDRESS=fd00::1 KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS=Swap
+  # The disk of etcd may have survived.
+  mkdir -p var/lib/etcd/member
+  run strict kubernetes_init
+  [[ "$status" -eq 0 && "$output" == *'node2 is no longer a control plane'*'node remove node2 --yes'* && "$output" != *'node1 is no'* ]]
+  grep -q '^registry.k8s.io/etcd:3.6 .* snapshot restore .*/restore/etcd.db .*--initial-cluster node1=https://\[fd00::1\]:2380' calls
+  grep -q '^kubeadm init .*--ignore-preflight-errors=Swap,DirAvailable--var-lib-etcd, of restore, key$' calls
+  [[ "$(stat -c '%a %n' etc/kubernetes/{pki/ca.key,pki/etcd/ca.crt,enc/config.yaml} | cut -d ' ' -f 1 | xargs)" == '600 644 600' ]]
+  [[ ! -e restore && ! -e var/lib/etcd/restored && -e "$(echo var/lib/etcd/member.before-restore-*)" ]]
+}
+
+@test "a snapshot stays for the next attempt if kubeadm fails" {
+  kept_snapshot
+  kubernetes_explain() { :; }
+  kubeadm() { if [[ "$1" == init ]]; then return 1; else echo registry.k8s.io/etcd:3.6; fi; }
+  run strict kubernetes_init
+  [[ "$status" -ne 0 && -e restore/etcd.db && -e etc/kubernetes/curlew/attempt ]]
+}
+
 @test "the API server of admin.conf is not looked for behind a proxy" {
   own_machine
   PRIVATE_ADDRESS='' no_proxy='' NO_PROXY='' HTTPS_PROXY=http://proxy:3128

@@ -523,14 +523,22 @@ machine another name first: hostnamectl set-hostname. If not, delete it on a con
 }
 
 kubernetes_init() {
+  local ignored="${KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS-}" snapshot="$DIR/restore"
   logStep "Creating the control plane of Kubernetes $KUBERNETES_VERSION"
   kubernetes_host kubelet
   kubernetes_begin
-  kubeadm init --config "$KUBERNETES_STATE/new.yaml" --skip-token-print \
-    ${KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS"} || {
+  if [[ -d "$snapshot" ]]; then
+    kubernetes_place_snapshot "$snapshot"
+    ignored+="${ignored:+,}DirAvailable--var-lib-etcd"
+  fi
+  kubeadm init --config "$KUBERNETES_STATE/new.yaml" --skip-token-print ${ignored:+--ignore-preflight-errors="$ignored"} || {
     kubernetes_explain
     bail "kubeadm init failed"
   }
+  if [[ -d "$snapshot" ]]; then
+    kubernetes_warn_of_lost
+    rm -rf "$snapshot"
+  fi
   rm -f "$KUBERNETES_STATE/restart"
   mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
   kubernetes_complete
@@ -808,10 +816,11 @@ kubernetes_renewal_stops() {
 cause is fixed, run the same command again"
 }
 
-# usage: kubernetes_restore_etcd FILE; for curlew etcd restore, on the only control plane. What etcd had stays next to it: each run keeps
+# usage: kubernetes_restore_etcd FILE [SHOWN]; for curlew etcd restore, on the only control plane. SHOWN is what the operator calls the
+# file: etcdutl may read it elsewhere. What etcd had stays next to it: each run keeps
 # its own copy, also one that is repeated, because nothing here shows whether clients have changed data meanwhile.
 kubernetes_restore_etcd() {
-  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" image name url folder restored was said kept=''
+  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" image name url folder restored was shown="${2-"$1"}" kept=''
   local all=(kube-scheduler kube-controller-manager kube-apiserver etcd)
   kubernetes_bypass_proxy
   if [[ ! -e "$manifest" ]]; then manifest="$KUBERNETES_STATE/manifests/etcd.yaml"; fi
@@ -823,13 +832,7 @@ kubernetes_restore_etcd() {
   [[ -z "$(kubernetes_etcd_flag "$manifest" wal-dir)" ]] ||
     bail "kubernetes: etcd has a --wal-dir in $manifest, which curlew cannot restore: use etcdutl snapshot restore"
   restored="$folder/restored" was="$folder/member.before-restore-$(date +%s)"
-  rm -rf "$restored"
-  kubernetes_require_space "$folder" "$1"
-  logStep "Reading $1"
-  said="$(kubernetes_read_snapshot "$1" "$restored" "$image" "$name" "$url" 2>&1)" || {
-    rm -rf "$restored"
-    bail "kubernetes: cannot restore $1, and nothing is changed: $(kubernetes_reason "$said"). If it is damaged, use another snapshot"
-  }
+  kubernetes_unpack_snapshot "$1" "$folder" "$image" "$name" "$url" "$shown"
   logStep "Stopping the control plane. If this is cut, run the same command again: it starts it"
   kubernetes_stop_pods "${all[@]}" || {
     rm -rf "$restored"
@@ -842,14 +845,27 @@ kubernetes_restore_etcd() {
   fi
   rm -rf "$restored"
   kubernetes_start_pods
-  spinner_until 120 kubernetes_is_back etcd || kubernetes_return_etcd "$folder" "$was" "$1"
+  spinner_until 120 kubernetes_is_back etcd || kubernetes_return_etcd "$folder" "$was" "$shown"
   if [[ -e "$was" ]]; then
     kept=". What etcd had is in $was"
     logWarn "What etcd had is in $was: remove it once you no longer need it"
   fi
-  spinner_until 300 kubernetes_api_answers || bail "kubernetes: etcd has the data of $1, but the API server does not answer: see \
+  spinner_until 300 kubernetes_api_answers || bail "kubernetes: etcd has the data of $shown, but the API server does not answer: see \
 crictl ps --all, crictl logs and journalctl -u kubelet$kept"
-  logSuccess "etcd has the data of $1"
+  logSuccess "etcd has the data of $shown"
+}
+
+# usage: kubernetes_unpack_snapshot FILE FOLDER IMAGE NAME URL SHOWN; the data of an etcd with this only member, in FOLDER/restored. SHOWN is
+# what the operator calls the file.
+kubernetes_unpack_snapshot() {
+  local restored="$2/restored" said
+  rm -rf "$restored"
+  kubernetes_require_space "$2" "$1"
+  logStep "Reading $6"
+  said="$(kubernetes_read_snapshot "$1" "$restored" "${@:3:3}" 2>&1)" || {
+    rm -rf "$restored"
+    bail "kubernetes: cannot restore $6, and nothing is changed: $(kubernetes_reason "$said"). If it is damaged, use another snapshot"
+  }
 }
 
 # usage: kubernetes_read_snapshot FILE FOLDER IMAGE NAME URL
@@ -875,6 +891,36 @@ kubernetes_return_etcd() {
 kubernetes_reason() {
   sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"' | tail -n 2 | cut -c -200 | paste -sd ' ' |
     sed 's/%/%%/g; s/\\/\\\\/g'
+}
+
+# usage: kubernetes_place_snapshot FOLDER; what curlew etcd restore has kept for this machine: before kubeadm init, so that no node ever
+# sees a cluster without its data, for which kubelets would end all pods
+kubernetes_place_snapshot() {
+  local file mode folder=/var/lib/etcd image host="$PRIVATE_ADDRESS"
+  if [[ "$host" == *:* ]]; then host="[$host]"; fi
+  image="$(kubeadm config images list --config "$KUBERNETES_STATE/new.yaml" | grep /etcd:)"
+  if [[ ! -d "$folder" ]]; then mkdir -m 0700 "$folder"; fi
+  kubernetes_unpack_snapshot "$1/etcd.db" "$folder" "$image" "$(get_local_node_name)" "https://$host:2380" "$1"
+  kubernetes_replace "$folder/restored/member" "$folder/member" "$folder/member.before-restore-$(date +%s)" ||
+    bail "kubernetes: cannot replace $folder/member: is it the mount point of a disk, or read-only?"
+  rm -rf "$folder/restored"
+  while IFS= read -r file; do
+    mode=0600
+    if [[ "$file" == *.crt ]]; then mode=0644; fi
+    install -D -m "$mode" "$1/kubernetes/$file" "/etc/kubernetes/$file"
+  done < <(cd "$1/kubernetes" && find . -type f)
+}
+
+# usage: kubernetes_warn_of_lost; control planes that the data has, and etcd does not
+kubernetes_warn_of_lost() {
+  local node
+  while IFS= read -r node; do
+    if [[ -n "$node" && "$node" != "node/$(get_local_node_name)" ]]; then
+      logWarn "${node#node/} is no longer a control plane, and must be reset before it starts again. Remove its Node: \
+./tasks.sh node remove ${node#node/} --yes"
+    fi
+  done < <(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s get nodes \
+    --selector=node-role.kubernetes.io/control-plane --output=name)
 }
 
 # usage: kubernetes_require_space FOLDER FILE; for what etcdutl makes of a snapshot: a file of its size, and a log of 64 MB

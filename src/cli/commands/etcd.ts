@@ -5,27 +5,34 @@ import { commandFor } from '../command.ts';
 
 export const snapshot = commandFor(ETCD_SNAPSHOT, {
   details:
-    'Runs on a control plane, whose etcd kubeadm has made. Only root can read the file: it contains all Secrets of the cluster. The file ends with its digest, and is what `etcdctl snapshot save` writes. An upgrade of Kubernetes saves one first.',
-  examples: ['curlew etcd snapshot', 'curlew etcd snapshot /media/backup/shop.db'],
+    'Runs on a control plane, whose etcd kubeadm has made. The file is a tar with the data of etcd (etcd.db, what `etcdctl snapshot save` writes), the keys that all control planes share, and the configuration with which Secrets are encrypted, so that another machine can take over. Only root can read it. An upgrade of Kubernetes saves one first.',
+  examples: ['curlew etcd snapshot', 'curlew etcd snapshot /media/backup/shop.tar'],
   run: async ({ request }, context) => (await import('../../app/etcd-snapshot.ts')).etcdSnapshot(request, context),
-  render: ({ file }) => visible(`${file} has the data of this cluster: copy it to another machine`),
+  render: ({ file }) => visible(`${file} has the data and the keys of this cluster: copy it to another machine`),
 });
 
 export const restore = commandFor(ETCD_RESTORE, {
   details:
-    'Runs on the only control plane of a cluster that curlew has made, or on one that is left after etcd has lost its quorum for good. The control plane stops, etcd gets the data of the snapshot and one member, and the control plane starts again; what has changed since the snapshot is lost. The name of this machine confirms that no other control plane runs, and that none starts again before it is reset: it has other data. While other control planes have a quorum, the command is refused. The data before stays in the folder of etcd, as member.before-restore- and a time. The same command continues after any interruption.',
-  examples: ['curlew etcd restore /media/backup/shop.db --confirm node1'],
+    'Runs on the only control plane of a cluster that curlew has made, or on one that is left after etcd has lost its quorum for good. The control plane stops, etcd gets the data of the snapshot and one member, and the control plane starts again; what has changed since the snapshot is lost. The name of this machine confirms that no other control plane runs, and that none starts again before it is reset: it has other data. While other control planes have a quorum, the command is refused. A snapshot of another cluster is refused, too. On a machine without Kubernetes, in the unpacked bundle, the command keeps the snapshot for ./install.sh, which makes the control plane from it. The data before stays in the folder of etcd, as member.before-restore- and a time. The same command continues after any interruption.',
+  examples: ['curlew etcd restore /media/backup/shop.tar --confirm node1'],
   run: async ({ request }, context) => (await import('../../app/etcd-restore.ts')).etcdRestore(request, context),
-  render: ({ file, lost }) =>
-    [
+  render: ({ file, lost, waiting }) => {
+    if (waiting !== undefined) {
+      return visible(
+        `the next ./install.sh makes the control plane from ${file}: run it with the settings of that cluster, at its address. Until then, rm -r ${waiting} ends this`,
+      );
+    }
+    const names = lost.join(', ');
+    return [
       `etcd has the data of ${file}; kubectl get nodes,pods -A shows what runs`,
       ...lost.map((name) => `${name}: no longer a control plane. Remove its Node: curlew node remove ${name} --yes`),
       ...(lost.length === 0
         ? []
         : [
-            `Keep ${lost.join(', ')} off until reset: etcd there has other data. On each, then: curlew reset --yes; curlew join-token --control-plane here makes the file with which it joins again`,
+            `Keep ${names} off until reset: etcd there has other data. On each, then: curlew reset --yes; curlew join-token --control-plane here makes the file with which it joins again`,
           ]),
     ]
       .map(visible)
-      .join('\n'),
+      .join('\n');
+  },
 });

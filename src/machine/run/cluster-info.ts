@@ -63,7 +63,8 @@ export function ownAddresses(): ReadonlySet<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
 }
 
-function digestOf(certificate: Buffer): string {
+/** The digest of its key, which an authority keeps when it is renewed. */
+export function digestOf(certificate: Buffer): string {
   const { publicKey } = new X509Certificate(certificate);
   const digest = createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' }));
   return `sha256:${digest.digest('hex')}`;

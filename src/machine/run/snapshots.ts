@@ -1,90 +1,104 @@
-/** Files with all data of an etcd, which include the Secrets of the cluster: only their owner can read them. */
-import { createHash } from 'node:crypto';
+/** Files with all data of an etcd and the keys of its cluster: only their owner can read them. */
 import { writeSync } from 'node:fs';
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeAside } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';
+import { packSnapshot } from './snapshot-file.ts';
+import { requireWhole } from './whole-snapshot.ts';
 
 const KEPT = 3;
-const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+)?\.db$/;
+const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar)$/;
 /** What the disk has left afterwards: etcd itself may write to it. */
 const SPARE_BYTES = 256 * 1024 ** 2;
-const DIGEST_BYTES = 32;
-/** bbolt writes whole pages. */
-const PAGE_BYTES = 512;
+
+export interface SnapshotOptions {
+  /** The install folder of the node. */
+  readonly directory: string;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  /** Default: /etc/kubernetes. */
+  readonly kubernetes?: string;
+}
 
 /**
- * Saves to a file that does not exist yet, in an existing folder. `NO_SPACE` before anything is written, and `CLUSTER_FAILED` if etcd
- * does not send all of it.
+ * Saves to a file that does not exist yet, in an existing folder. `NO_SPACE` before anything is written there, and `CLUSTER_FAILED` if etcd
+ * does not send all of its data.
  */
-export async function saveSnapshot(etcd: Etcd, folder: string, file: string): Promise<void> {
+export async function saveSnapshot(
+  etcd: Pick<Etcd, 'size' | 'save'>,
+  file: string,
+  now: Date,
+  { directory, report, signal, kubernetes }: SnapshotOptions,
+): Promise<void> {
+  const doing = `write ${file}`;
+  const scratch = join(directory, 'etcd');
+  const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   try {
-    await requireSpace(folder, (await etcd.size()) + SPARE_BYTES, `write ${file}`);
+    await mkdir(scratch, { recursive: true, mode: 0o700 });
+    const needed = (await etcd.size()) + SPARE_BYTES;
+    await requireSpace(dirname(file), needed, doing);
+    await requireSpace(scratch, needed, doing);
+    // Its size is known only at the end. On this disk, etcd has the same data.
     await writeAside(
-      folder,
+      scratch,
       0o600,
-      async ({ fd }) =>
-        etcd.save((bytes) => {
-          for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
-        }),
-      async (partial) => {
-        await requireWhole(partial, file);
-        await nameFile(partial, file, false);
+      async ({ fd }) => etcd.save((bytes) => writeAll(fd, bytes)),
+      async (data) => {
+        await requireWhole(data, file);
+        await requireSpace(dirname(file), needed, doing);
+        const packed = packSnapshot(data, { kubernetes, node: hostname().toLowerCase(), time: now, warn, signal });
+        await writeAside(
+          dirname(file),
+          0o600,
+          async ({ fd }) => {
+            for await (const bytes of packed) writeAll(fd, bytes);
+          },
+          async (partial) => nameFile(partial, file, false),
+        );
       },
     );
   } catch (error) {
-    throw fileError(`write ${file}`, error);
+    throw fileError(doing, error);
   }
+}
+
+function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
 }
 
 /**
  * The same in the folder of a node that has the last three of them; older ones are removed. The first one of an upgrade to a version
  * `v1.2.3` is not among them, however often the upgrade is tried; those of the last three upgrades are kept. Returns the file.
  */
-export async function keepSnapshot(etcd: Etcd, directory: string, now: Date, upgradeTo?: string): Promise<string> {
+export async function keepSnapshot(
+  etcd: Etcd,
+  now: Date,
+  options: SnapshotOptions & { readonly upgradeTo?: string | undefined },
+): Promise<string> {
+  const { directory, upgradeTo } = options;
   const folder = join(directory, 'etcd');
   const time = now.toISOString().replace(/\.\d+/, '').replaceAll(':', '-');
   const before = `-before-${upgradeTo}`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const all = (await readdir(folder)).filter((name) => NAME.test(name)).toSorted();
-    const isFirst = upgradeTo !== undefined && !all.some((name) => name.endsWith(`${before}.db`));
-    const own = `etcd-${time}${isFirst ? before : ''}.db`;
+    const isFirst = upgradeTo !== undefined && !all.some((name) => name.replace(/\.\w+$/, '').endsWith(before));
+    const own = `etcd-${time}${isFirst ? before : ''}.tar`;
     const file = join(folder, own);
     // Two of the same second are the same to their reader.
     await rm(file, { force: true });
-    await saveSnapshot(etcd, folder, file);
+    await saveSnapshot(etcd, file, now, options);
     // With a clock that was set back, the new one is not the last by its name.
     const others = all.filter((name) => name !== own && name.includes('-before-') === isFirst);
     for (const name of others.slice(0, 1 - KEPT)) await rm(join(folder, name));
     return file;
   } catch (error) {
     throw fileError(`write a snapshot to ${folder}`, error);
-  }
-}
-
-/** `CLUSTER_FAILED` unless the file ends with the digest of what is before it, as etcd sends it. */
-export async function requireWhole(path: string, file = path): Promise<void> {
-  const bad = (why: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `${file} is not a whole snapshot of etcd: ${why}`, {
-      hint: 'use one that curlew etcd snapshot or etcdctl snapshot save has written',
-    });
-  try {
-    await using opened = await open(path, 'r');
-    const { size } = await opened.stat();
-    const length = size - DIGEST_BYTES;
-    if (length <= 0 || length % PAGE_BYTES !== 0) throw bad(`${size} bytes are not pages and a digest`);
-    const hash = createHash('sha256');
-    for await (const chunk of opened.createReadStream({ end: length - 1, autoClose: false })) {
-      hash.update(chunk as Buffer);
-    }
-    const { buffer } = await opened.read(Buffer.alloc(DIGEST_BYTES), 0, DIGEST_BYTES, length);
-    if (!hash.digest().equals(buffer)) throw bad('its digest differs');
-  } catch (error) {
-    throw fileError(`read ${file}`, error);
   }
 }

@@ -91,7 +91,9 @@ export async function planNodeUpgrade(
     begin: async () => {
       if (saves) {
         using etcd = await cluster.openEtcd();
-        const file = etcd && (await keepSnapshot(etcd, request.directory, new Date(), wanted));
+        const file =
+          etcd &&
+          (await keepSnapshot(etcd, new Date(), { directory: request.directory, upgradeTo: wanted, report, signal }));
         const text = file === undefined ? 'etcd is not saved: it is not on this machine' : `etcd is saved: ${file}`;
         report({ type: 'note', level: 'info', text });
       }

@@ -1,0 +1,140 @@
+/** Snapshots as files: what they have, what is refused, and what fits a machine. */
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { requireFitting } from '../../src/app/etcd-restore.ts';
+import type { Etcd } from '../../src/cluster/kube/etcd.ts';
+import { openSnapshot } from '../../src/machine/run/snapshot-file.ts';
+import { saveSnapshot } from '../../src/machine/run/snapshots.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('machine/snapshot-file');
+const [own, other] = await Promise.all([makeCertificate(), makeCertificate()]);
+const NOW = new Date(Date.UTC(2026, 1, 1));
+
+/** Whole data, as etcd sends it, with the authority where the API server keeps it. */
+function dataWith(authority: string): Buffer {
+  const pages = Buffer.alloc(8192);
+  pages.write(authority.trim(), 5000);
+  return Buffer.concat([pages, createHash('sha256').update(pages).digest()]);
+}
+
+const etcdWith = (data: Buffer): Pick<Etcd, 'size' | 'save'> => ({
+  size: async () => data.length,
+  save: async (write) => write(data),
+});
+
+const controlPlane = (authority: string): Readonly<Record<string, string>> => ({
+  'pki/ca.crt': authority,
+  'pki/ca.key': 'key',
+  'pki/apiserver.crt': 'of this machine',
+  'pki/sa.key': 'accounts',
+  'pki/etcd/ca.crt': 'etcd',
+  'enc/config.yaml': 'kind: EncryptionConfiguration\n',
+  'curlew/init.yaml': 'kind: InitConfiguration\n',
+  'manifests/kube-apiserver.yaml': '    - --encryption-provider-config=FOLDER/enc/config.yaml\n',
+});
+
+async function kubernetesAt(box: Tree, name: string, authority: string): Promise<string> {
+  for (const [path, text] of Object.entries(controlPlane(authority))) {
+    await mkdir(box.at(`${name}/${path}/..`), { recursive: true });
+    await writeFile(box.at(`${name}/${path}`), text.replace('FOLDER', box.at(name)));
+  }
+  return box.at(name);
+}
+
+async function save(box: Tree, { authority = own.ca, warnings = [] as string[] } = {}): Promise<string> {
+  const file = box.at(`shop-${(await readdir(box.path)).length}.tar`);
+  const kubernetes = await kubernetesAt(box, `kubernetes-of-${file.slice(-5, -4)}`, authority);
+  await saveSnapshot(etcdWith(dataWith(authority)), file, NOW, {
+    directory: box.at('curlew'),
+    kubernetes,
+    report: (event) => void (event.type === 'note' && warnings.push(event.text)),
+    signal: never,
+  });
+  return file;
+}
+
+test('a snapshot has the data and what all control planes share, and tar shows it', async () => {
+  await using box = await tree();
+  const file = await save(box);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const names = execFileSync('tar', ['-tf', file], { encoding: 'utf8' }).trim().split('\n');
+  assert.equal(names, [
+    'snapshot/snapshot.json',
+    'snapshot/kubernetes/pki/ca.crt',
+    'snapshot/kubernetes/pki/ca.key',
+    'snapshot/kubernetes/pki/etcd/ca.crt',
+    'snapshot/kubernetes/pki/sa.key',
+    'snapshot/kubeadm.yaml',
+    'snapshot/kubernetes/enc/config.yaml',
+    'snapshot/etcd.db',
+  ]);
+  // Nothing else of it is left.
+  assert.equal(await readdir(box.at('curlew/etcd')), []);
+  await using opened = await openSnapshot(file, { folder: box.at('curlew'), signal: never });
+  assert.equal(await readFile(opened.data), dataWith(own.ca));
+  assert.is(await readFile(`${opened.folder}/kubernetes/pki/sa.key`, 'utf8'), 'accounts');
+  assert.is((await stat(opened.folder ?? '')).mode & 0o777, 0o700);
+});
+
+test('a configuration of encryption elsewhere is named, since the snapshot does not have it', async () => {
+  await using box = await tree();
+  const kubernetes = await kubernetesAt(box, 'kubernetes', own.ca);
+  await writeFile(`${kubernetes}/manifests/kube-apiserver.yaml`, '- --encryption-provider-config=/opt/enc.yaml\n');
+  const warnings: string[] = [];
+  const report = (event: { readonly type: string; readonly text?: string }) => void warnings.push(event.text ?? '');
+  await saveSnapshot(etcdWith(dataWith(own.ca)), box.at('a.tar'), NOW, {
+    directory: box.at('curlew'),
+    kubernetes,
+    report,
+    signal: never,
+  });
+  assert.match(warnings.join(), /has no \/opt\/enc.yaml, with which Secrets are encrypted/);
+});
+
+test('a snapshot that is cut, or brings a static pod, is refused, and leaves nothing', async () => {
+  await using box = await tree();
+  const file = await save(box);
+  const whole = await readFile(file);
+  const open = async () => openSnapshot(box.at('bad.tar'), { folder: box.at('curlew'), signal: never });
+  for (const length of [600, whole.length - 9000, whole.length - 2000]) {
+    await writeFile(box.at('bad.tar'), whole.subarray(0, length));
+    await assert.rejectsWith(open(), 'CLUSTER_FAILED', /bad.tar is not a whole snapshot of etcd: it is truncated/);
+  }
+  const changed = Buffer.from(whole);
+  changed.write('x', changed.indexOf('-----BEGIN', changed.indexOf('snapshot/etcd.db')));
+  await writeFile(box.at('bad.tar'), changed);
+  await assert.rejectsWith(open(), 'CLUSTER_FAILED', /its digest differs/);
+  await mkdir(box.at('evil/snapshot/kubernetes/manifests'), { recursive: true });
+  await writeFile(box.at('evil/snapshot/kubernetes/manifests/pod.yaml'), 'kind: Pod');
+  execFileSync('tar', ['-cf', box.at('bad.tar'), '--format=ustar', '-C', box.at('evil'), 'snapshot']);
+  await assert.rejectsWith(open(), 'CLUSTER_FAILED', /kubernetes\/manifests\/pod.yaml/);
+  assert.equal(await readdir(box.at('curlew')), ['etcd']);
+});
+
+test('only data of the cluster whose authority the machine has fits it, with keys or without', async () => {
+  await using box = await tree();
+  const kubernetes = await kubernetesAt(box, 'machine', own.ca);
+  await writeFile(`${kubernetes}/manifests/kube-apiserver.yaml`, '');
+  const check = async (file: string, isBare = false) => {
+    await using snapshot = await openSnapshot(file, { folder: box.at('curlew'), signal: never });
+    await requireFitting(snapshot, file, { kubernetes, isBare });
+  };
+  await check(await save(box));
+  const foreign = await save(box, { authority: other.ca });
+  await assert.rejectsWith(check(foreign), 'CLUSTER_FAILED', /it is of another cluster/);
+  await check(foreign, true);
+  // Earlier versions and etcdctl write only the data.
+  await writeFile(box.at('own.db'), dataWith(own.ca));
+  await writeFile(box.at('foreign.db'), dataWith(other.ca));
+  await check(box.at('own.db'));
+  await assert.rejectsWith(check(box.at('foreign.db')), 'CLUSTER_FAILED', /it is of another cluster/);
+  await assert.rejectsWith(check(box.at('own.db'), true), 'CLUSTER_FAILED', /this machine has no keys of its cluster/);
+});
+
+test.run();
