@@ -3,8 +3,8 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { getObject } from '../cluster/kube/objects.ts';
-import { DRAIN_MS, drainNode, leftToDrain } from '../machine/run/drain.ts';
-import { cordonNode, NODES, openNodeApi, seenNode } from '../machine/run/nodes.ts';
+import { DRAIN_MS, drainNode, leftToDrain, requireForce } from '../machine/run/drain.ts';
+import { cordonNode, NODES, openNodeApi, seenNode, uncordonNode } from '../machine/run/nodes.ts';
 import { NODE_DRAIN } from '../requests/node.ts';
 
 export interface NodeDrain {
@@ -13,11 +13,13 @@ export interface NodeDrain {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
+  /** What is lost with these pods, so that `force` is needed: `default/web: no controller creates it again`. */
+  readonly lost: readonly string[];
 }
 
-/** Cordons it as a person would, also where an upgrade of curlew has cordoned it until its end. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` if its pods have not moved in time. */
+/** Cordons it as a person would, also where an upgrade of curlew has cordoned it until its end. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` without `force` if something would be lost, and if its pods have not moved in time: then the cordon stays only if one has. */
 export const drain = useCase(NODE_DRAIN, async (request, context: Context): Promise<NodeDrain> => {
-  const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
+  const { node, yes = false, force = false, ignoreBudgets = false, drainTimeout: limitMs = DRAIN_MS } = request;
   const { report, signal } = context;
   const cluster = await openNodeApi(context);
   const look = async (): Promise<NodeDrain> => {
@@ -27,14 +29,18 @@ export const drain = useCase(NODE_DRAIN, async (request, context: Context): Prom
         hint: 'curlew cluster nodes lists them',
       });
     }
-    const { toEvict, waiting } = await leftToDrain(cluster, node);
+    const { toEvict, waiting, lost } = await leftToDrain(cluster, node);
     const pods = [...toEvict.map(({ name }) => name), ...waiting];
     const { cordon, cordonFor } = seenNode(object);
-    return { node, isCordoned: cordon !== undefined && cordonFor === undefined, pods };
+    isOpen = cordon === undefined;
+    return { node, isCordoned: cordon !== undefined && cordonFor === undefined, pods, lost };
   };
+  let isOpen = false;
   const before = await look();
   if (!yes) return before;
+  requireForce(node, before, force);
+  const release = isOpen ? async () => uncordonNode(cluster.call, node) : undefined;
   if (!before.isCordoned) await cordonNode(cluster.call, node);
-  await drainNode(cluster, node, { limitMs, report, signal });
+  await drainNode(cluster, node, { limitMs, ignoreBudgets, release, report, signal });
   return look();
 });

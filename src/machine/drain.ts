@@ -4,8 +4,12 @@ export interface DrainedPod {
   readonly name: string;
   /** Kind of its controller. */
   readonly owner?: string;
-  /** Its controller is gone. */
+  /** No DaemonSet has the name of its controller. */
   readonly orphan?: boolean;
+  /** Some controller makes another one in its place. */
+  readonly controlled?: boolean;
+  /** Names of its emptyDir volumes. */
+  readonly emptyDirs?: readonly string[];
   readonly phase?: string;
   /** The kubelet runs it from a file. */
   readonly mirror?: boolean;
@@ -32,6 +36,21 @@ export function drainPlan(pods: readonly DrainedPod[]): DrainPlan {
   return plan;
 }
 
+/** What is lost with a pod that is evicted; undefined for one that has ended, or that starts elsewhere with all that it had. */
+export function lossOf({ owner, controlled, orphan, emptyDirs = [], phase = '' }: DrainedPod): string | undefined {
+  if (isFinished(phase)) return undefined;
+  const isBare = controlled !== true || (owner === 'DaemonSet' && orphan === true);
+  const losses = [
+    ...(isBare ? ['no controller creates it again'] : []),
+    ...(emptyDirs.length === 0 ? [] : [`loses the data in its emptyDir ${emptyDirs.join(', ')}`]),
+  ];
+  return losses.length === 0 ? undefined : losses.join(', and ');
+}
+
+function isFinished(phase: string): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
+
 /** A pod of a DaemonSet would come back at once, and a mirror pod has nothing to evict. */
 function fateOf({
   owner,
@@ -42,9 +61,8 @@ function fateOf({
   deleting,
   lost,
 }: DrainedPod): 'evictNow' | 'waiting' | 'ignored' {
-  const isFinished = phase === 'Succeeded' || phase === 'Failed';
   if (lost === true || mirror === true) return 'ignored';
-  if (owner === 'DaemonSet' && !isFinished && orphan !== true) return 'ignored';
+  if (owner === 'DaemonSet' && !isFinished(phase) && orphan !== true) return 'ignored';
   const label = drainLabel?.toLowerCase().replace('-', '');
   if (label === 'skip') return 'ignored';
   return label === 'waitcompleted' || deleting === true ? 'waiting' : 'evictNow';

@@ -4,7 +4,7 @@ import { request } from '../core/request.ts';
 import { HOST_BUNDLE } from './cluster.ts';
 import { CONFIG } from './connection.ts';
 import { DRY_RUN } from './channel.ts';
-import { IGNORE } from './node.ts';
+import { IGNORE, PAST } from './node.ts';
 
 const MACHINE = {
   file: path('FILE', 'the file with the Cluster and its machines', {
@@ -45,7 +45,7 @@ export const MACHINE_ADD = request(
 export const MACHINE_DRAIN = request(
   'machine drain',
   'Move the pods of a machine to others',
-  { ...MACHINE, yes },
+  { ...MACHINE, ...PAST, yes },
   SHOW,
 );
 

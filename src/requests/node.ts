@@ -230,6 +230,12 @@ const DRAINED = {
   drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
 };
 
+/** What a drain does not pass by itself. */
+export const PAST = {
+  force: flag('also evict pods that do not come back, and those with data in emptyDir volumes'),
+  ignoreBudgets: flag('at the end of its time, delete pods that a PodDisruptionBudget still keeps'),
+};
+
 export const NODE_REMOVE = request(
   'node remove',
   'Remove another node from the cluster',
@@ -245,6 +251,7 @@ export const NODE_DRAIN = request(
   'Move the pods of a node to others, on a control plane',
   {
     ...DRAINED,
+    ...PAST,
     yes: flag('drain it; without this, show what would be done', { short: 'y' }),
   },
   { dryRun: DRY_RUN },

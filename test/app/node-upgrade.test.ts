@@ -45,6 +45,7 @@ apiserver_requested_deprecated_apis{group="flowcontrol.apiserver.k8s.io",removed
 apiserver_requested_deprecated_apis{group="",removed_release="",resource="componentstatuses",subresource="",version="v1"} 1
 apiserver_requested_deprecated_apis{group="later",removed_release="1.35",resource="things",subresource="",version="v1beta1"} 1
 `;
+const OWNER = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'r1', controller: true };
 const PODS = '/api/v1/namespaces/default/pods';
 
 /** Nodes one, a control plane, and two, with a pod on each. */
@@ -57,7 +58,11 @@ async function scene(version = 'v1.33.13'): Promise<Scene> {
     const labels = name === 'one' ? { 'node-role.kubernetes.io/control-plane': '' } : {};
     await api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
     await setNode(api, name, version);
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: `web-${name}`, namespace: 'default' } };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `web-${name}`, namespace: 'default', ownerReferences: [OWNER] },
+    };
     await api.create(PODS, { ...pod, spec: { nodeName: name, containers: [{ name: 'main', image: 'web:1' }] } });
   }
   await setCluster(api, version);
@@ -77,7 +82,7 @@ async function scene(version = 'v1.33.13'): Promise<Scene> {
     plan: async (request, etcd = ETCD) => {
       const cluster = { ...(await openNodeApi(context)), openEtcd: async () => etcd };
       const versions = { kubernetes: '1.34.4', containerd: undefined };
-      const rest = { node: 'one', leads: true, isAdmin: true, directory: box.path, limitMs: 400 };
+      const rest = { node: 'one', leads: true, isAdmin: true, directory: box.path, limitMs: 20_000 };
       return planNodeUpgrade(cluster, { ...versions, ...rest, ...request }, context);
     },
     [Symbol.asyncDispose]: async () => {
@@ -181,14 +186,15 @@ test('a budget that never allows is named before, and stops the drain, but not o
   cluster.before((request) => {
     if (request.includes('/web-one/eviction')) throw new StatusError(429, 'TooManyRequests', text);
   });
-  const upgrade = await cluster.plan();
+  const upgrade = await cluster.plan({ limitMs: 400 });
   assert.match(upgrade?.notes[0] ?? '', /^not yet: default\/web-one: .*would violate the pod's disruption budget/);
   await assert.rejectsWith(
     upgrade?.begin() ?? Promise.resolve(),
     'CLUSTER_FAILED',
     /default\/web-one: .*disruption budget/,
   );
-  assert.equal(await cordonOf(cluster.api, 'one'), [true, 'v1.34.4']);
+  // Nothing has changed, so that the node takes pods while the operator looks for a way.
+  assert.equal(await cordonOf(cluster.api, 'one'), [false, undefined]);
   await setNode(cluster.api, 'one', 'v1.33.13', 'Unknown');
   await (await cluster.plan())?.begin();
   assert.equal(await podNames(cluster.api), ['web-one', 'web-two']);

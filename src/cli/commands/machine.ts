@@ -53,7 +53,7 @@ export const add = commandFor(MACHINE_ADD, {
 
 export const drain = commandFor(MACHINE_DRAIN, {
   details:
-    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon. Without --yes it shows the pods.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
+    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon; where the drain fails before it has evicted a pod, it takes pods again. Without --yes it shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: they are named, and need --force. With --ignore-budgets, pods that a PodDisruptionBudget still keeps at the end of the time are deleted.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   run: async ({ request, options: { dryRun } }, context) => {
     requireOneOf({ yes: request.yes, dryRun }, 'machine drain');

@@ -6,6 +6,8 @@ interface Drained {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
+  /** What is lost with them. */
+  readonly lost: readonly string[];
 }
 
 /** Nothing is left to do. */
@@ -15,9 +17,10 @@ export function isDrained({ isCordoned, pods }: Drained): boolean {
 
 /** What is left to do, or what ends it. */
 export function drainLines(name: string, node: Drained): readonly string[] {
-  const { isCordoned, pods } = node;
+  const { isCordoned, pods, lost } = node;
   return [
     ...pods.map((pod) => `to do: ${name} evict ${pod}`),
+    ...lost.map((text) => `needs --force: ${text}`),
     isDrained(node)
       ? `${name} is drained, and takes no pods: kubectl uncordon ${name} ends this`
       : `${name}: ${isCordoned ? '' : 'to be cordoned, '}${counted(pods.length, 'pod')} to evict`,

@@ -28,7 +28,10 @@ const metadataSchema = v.object({
   labels: texts,
   annotations: texts,
   finalizers: v.optional(v.array(v.string()), []),
-  ownerReferences: v.optional(v.array(v.object({ kind: v.string(), name: v.string() })), []),
+  ownerReferences: v.optional(
+    v.array(v.object({ kind: v.string(), name: v.string(), controller: v.exactOptional(v.boolean()) })),
+    [],
+  ),
   managedFields: v.optional(
     v.array(
       v.object({

@@ -30,6 +30,8 @@ export interface Problem {
   readonly conflicts?: readonly FieldConflict[] | undefined;
   /** What is wrong with the fields of an object that is not valid. */
   readonly causes?: readonly FieldCause[] | undefined;
+  /** The PodDisruptionBudget that does not allow an eviction, in the words of the server. */
+  readonly budget?: string | undefined;
   /** The response is longer than one may be. */
   readonly isTooLong?: boolean;
 }
@@ -96,7 +98,7 @@ const CLOCK =
 export function statusProblem(answer: Answered, session: Session): Problem {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
-  const { reason, conflicts, causes = [], isTerminating = false } = readStatus(body);
+  const { reason, conflicts, causes = [], budget, isTerminating = false } = readStatus(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   // The whole message repeats values before it comes to the reason, and is cut.
@@ -112,7 +114,7 @@ export function statusProblem(answer: Answered, session: Session): Problem {
     return { kind: 'problem', problem, message: `${message}, which is not followed`, status };
   const invalid = reason === 'Invalid' ? CORRECT : undefined;
   const hint = causes.some(({ message: why }) => IMMUTABLE.test(why)) ? REPLACE : invalid;
-  if (problem !== 'refused') return { kind: 'problem', problem, message, hint, status, conflicts, causes };
+  if (problem !== 'refused') return { kind: 'problem', problem, message, hint, status, conflicts, causes, budget };
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
@@ -132,7 +134,7 @@ const statusSchema = v.object({
 /** `conflict with "kubectl-edit" using apps/v1 at 2026-01-01T00:00:00Z`, or without the name if there are several. */
 const MANAGER = /^conflict with "((?:[^"\\]|\\.)*)"/;
 
-interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes'> {
+interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes' | 'budget'> {
   readonly reason: string;
   readonly isTerminating?: boolean;
 }
@@ -151,8 +153,11 @@ function readStatus(body: Buffer): ReadStatus {
   const causes = (details?.causes ?? []).flatMap(({ field, message }): readonly FieldCause[] => {
     return typeof field === 'string' && typeof message === 'string' ? [{ field, message }] : [];
   });
+  const [budget] = (details?.causes ?? []).flatMap(({ reason: why, message }) => {
+    return why === 'DisruptionBudget' && typeof message === 'string' ? [visible(message)] : [];
+  });
   const isTerminating = (details?.causes ?? []).some((cause) => cause['reason'] === 'NamespaceTerminating');
-  return { reason, causes, isTerminating };
+  return { reason, causes, budget, isTerminating };
 }
 
 const MAX_CAUSES = 3;

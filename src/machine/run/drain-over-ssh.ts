@@ -5,6 +5,7 @@ import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, REMOTE } from './look.ts';
+import { requireForce } from './drain.ts';
 import { drainLimit } from './perform.ts';
 import { lockHosts, operatorOf, runCommand } from './remote.ts';
 
@@ -14,6 +15,8 @@ export interface DrainedMachine {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
+  /** What is lost with these pods: see `NodeDrain`. None by an earlier version of curlew on the host. */
+  readonly lost: readonly string[];
   /** Why it does not begin. */
   readonly held?: string;
   /** Why it has failed. */
@@ -28,7 +31,7 @@ const ASK = 'cd "$1/bundle" || exit 70; ./tasks.sh node drain "$2" --json; statu
 export async function drainOverSsh(
   cluster: WrittenCluster,
   name: string,
-  { yes }: { readonly yes: boolean },
+  { yes, force, ignoreBudgets }: Readonly<Record<'yes' | 'force' | 'ignoreBudgets', boolean>>,
   context: Context,
 ): Promise<DrainedMachine> {
   await using ssh = openSsh(context.env);
@@ -43,22 +46,26 @@ export async function drainOverSsh(
   }
   const ask = async (): Promise<DrainedMachine> => {
     const run = { script: ASK, operands: [REMOTE, name], limitMs: ASK_MS, signal: context.signal };
-    const { isCordoned, pods } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));
-    return { cluster: cluster.name, machine: name, isCordoned: isCordoned === true, pods: isTexts(pods) ? pods : [] };
+    const { isCordoned, pods, lost } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));
+    const texts = { pods: isTexts(pods) ? pods : [], lost: isTexts(lost) ? lost : [] };
+    return { cluster: cluster.name, machine: name, isCordoned: isCordoned === true, ...texts };
   };
   const before = await ask();
   if (before.isCordoned && before.pods.length === 0) return before;
   if (cluster.paused === true) return { ...before, held: 'the cluster is paused' };
   if (!yes) return before;
+  requireForce(name, before, force);
   const control = hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
   const owner = operatorOf(context.env);
   const locked = control.map(({ host }) => host.ssh);
   await using lock = await lockHosts({ ssh, signal: context.signal }, locked, { owner, doing: `drain ${name}` });
   const limit = drainLimit(cluster.machines.find((one) => one.name === name));
+  // An earlier version of curlew on the host does not know them.
+  const past = [...(before.lost.length > 0 ? ['--force'] : []), ...(ignoreBudgets ? ['--ignore-budgets'] : [])];
   try {
     await runCommand({ ssh, signal: lock.signal }, speaker.ssh, {
       name: `drain ${name}`,
-      command: ['./tasks.sh', 'node', 'drain', name, ...limit, '--yes'],
+      command: ['./tasks.sh', 'node', 'drain', name, ...limit, ...past, '--yes'],
       line: (text) => context.report({ type: 'step-log', id: `drain ${name}`, text }),
     });
   } catch (error) {

@@ -6,7 +6,7 @@ import { Refused } from '../../cluster/kube/call.ts';
 import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../cluster/kube/objects.ts';
 import type { ApiPath } from '../../cluster/kube/path.ts';
 import { objectPath, type Resource } from '../../cluster/kube/resources.ts';
-import { drainPlan, type DrainedPod } from '../drain.ts';
+import { drainPlan, lossOf, type DrainedPod } from '../drain.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { NODES, seenNode, type NodeApi } from './nodes.ts';
@@ -15,11 +15,14 @@ const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespac
 const DAEMON_SETS: Resource = { apiVersion: 'apps/v1', kind: 'DaemonSet', plural: 'daemonsets', namespaced: true };
 /** How long a drain may take by default. */
 export const DRAIN_MS = 5 * 60_000;
+/** Least time for pods that are deleted. */
+const GRACE_MS = 60_000;
 const AT_ONCE = 8;
 const FIRST_MS = 250;
 const MAX_MS = 4000;
 /** Pods that a message names. */
 const MAX_NAMED = 5;
+const REMIND_MS = 30_000;
 
 interface PodOnNode extends DrainedPod {
   readonly pod: Named & { readonly uid: string };
@@ -28,9 +31,19 @@ interface PodOnNode extends DrainedPod {
 interface Left {
   readonly toEvict: readonly PodOnNode[];
   readonly waiting: readonly string[];
+  /** What is lost with pods to evict: `default/web: no controller creates it again`. */
+  readonly lost: readonly string[];
 }
 
-const podSchema = v.object({ status: v.optional(v.object({ phase: v.optional(v.string(), '') }), {}) });
+const podSchema = v.object({
+  spec: v.optional(
+    v.object({
+      volumes: v.optional(v.array(v.object({ name: v.string(), emptyDir: v.exactOptional(v.unknown()) })), []),
+    }),
+    {},
+  ),
+  status: v.optional(v.object({ phase: v.optional(v.string(), '') }), {}),
+});
 
 /** What a drain would still do. Two requests. */
 export async function leftToDrain({ call }: Pick<NodeApi, 'call'>, node: string): Promise<Left> {
@@ -39,7 +52,12 @@ export async function leftToDrain({ call }: Pick<NodeApi, 'call'>, node: string)
     (await mapObjects(call, PODS, { fieldSelector: `spec.nodeName=${node}` }, (pod) => podOf(pod, known))) ?? [];
   const { evictNow, waiting } = drainPlan(pods);
   const chosen = new Set(evictNow);
-  return { toEvict: pods.filter(({ name }) => chosen.has(name)), waiting };
+  const toEvict = pods.filter(({ name }) => chosen.has(name));
+  const lost = toEvict.flatMap((pod) => {
+    const loss = lossOf(pod);
+    return loss === undefined ? [] : [`${pod.name}: ${loss}`];
+  });
+  return { toEvict, waiting, lost };
 }
 
 /** Undefined for a kubelet, which may not list them. */
@@ -57,11 +75,14 @@ function podOf(object: LiveObject, known: ReadonlySet<string> | undefined): PodO
   const { namespace, name, uid, labels, annotations, ownerReferences, deletionTimestamp } = object.metadata;
   const owner = ownerReferences.find(({ kind }) => kind === 'DaemonSet') ?? ownerReferences[0];
   const drainLabel = labels['cluster.x-k8s.io/drain'];
+  const { spec, status } = v.parse(podSchema, object);
   return {
     name: `${namespace}/${name}`,
     pod: { namespace, name, uid },
     ...(owner && { owner: owner.kind, orphan: known?.has(`${namespace}/${owner.name}`) === false }),
-    phase: v.parse(podSchema, object).status.phase ?? '',
+    controlled: ownerReferences.some(({ controller }) => controller === true),
+    emptyDirs: (spec.volumes ?? []).flatMap((volume) => (volume.emptyDir === undefined ? [] : [volume.name])),
+    phase: status.phase ?? '',
     mirror: Object.hasOwn(annotations, 'kubernetes.io/config.mirror'),
     deleting: (deletionTimestamp ?? undefined) !== undefined,
     ...(drainLabel !== undefined && { drainLabel }),
@@ -79,6 +100,18 @@ async function evict(
   const path = `${objectPath(PODS, pod)}/eviction${isTrial ? '?dryRun=All' : ''}` as ApiPath;
   const answer = await api.ask({ verb: 'create', path, document: JSON.stringify(value) }, { signal });
   if (answer.kind === 'answer' || answer.problem === 'not found' || answer.problem === 'conflict') return undefined;
+  return answer.budget ?? answer.message;
+}
+
+/** Deletes it, whatever budgets say. Returns why it cannot. */
+async function deletePod(
+  { api }: NodeApi,
+  { pod }: PodOnNode,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const document = JSON.stringify({ preconditions: { uid: pod.uid } });
+  const answer = await api.ask({ verb: 'delete', path: objectPath(PODS, pod), document }, { signal });
+  if (answer.kind === 'answer' || answer.problem === 'not found' || answer.problem === 'conflict') return undefined;
   return answer.message;
 }
 
@@ -95,8 +128,26 @@ export async function refusedEvictions(
   return (await mapLimited(toEvict, one, { width: AT_ONCE, signal })).flat();
 }
 
+/** `CLUSTER_FAILED` where something would be lost, and nobody has allowed it. */
+export function requireForce(node: string, { lost }: { readonly lost: readonly string[] }, force: boolean): void {
+  if (lost.length === 0 || force) return;
+  throw new CurlewError(
+    'CLUSTER_FAILED',
+    `cannot drain ${node}: not everything on it would come back: ${named(lost)}`,
+    {
+      hint: 'save what is needed, then add --force',
+    },
+  );
+}
+
 interface DrainOptions {
   readonly limitMs: number;
+  /** After `limitMs`, deletes the pods that a PodDisruptionBudget still keeps, and waits until they have ended. */
+  readonly ignoreBudgets?: boolean;
+  /** Lifts the cordon that the caller has just made: called where the drain fails, and has evicted nothing. */
+  readonly release?: (() => Promise<void>) | undefined;
+  /** How often what it waits for is repeated; default: every 30 seconds. */
+  readonly remindMs?: number;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -105,43 +156,72 @@ interface DrainOptions {
  * Evicts pods until none is left but those of DaemonSets and of the kubelet's own files. Returns early if the node stops answering: its
  * pods could not report that they have ended. `CLUSTER_FAILED` after `limitMs`, with the reason of each pod.
  */
-export async function drainNode(
-  cluster: NodeApi,
-  node: string,
-  { limitMs, report, signal }: DrainOptions,
-): Promise<void> {
-  const reported = new Set<string>();
+export async function drainNode(cluster: NodeApi, node: string, options: DrainOptions): Promise<void> {
+  const { limitMs, ignoreBudgets = false, release, signal } = options;
+  const say = sayer(node, options);
   let reasons: readonly string[] = [];
-  const attempt = async (): Promise<number> => {
+  let isKept = false;
+  let isBegun = false;
+  const attempt = async (remove: typeof evict): Promise<number> => {
     const { toEvict, waiting } = await leftToDrain(cluster, node);
     const refused: string[] = [];
-    await eachLimited(
-      toEvict,
-      async (pod, { signal: both }) => {
-        const why = await evict(cluster, pod, { signal: both });
-        if (why !== undefined) refused.push(`${pod.name}: ${why}`);
-      },
-      { width: AT_ONCE, signal },
-    );
-    const news = refused.filter((text) => !reported.has(text));
-    for (const text of news) {
-      reported.add(text);
-      report({ type: 'note', level: 'info', text });
-    }
-    reasons = [...refused.toSorted(), ...waiting.map((name) => `${name}: has not ended yet`)];
+    const ending = [...waiting];
+    const one = async (pod: PodOnNode, within: { readonly signal: AbortSignal }): Promise<void> => {
+      const why = await remove(cluster, pod, within);
+      if (why === undefined) ending.push(pod.name);
+      else refused.push(`${pod.name}: ${why}`);
+    };
+    await eachLimited(toEvict, one, { width: AT_ONCE, signal });
+    isKept = refused.length > 0;
+    isBegun ||= ending.length > waiting.length;
+    reasons = [...refused.toSorted(), ...ending.map((name) => `${name}: has not ended yet`)];
+    say(refused, reasons);
     const object = await getObject(cluster.call, NODES, { name: node });
     return object !== undefined && seenNode(object).answers ? toEvict.length + waiting.length : 0;
   };
-  const pods = await repeatUntil(attempt, (count) => count === 0, {
-    firstMs: FIRST_MS,
-    maxMs: MAX_MS,
-    limitMs,
-    signal,
-  });
+  const until = async (remove: typeof evict, untilMs = limitMs): Promise<number> =>
+    repeatUntil(
+      async () => attempt(remove),
+      (count) => count === 0,
+      { firstMs: FIRST_MS, maxMs: MAX_MS, limitMs: untilMs, signal },
+    );
+  let pods = await until(evict);
+  if (pods > 0 && isKept && ignoreBudgets) {
+    const text = `${node}: deleting the pods that budgets have kept for ${seconds(limitMs)}: ${named(reasons)}`;
+    options.report({ type: 'note', level: 'warning', text });
+    pods = await until(deletePod, Math.max(limitMs, GRACE_MS));
+  }
   if (pods === 0) return;
-  const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more` : '';
-  const why = reasons.slice(0, MAX_NAMED).join('; ') + more;
-  throw new CurlewError('CLUSTER_FAILED', `cannot drain ${node} in ${Math.round(limitMs / 1000)} s: ${why}`, {
-    hint: `let the PodDisruptionBudget allow it, or delete these pods, then run the same command again; kubectl uncordon ${node} lets it take pods again`,
+  if (!isBegun) await release?.();
+  const open = isBegun || release === undefined ? '' : '; none was evicted, so it takes pods again';
+  throw new CurlewError('CLUSTER_FAILED', `cannot drain ${node} in ${seconds(limitMs)}: ${named(reasons)}${open}`, {
+    hint: `let the PodDisruptionBudget allow it, or delete these pods, then run the same command again; curlew node drain ${node} --ignore-budgets --yes deletes them at the end of its time${open === '' ? `; kubectl uncordon ${node} lets it take pods again` : ''}`,
   });
+}
+
+/** Reports each refusal once, and all that a drain waits for again and again. */
+function sayer(
+  node: string,
+  { report, remindMs = REMIND_MS }: DrainOptions,
+): (refused: readonly string[], all: readonly string[]) => void {
+  const reported = new Set<string>();
+  let saidAt = performance.now();
+  return (refused, all) => {
+    const isDue = performance.now() - saidAt >= remindMs;
+    if (isDue) saidAt = performance.now();
+    const again = isDue && all.length > 0 ? [`${node}: still waiting for ${named(all)}`] : [];
+    for (const text of [...refused.filter((one) => !reported.has(one)), ...again]) {
+      reported.add(text);
+      report({ type: 'note', level: 'info', text });
+    }
+  };
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}
+
+function named(reasons: readonly string[]): string {
+  const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more` : '';
+  return reasons.slice(0, MAX_NAMED).join('; ') + more;
 }

@@ -191,8 +191,8 @@ export async function cordonNode(call: Call, name: string): Promise<void> {
   await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
 }
 
-/** Lifts the cordon of {@link markUpgrading}. */
-export async function unmarkUpgrading(call: Call, name: string): Promise<void> {
+/** Lifts a cordon, with the mark of {@link markUpgrading}. */
+export async function uncordonNode(call: Call, name: string): Promise<void> {
   await mergeObject(
     call,
     NODES,

@@ -50,7 +50,7 @@ export async function removeFrom(
   const done: NodeRemoval['steps'][number][] = [];
   let first: SeenMachine | undefined;
   for (;;) {
-    const { members, ...seen } = await look(cluster, node);
+    const { members, lost, ...seen } = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
     const isGone = done.some(({ phase }) => phase === 'delete-node');
     const { chains, held } = isGone ? EMPTY_TURN : planRemoval({ ...seen, members }, node);
@@ -72,7 +72,7 @@ export async function removeFrom(
         steps,
         isDone: next === undefined,
         others: others.map(({ name }) => name),
-        notes: notesOf(first, others),
+        notes: [...notesOf(first, others), ...(next === undefined ? [] : lost.map((text) => `will be lost: ${text}`))],
       };
     }
     report({ type: 'note', level: 'info', text: `${node}: ${TEXTS[next.phase] ?? next.phase}` });
@@ -90,7 +90,7 @@ async function look(cluster: Parameters<typeof removeFrom>[0], node: string) {
   const pods = isKnown ? await leftToDrain(cluster, node) : undefined;
   const drained = pods !== undefined && pods.toEvict.length === 0 && pods.waiting.length === 0;
   const machines = nodes.map((one) => (one.name === node ? { ...one, drained } : one));
-  return { complete: true, machines, members };
+  return { complete: true, machines, members, lost: pods?.lost ?? [] };
 }
 
 function notesOf(machine: SeenMachine | undefined, others: readonly SeenMachine[]): readonly string[] {

@@ -10,7 +10,7 @@ import { nextNodes, whyNotUpgrade, type NodeVersions } from '../node-upgrade.ts'
 import { isVersion, versionOf } from '../versions.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { drainNode, leftToDrain, refusedEvictions } from './drain.ts';
-import { markUpgrading, NODES, runtimeOf, seenNode, seenNodes, unmarkUpgrading, type NodeApi } from './nodes.ts';
+import { markUpgrading, NODES, runtimeOf, seenNode, seenNodes, uncordonNode, type NodeApi } from './nodes.ts';
 import { keepSnapshot } from './snapshots.ts';
 
 export interface UpgradedNode {
@@ -85,7 +85,10 @@ export async function planNodeUpgrade(
     notes: [
       ...(pods === undefined
         ? []
-        : (await refusedEvictions(cluster, pods, { signal })).map((text) => `not yet: ${text}`)),
+        : [
+            ...(await refusedEvictions(cluster, pods, { signal })).map((text) => `not yet: ${text}`),
+            ...pods.lost.map((text) => `will be lost: ${text}`),
+          ]),
       ...(isBehind && isAdmin ? await removedApis(cluster, versions.wanted, signal) : []),
     ],
     begin: async () => {
@@ -101,7 +104,8 @@ export async function planNodeUpgrade(
       if (pods === undefined) return;
       const text = `${node}: no new pods, and evicting those that it has; kubectl uncordon ${node} ends this, if you do not continue`;
       report({ type: 'note', level: 'info', text });
-      await drainNode(cluster, node, { limitMs: request.limitMs, report, signal });
+      const release = cordon === undefined ? async () => uncordonNode(call, node) : undefined;
+      await drainNode(cluster, node, { limitMs: request.limitMs, release, report, signal });
     },
     finish: async () => {
       const isWell = async (): Promise<boolean> => {
@@ -116,7 +120,7 @@ export async function planNodeUpgrade(
         });
       }
       const now = await getObject(call, NODES, { name: node });
-      if (now !== undefined && seenNode(now).cordonFor !== undefined) await unmarkUpgrading(call, node);
+      if (now !== undefined && seenNode(now).cordonFor !== undefined) await uncordonNode(call, node);
       return nextText(versions, isAdmin);
     },
   };

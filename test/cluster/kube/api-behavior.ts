@@ -342,6 +342,29 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     assert.is(at((await api.get(`${leases}/lock`)).body, 'spec.holderIdentity'), 'b');
   });
 
+  namespaced(
+    'an eviction that a budget does not allow is refused with the name of the budget',
+    async (api, _, space) => {
+      const labels = { app: 'web' };
+      const pods = `/api/v1/namespaces/${space}/pods`;
+      const budgets = `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`;
+      const spec = { nodeName: 'none', containers: [{ name: 'main', image: 'web:1' }] };
+      expectStatus(await api.create(pods, { metadata: { name: 'web', labels }, spec }), 201);
+      const conditions = [{ type: 'Ready', status: 'True' }];
+      expectStatus(await api.merge(`${pods}/web/status`, { status: { phase: 'Running', conditions } }), 200);
+      const budget = { metadata: { name: 'all' }, spec: { minAvailable: 1, selector: { matchLabels: labels } } };
+      expectStatus(await api.create(budgets, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', ...budget }), 201);
+      const counts = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 };
+      expectStatus(await api.merge(`${budgets}/all/status`, { status: { observedGeneration: 1, ...counts } }), 200);
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'web', namespace: space } };
+      const refused = expectStatus(await api.create(`${pods}/web/eviction`, eviction), 429);
+      const message = 'The disruption budget all needs 1 healthy pods and has 1 currently';
+      assert.equal(at(refused.body, 'details.causes'), [{ reason: 'DisruptionBudget', message }]);
+      expectStatus(await api.merge(`${budgets}/all/status`, { status: { disruptionsAllowed: 1 } }), 200);
+      expectStatus(await api.create(`${pods}/web/eviction`, eviction), 201);
+    },
+  );
+
   test('discovery lists built-in kinds, and their scope', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
     const { body } = await client().get('/apis', accept);

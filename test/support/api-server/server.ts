@@ -54,6 +54,12 @@ export interface User {
   readonly groups: readonly string[];
 }
 
+interface Budget {
+  readonly spec: { readonly selector: { readonly matchLabels: Readonly<Record<string, string>> } };
+  readonly status: Readonly<Record<'disruptionsAllowed' | 'desiredHealthy' | 'currentHealthy', number>>;
+}
+
+const BUDGETS = BUILT_IN.find(({ kind }) => kind === 'PodDisruptionBudget') as ServedKind;
 const ADMIN: User = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
 export async function startMemoryApiServer(options: MemoryApiOptions = {}): Promise<MemoryApiServer> {
@@ -198,7 +204,8 @@ class Api {
       return this.#watch(target, query, { response, onlyMetadata });
     if (method === 'GET') return send(response, 200, this.#list(target, query, onlyMetadata));
     if (method === 'POST' && target.subresource === 'eviction') {
-      this.#writes.delete({ ...target, subresource: '' }, document['deleteOptions'] as JsonObject, options);
+      this.#requireBudgets(target);
+      this.#writes.delete({ ...target, subresource: '' }, (document['deleteOptions'] ?? {}) as JsonObject, options);
       return send(response, 201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' });
     }
     if (method === 'POST')
@@ -211,6 +218,23 @@ class Api {
       ? this.#writes.apply(target, document, options)
       : this.#writes.patch(target, patchType(type), document, options);
     send(response, isNew ? 201 : 200, value);
+  }
+
+  /** Pods that run are evicted as budgets allow. */
+  #requireBudgets({ kind, namespace, name }: Target): void {
+    const pod = this.store.get(kind, namespace, name)?.value ?? {};
+    const { labels } = metadataOf(pod);
+    if (!isMap(pod['status']) || pod['status']['phase'] !== 'Running') return;
+    for (const { value, ...budget } of this.store.list(BUDGETS, namespace)) {
+      const { spec, status } = value as unknown as Budget;
+      const wanted = Object.entries(spec.selector.matchLabels);
+      if (!wanted.every(([key, text]) => isMap(labels) && labels[key] === text)) continue;
+      const { disruptionsAllowed, desiredHealthy, currentHealthy } = status;
+      if (disruptionsAllowed > 0) continue;
+      const message = `The disruption budget ${budget.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+      const text = "Cannot evict pod as it would violate the pod's disruption budget.";
+      throw new StatusError(429, 'TooManyRequests', text, { causes: [{ reason: 'DisruptionBudget', message }] });
+    }
   }
 
   #chosen({ kind, namespace }: Target, query: URLSearchParams): (object: StoredObject) => boolean {
