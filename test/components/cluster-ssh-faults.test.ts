@@ -99,7 +99,7 @@ tests('a step that a preflight of its host stops has the reason, and what to do'
   const { failed } = await at.apply();
   assert.is(
     failed[0]?.reason,
-    'it failed with status 3: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
+    'p1 says: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
   );
 });
 

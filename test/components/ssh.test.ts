@@ -73,7 +73,7 @@ tests('curlew on a host that fails says all of its reason, and what to do', asyn
   for (const line of [undefined, () => undefined]) {
     assert.match(
       (await failure(at.run(script, { operands, line }))).reason,
-      /^it failed with status 20: kubernetes: kubernetes_join gave up: the cluster does not have the token a1; last lines of its output: line 0; line 1; .*; line 29; hint: curlew logs --run 1$/,
+      /^n1 says: kubernetes: kubernetes_join gave up: the cluster does not have the token a1; last lines of its output: line 0; line 1; .*; line 29; hint: on n1: curlew logs --run 1$/,
     );
   }
   const long = renderFailure(new CurlewError('HOOK_FAILED', 'x'.repeat(9000), { hint: 'wait' }), NO_PAINT);

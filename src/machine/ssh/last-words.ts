@@ -1,7 +1,7 @@
 /** What a program has printed about its own failure. Pure. */
 
 /** A line with which curlew begins to say why it fails: what follows is more of it, and at the end what to do. */
-const FAILURE = /^error [A-Z_]+: (.*)$/;
+const FAILURE = /^error ([A-Z_]+): (.*)$/;
 /** A finding in a file, right before that line; its hint may be on the next one. */
 const FINDING = /^\S.*? (?:error|warning|info) [a-z0-9-]+\/[a-z0-9-]+: /;
 const HINT = /^\s+hint: /;
@@ -17,20 +17,22 @@ export interface LastWords {
    * Empty without lines.
    */
   readonly text: () => string;
+  /** The same of what curlew has said: its code, and its hint apart. */
+  readonly failure: () => { readonly code: string; readonly text: string; readonly hint: string } | undefined;
 }
 
 export function keepLastWords(): LastWords {
   let lines: string[] = [];
   let findings: string[] = [];
-  let isFailure = false;
+  let code: string | undefined;
   return {
     add: (line) => {
-      const [, message] = FAILURE.exec(line) ?? [];
+      const [, found, message] = FAILURE.exec(line) ?? [];
       const words = (message ?? line).trim();
       if (message !== undefined) {
-        isFailure = true;
+        code = found;
         lines = [words, ...findings].filter((text) => text !== '');
-      } else if (isFailure && words !== '') {
+      } else if (code !== undefined && words !== '') {
         push(lines, words);
       } else if (words !== '') {
         lines = [words];
@@ -38,8 +40,36 @@ export function keepLastWords(): LastWords {
       if (FINDING.test(line) || (findings.length > 0 && HINT.test(line))) push(findings, words);
       else if (words !== '' || message !== undefined) findings = [];
     },
-    text: () => cut(lines.reduce((text, line) => `${text}${text.endsWith(':') ? ' ' : '; '}${line}`, '').slice(2)),
+    text: () => joined(lines),
+    failure: () => {
+      if (code === undefined) return undefined;
+      const [, hint] = /^hint: (.+)$/.exec(lines.at(-1) ?? '') ?? [];
+      return { code, text: joined(hint === undefined ? lines : lines.slice(0, -1)), hint: hint ?? '' };
+    },
   };
+}
+
+function joined(lines: readonly string[]): string {
+  return cut(lines.reduce((text, line) => `${text}${text.endsWith(':') ? ' ' : '; '}${line}`, '').slice(2));
+}
+
+/** Commands on a control plane, and those of an operator that do the same. */
+const OURS: Readonly<Record<string, string>> = {
+  'node drain': 'machine drain FILE',
+  'node remove': 'machine remove FILE',
+  'cluster nodes': 'cluster status FILE',
+};
+const COMMAND = /(?:\bcurlew|\.\/tasks\.sh) ([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)|\.\/(?:install|join|upgrade)\.sh/g;
+
+/** What curlew on a host proposes, for the operator: their own commands, or else `on HOST: …`. */
+export function hintFrom(host: string, hint: string): string {
+  let isForHost = false;
+  const ours = hint.replaceAll(COMMAND, (whole, name: string = '') => {
+    const own = Object.hasOwn(OURS, name) ? OURS[name] : undefined;
+    isForHost ||= own === undefined;
+    return own === undefined ? whole : `curlew ${own}`;
+  });
+  return isForHost ? `on ${host}: ${ours}` : ours;
 }
 
 /** The beginning says what failed, and the end what to do. */

@@ -2,11 +2,11 @@
 import { rm } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, isErrorCode, type ErrorCode } from '../../core/errors.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { plainLine } from '../../platform/process/program-lines.ts';
 import { runProgram, tryProgram, type ProgramOptions, type ProgramResult } from '../../platform/process/run-program.ts';
-import { keepLastWords } from './last-words.ts';
+import { hintFrom, keepLastWords, type LastWords } from './last-words.ts';
 
 export interface SshHost {
   /** For messages. */
@@ -43,12 +43,29 @@ export class SshError extends CurlewError {
   readonly problem: SshProblem;
   /** The reason alone. */
   readonly reason: string;
-  constructor({ name }: SshHost, problem: SshProblem, reason: string, hint: string) {
-    super('PROGRAM_FAILED', `cannot run a program on ${name}: ${reason}`, { hint });
+  constructor({ name }: SshHost, problem: SshProblem, reason: string, hint: string, code?: ErrorCode) {
+    super(code ?? 'PROGRAM_FAILED', code === undefined ? `cannot run a program on ${name}: ${reason}` : reason, {
+      hint,
+    });
     this.host = name;
     this.problem = problem;
-    this.reason = reason;
+    this.reason = code === undefined || hint === '' ? reason : `${reason}; hint: ${hint}`;
   }
+}
+
+/** Of this command, not of the one on the host. */
+const OWN_CODES: ReadonlySet<string> = new Set(['USAGE', 'CANCELLED']);
+
+/** The failure of curlew on a host, as its own words say it, with its status. */
+function toldBy(host: SshHost, { code, text, hint }: NonNullable<ReturnType<LastWords['failure']>>): SshError {
+  const known = isErrorCode(code) && !OWN_CODES.has(code) ? code : 'PROGRAM_FAILED';
+  return new SshError(
+    host,
+    'status',
+    `${host.name} says: ${text}`,
+    hint === '' ? '' : hintFrom(host.name, hint),
+    known,
+  );
 }
 
 type Limits = Pick<ProgramOptions, 'input' | 'line' | 'outputLimit' | 'secrets'>;
@@ -122,7 +139,7 @@ export function openSsh(
       });
       if (result.error === undefined) return result.stdout;
       if (line === undefined) for (const text of result.stderr.split('\n')) words.add(plainLine(text));
-      throw failureOf(host, result, words.text());
+      throw failureOf(host, result, words);
     },
     [Symbol.asyncDispose]: async () => {
       const { signal } = new AbortController();
@@ -206,7 +223,7 @@ function withWords(reason: string, words: string): string {
 function failureOf(
   host: SshHost,
   { status, stdout, stderr, lastLines, error }: ProgramResult,
-  words: string,
+  words: LastWords,
 ): CurlewError {
   const text = [...stderr.split('\n'), ...lastLines].map((line) => line.trim()).filter((line) => line !== '');
   const last = text.at(-1) ?? '';
@@ -232,8 +249,10 @@ function failureOf(
       `${at} refuses ${account}: ${other}`,
       'name that one as ssh.user of the machine',
     );
+  const told = words.failure();
+  if (status !== SSH_FAILED && told !== undefined) return toldBy(host, told);
   if (status !== SSH_FAILED)
-    return new SshError(host, 'status', withWords(`it failed with status ${status}`, words === '' ? last : words), '');
+    return new SshError(host, 'status', withWords(`it failed with status ${status}`, words.text() || last), '');
   const all = text.join('\n');
   if (/host key|HOST IDENTIFICATION/i.test(all))
     return new SshError(
