@@ -153,6 +153,12 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'core runtime/journal runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare',
   ],
   [
+    'runtime/support',
+    'support bundles: what they collect, how they hide secrets, their archive',
+    `core platform/limit platform/files formats/yaml formats/archive spec cluster/kube runtime/plan runtime/node
+      runtime/preflight runtime/prepare runtime/history`,
+  ],
+  [
     'runtime/run',
     'the phases of a run, and its dry run',
     `core platform/limit platform/files spec runtime/journal runtime/plan runtime/node runtime/hooks

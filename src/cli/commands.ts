@@ -63,6 +63,7 @@ import {
   RESUME,
   ROLLBACK,
   STATUS,
+  SUPPORT_BUNDLE,
   UNINSTALL,
   UPGRADE,
   WHY,
@@ -202,6 +203,7 @@ const NODE_COMMANDS = [
   row(STATUS, async () => (await import('./commands/status.ts')).command),
   row(WHY, async () => (await import('./commands/why.ts')).command),
   row(LOGS, async () => (await import('./commands/logs.ts')).command),
+  row(SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
   row(LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
 ];
 

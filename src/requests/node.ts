@@ -308,6 +308,17 @@ export const PREFLIGHT = request('preflight', "Check whether this machine meets 
 });
 export type PreflightRequest = RequestOf<typeof PREFLIGHT.fields>;
 
+export const SUPPORT_BUNDLE = request(
+  'support-bundle',
+  'Collect what a vendor needs to help into one file, without secrets',
+  {
+    out: path('FILE', 'the file (default: support-bundle-HOST-TIME.tar.gz in this folder)', { short: 'o' }),
+    installDir: FOLDER.installDir,
+  },
+  { dryRun: flag('only list the files that it would contain') },
+);
+export type SupportBundleRequest = RequestOf<typeof SUPPORT_BUNDLE.fields>;
+
 export const STATUS = request('status', 'Show what is installed on this node', FOLDER);
 
 export const WHY = request('why', 'Show why an add-on was installed, skipped or failed', {

@@ -1,6 +1,7 @@
 /** Which settings of an add-on are secret and must be hidden where others can read them. Pure. */
 import { maskSecrets, redact } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import { secretsIn, type Secret } from '../core/secret.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -34,6 +35,13 @@ function separateWords(name: string): string {
 export function isSecretName(name: string): boolean {
   const words = separateWords(name.slice(0, 200));
   return (SECRET.test(words) || ENGINE_AUTH.test(words)) && !HARMLESS.test(words);
+}
+
+/** Texts and numbers below names of secrets, at any depth, which programs may print. */
+export function namedSecrets(value: unknown): readonly Secret[] {
+  if (Array.isArray(value)) return value.flatMap(namedSecrets);
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, one]) => (isSecretName(name) ? secretsIn(one) : namedSecrets(one)));
 }
 
 /** Replaces the value of a secret setting where values are shown. */

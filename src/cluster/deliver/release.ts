@@ -5,11 +5,10 @@ import { entryTitle, type Chart } from '../channel/channel.ts';
 import { takesOver } from '../channel/pass.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { exactJson, isObject, jsonIn } from '../../core/json.ts';
+import { exactJson, jsonIn } from '../../core/json.ts';
 import { checked } from '../../core/schema.ts';
-import { secretsIn, type Secret } from '../../core/secret.ts';
 import type { SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
-import { isSecretName } from '../../spec/secret-settings.ts';
+import { namedSecrets } from '../../spec/secret-settings.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
 import { chartPlace, type Helm, type OpenHelm, type WebTrust } from './helm.ts';
@@ -206,13 +205,6 @@ async function downloaded(addon: Addon, helm: Helm, { trust, archives }: Release
       hint: 'correct the hash or the version of the chart in the channel',
     },
   );
-}
-
-/** Texts and numbers below names of secrets, which helm may print in its errors. */
-function namedSecrets(value: unknown): readonly Secret[] {
-  if (Array.isArray(value)) return value.flatMap(namedSecrets);
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, item]) => (isSecretName(key) ? secretsIn(item) : namedSecrets(item)));
 }
 
 /** Uninstalls a release; one that does not exist is no error. */

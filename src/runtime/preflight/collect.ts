@@ -2,6 +2,7 @@
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex, type KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { LimitExceeded, within } from '../../platform/limit/within.ts';
 import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { Report } from '../../core/events.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
@@ -85,50 +86,24 @@ async function withLimit(
   { kind, settings }: CollectorSpec,
   name: string,
   collector: AnyCheck,
-  { root, env, signal, limitMs }: CollectOptions,
+  { limitMs, ...host }: CollectOptions,
 ): Promise<Fact> {
   const start = performance.now();
   const base = (): { kind: string; name: string; ms: number } => {
     return { kind, name, ms: Math.round(performance.now() - start) };
   };
   const called = name === factNameOf(collector, undefined) ? kind : `${kind} ${JSON.stringify(name)}`;
-  const late = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
   try {
     const limit = Math.min(limitMs ?? Number.POSITIVE_INFINITY, collector.limitMs?.(settings) ?? DEFAULT_LIMIT_MS);
-    const both = AbortSignal.any([signal, late.signal]);
-    const aborted = new Promise<never>((_, reject) => {
-      both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });
-    });
-    timer = setTimeout(() => late.abort(new LimitExceeded(limit)), limit);
-    const work = collector.collect(settings, { root, env, signal: both });
-    const data: Json = await Promise.race([work, aborted]);
+    const data: Json = await within(limit, async (at) => collector.collect(settings, { ...host, ...at }), host);
     return { ...base(), status: 'collected', data };
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof LimitExceeded || late.signal.aborted) {
-      return {
-        ...base(),
-        status: 'late',
-        problem: `${called} took longer than ${seconds(late.signal.reason)} s`,
-      };
+    host.signal.throwIfAborted();
+    if (error instanceof LimitExceeded) {
+      return { ...base(), status: 'late', problem: `${called} took longer than ${(error.limit / 1000).toFixed(1)} s` };
     }
     return { ...base(), status: 'failed', problem: `${called}: ${problemOf(error)}` };
-  } finally {
-    clearTimeout(timer);
   }
-}
-
-class LimitExceeded extends Error {
-  readonly limit: number;
-  constructor(limit: number) {
-    super('limit exceeded');
-    this.limit = limit;
-  }
-}
-
-function seconds(reason: unknown): string {
-  return reason instanceof LimitExceeded ? (reason.limit / 1000).toFixed(1) : '?';
 }
 
 /** Errors of the machine become the fact's problem; bugs of curlew are thrown. */

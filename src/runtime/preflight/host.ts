@@ -11,6 +11,8 @@ export interface Host {
   /** Environment of programs, including PATH. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Bytes of a program's output that a collector of the spec's choice keeps. */
+  readonly outputLimit?: number | undefined;
 }
 
 /** The reason why there are no facts, for operators. */

@@ -1,13 +1,55 @@
 /** Parses HostPreflight specs: template, YAML, data. Pure; returns all findings of a spec and throws none. */
 import { compareDiagnostics, hasErrors, type Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
-import { isJsonObject, readYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
+import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
 import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { parseTruth } from './go-notation.ts';
 import { settingProblem, settingsOf, type SettingForms } from './settings.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
 import { KURL_DELIMITERS, renderTemplate } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
+
+/** A spec of kind SupportBundle, whose parts about the cluster have the same form. */
+export interface SupportSpec {
+  readonly host: HostPreflight;
+  readonly cluster: HostPreflight;
+}
+
+export interface ParsedSupportSpecs {
+  readonly specs: readonly SupportSpec[];
+  /** What is not valid is left out. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Where Troubleshoot's own programs find a spec in a Secret or a ConfigMap. */
+const SUPPORT_BUNDLE_SPEC = 'support-bundle-spec';
+
+/** All specs of kind SupportBundle in a file, also those in the text of a Secret or a ConfigMap. Collectors and analyzers may be unknown. */
+export function parseSupportSpecs(file: string, text: string): ParsedSupportSpecs {
+  const specs: SupportSpec[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const read = (part: string, line: number): void => {
+    const yaml = readYaml(file, part, { firstLine: line });
+    diagnostics.push(...yaml.diagnostics);
+    const { value } = yaml;
+    if (!isJsonObject(value)) return;
+    const { kind, stringData, data } = value;
+    for (const values of [stringData, kind === 'ConfigMap' ? data : undefined]) {
+      const nested = isJsonObject(values) ? values[SUPPORT_BUNDLE_SPEC] : undefined;
+      if (typeof nested === 'string') for (const one of splitYaml(nested)) read(one.text, one.line);
+    }
+    if (kind !== 'SupportBundle') return;
+    const add: Add = (severity, code, path, message, hint) => {
+      diagnostics.push({ code: `troubleshoot/${code}`, severity, message, place: yaml.placeOf(path), hint });
+    };
+    const findings = { add, placeOf: yaml.placeOf, isOpen: true };
+    const host = readSpec(value, ['hostCollectors', 'hostAnalyzers'], findings);
+    const cluster = readSpec(value, ['collectors', 'analyzers'], findings);
+    if (host !== undefined && cluster !== undefined) specs.push({ host, cluster });
+  };
+  for (const part of splitYaml(text)) read(part.text, part.line);
+  return { specs, diagnostics };
+}
 
 export interface ParsedPreflight {
   /** Undefined if the findings contain an error. */
@@ -20,6 +62,8 @@ type Add = (severity: Diagnostic['severity'], code: string, path: Path, message:
 interface Findings {
   readonly add: Add;
   readonly placeOf: (path: Path) => Diagnostic['place'];
+  /** Collectors, analyzers and settings may be unknown. */
+  readonly isOpen?: boolean;
 }
 
 const API_VERSION = 'troubleshoot.sh/v1beta2';
@@ -48,22 +92,31 @@ function readDocument(value: Json | undefined, findings: Findings): HostPrefligh
     findings.add('error', 'document', [], 'not a HostPreflight: it must be a map with apiVersion, kind and spec');
     return undefined;
   }
-  const { apiVersion, kind, metadata, spec = {} } = value;
+  const { apiVersion, kind } = value;
   if (apiVersion !== API_VERSION) findings.add('error', 'schema', ['apiVersion'], `apiVersion must be ${API_VERSION}`);
   if (kind !== 'HostPreflight') findings.add('error', 'schema', ['kind'], 'kind must be HostPreflight');
+  return readSpec(value, ['collectors', 'analyzers'], findings);
+}
+
+/** Collectors and analyzers are below these names. */
+function readSpec(
+  { metadata, spec = {} }: JsonObject,
+  [collectors, analyzers]: readonly [string, string],
+  findings: Findings,
+): HostPreflight | undefined {
   if (!isJsonObject(spec)) {
-    findings.add('error', 'schema', ['spec'], 'spec must be a map with collectors and analyzers');
+    findings.add('error', 'schema', ['spec'], `spec must be a map with ${collectors} and ${analyzers}`);
     return undefined;
   }
   for (const key of Object.keys(spec)) {
-    if (['collectors', 'analyzers', 'uri'].includes(key)) continue;
+    if (findings.isOpen === true || [collectors, analyzers, 'uri'].includes(key)) continue;
     findings.add('warning', 'unknown', ['spec', key], `"${key}" is not supported and is ignored`);
   }
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
   return {
     name: typeof name === 'string' ? name : undefined,
-    collectors: itemsOf(spec, 'collectors', findings).flatMap((item) => readCollector(item, findings) ?? []),
-    analyzers: itemsOf(spec, 'analyzers', findings).flatMap((item) => readAnalyzer(item, findings) ?? []),
+    collectors: itemsOf(spec, collectors, findings).flatMap((item) => readCollector(item, findings) ?? []),
+    analyzers: itemsOf(spec, analyzers, findings).flatMap((item) => readAnalyzer(item, findings) ?? []),
   };
 }
 
@@ -108,14 +161,15 @@ function itemsOf(spec: JsonObject, name: string, { add }: Findings): readonly It
 
 function readCollector({ kind, content, path }: Item, findings: Findings): CollectorSpec | undefined {
   const collector = COLLECTORS.get(kind);
-  if (collector === undefined) {
+  if (collector === undefined && findings.isOpen !== true) {
     const near = nearest(kind, [...COLLECTORS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
     findings.add('warning', 'unknown', path, `unknown collector "${kind}": nothing is collected`, hint);
     return undefined;
   }
   const common: SettingForms = { collectorName: 'text' };
-  const settings = checkSettings(content, { ...common, ...collector.settings }, ['exclude'], path, findings);
+  const others = ['exclude', ...(collector === undefined ? Object.keys(content) : [])];
+  const settings = checkSettings(content, { ...common, ...collector?.settings }, others, path, findings);
   return {
     kind,
     name: settings.text('collectorName'),
@@ -127,7 +181,7 @@ function readCollector({ kind, content, path }: Item, findings: Findings): Colle
 
 function readAnalyzer({ kind, content, path }: Item, findings: Findings): AnalyzerSpec | undefined {
   const analyzer = ANALYZERS.get(kind);
-  if (analyzer === undefined) {
+  if (analyzer === undefined && findings.isOpen !== true) {
     const near = nearest(kind, [...ANALYZERS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
     findings.add('warning', 'unknown', path, `unknown analyzer "${kind}": it fails`, hint);

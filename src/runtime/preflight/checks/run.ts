@@ -99,7 +99,7 @@ async function runIn(folder: string, settings: Settings, host: Host): Promise<Ru
     env['TS_INPUT_DIR'] = into;
   }
   const command = settings.text('command') ?? '';
-  const options = { cwd: folder, env, outputLimit: OUTPUT_LIMIT };
+  const options = { cwd: folder, env, outputLimit: host.outputLimit ?? OUTPUT_LIMIT };
   const { status, stdout, stderr } = await runCollectorProgram(command, settings.texts('args') ?? [], host, options);
   return { exitCode: status, stdout, stderr, files: output === undefined ? {} : await filesIn(output) };
 }
