@@ -52,7 +52,7 @@ grid-node  -       debootstrap - grid/node.tar
 
 # The packages of the tool `debian`: engines, registries, runtimes and programs that suites and checks run.
 TOOLS_PACKAGES=(
-  docker.io docker-registry skopeo umoci containerd shellcheck libarchive-tools python3 strace curl wget aria2 time
+  age docker.io docker-registry skopeo umoci containerd shellcheck libarchive-tools python3 strace curl wget aria2 time
   procps ca-certificates rpm dnf createrepo-c gpg gpg-agent dpkg-dev debootstrap busybox-static bash-static
   etcd-server libfaketime nginx-light qemu-user-static libc6-arm64-cross libgcc-s1-arm64-cross
   libstdc++6-arm64-cross lintian man-db openssh-client openssh-server zsh fish

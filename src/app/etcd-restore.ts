@@ -40,7 +40,8 @@ export const etcdRestore = useCase(ETCD_RESTORE, async (request, context: Contex
   const { signal } = context;
   const file = resolve(context.cwd, request.file);
   const directory = folderOf(request, context);
-  await using snapshot = await openSnapshot(file, { folder: directory, signal });
+  const identity = request.identity && resolve(context.cwd, request.identity);
+  await using snapshot = await openSnapshot(file, { folder: directory, identity, signal });
   const isBare = (await madeIn(KUBERNETES)) === 'none';
   await requireFitting(snapshot, file, { kubernetes: KUBERNETES, isBare });
   using etcd = await openEtcd({ signal });

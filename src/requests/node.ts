@@ -259,12 +259,14 @@ export const NODE_DRAIN = request(
 
 export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
+  recipient: texts('age1…', 'encrypt the file for a recipient of age, who opens it with the identity'),
   installDir: FOLDER.installDir,
 });
 
 export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
   file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),
   confirm: text('NODE', 'the name of this machine: no other control plane runs, or starts before it is reset'),
+  identity: path('FILE', 'the identity of a recipient, as age-keygen writes it, for an encrypted snapshot'),
   installDir: FOLDER.installDir,
 });
 

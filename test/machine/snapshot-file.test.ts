@@ -2,18 +2,36 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { requireFitting } from '../../src/app/etcd-restore.ts';
 import type { Etcd } from '../../src/cluster/kube/etcd.ts';
+import { ageRecipient, encrypted } from '../../src/machine/run/age.ts';
 import { openSnapshot } from '../../src/machine/run/snapshot-file.ts';
 import { saveSnapshot } from '../../src/machine/run/snapshots.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
+import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('machine/snapshot-file');
 const [own, other] = await Promise.all([makeCertificate(), makeCertificate()]);
+/** Identities of age-keygen, and their recipients. */
+const PAIRS = [
+  [
+    'AGE-SECRET-KEY-1Y44URJFCAA7ADFSU28PGNAXXD0EC8E2D9C30WYMKHCCN5W575S2Q67W7Z4',
+    'age1s24ex3kj0ywfdmg5j7r9ynj58l8wmrj6hpamkgr7vn3dqpx649kqzt6cj4',
+  ],
+  [
+    'AGE-SECRET-KEY-1TR9ER2UTUR2386TW5QCT2WMC62ME9RXGYVM7RVW587X47KV3X7CQHET6MD',
+    'age1uxdgzs4tf3xfh6fcj0tqqsg8a8lvxyu7wtrw2dpnt500v77ckuksx3ufhe',
+  ],
+  [
+    'AGE-SECRET-KEY-1N5GGY4SNXACP3W45RUPRG4H640XPAT20L5GQVWVVERN3JPPH6RVQAMUC79',
+    'age13rzwc8mk4u9lgxme620wss295xuf99h49jwqts8ng2dech5xvvcsrn8hyw',
+  ],
+] as const;
 const NOW = new Date(Date.UTC(2026, 1, 1));
 
 /** Whole data, as etcd sends it, with the authority where the API server keeps it. */
@@ -47,13 +65,14 @@ async function kubernetesAt(box: Tree, name: string, authority: string): Promise
   return box.at(name);
 }
 
-async function save(box: Tree, { authority = own.ca, warnings = [] as string[] } = {}): Promise<string> {
+async function save(box: Tree, { authority = own.ca, recipients = [] as readonly string[] } = {}): Promise<string> {
   const file = box.at(`shop-${(await readdir(box.path)).length}.tar`);
   const kubernetes = await kubernetesAt(box, `kubernetes-of-${file.slice(-5, -4)}`, authority);
   await saveSnapshot(etcdWith(dataWith(authority)), file, NOW, {
     directory: box.at('curlew'),
     kubernetes,
-    report: (event) => void (event.type === 'note' && warnings.push(event.text)),
+    recipients: recipients.map(ageRecipient),
+    report: () => undefined,
     signal: never,
   });
   return file;
@@ -115,6 +134,68 @@ test('a snapshot that is cut, or brings a static pod, is refused, and leaves not
   execFileSync('tar', ['-cf', box.at('bad.tar'), '--format=ustar', '-C', box.at('evil'), 'snapshot']);
   await assert.rejectsWith(open(), 'CLUSTER_FAILED', /kubernetes\/manifests\/pod.yaml/);
   assert.equal(await readdir(box.at('curlew')), ['etcd']);
+});
+
+test('an encrypted snapshot has nothing that can be read, and opens with the identity of any recipient alone', async () => {
+  await using box = await tree();
+  const [one, two, none] = PAIRS;
+  const recipients = [one[1], two[1]];
+  await writeFile(box.at('two.txt'), `# created: today\n${two[0]}\n`);
+  await writeFile(box.at('none.txt'), `${none[0]}\n`);
+  const file = await save(box, { recipients });
+  assert.is((await readFile(file)).includes('snapshot'), false);
+  assert.equal(await readdir(box.at('curlew/etcd')), []);
+  const open = async (path: string, identity?: string) =>
+    openSnapshot(path, { folder: box.at('curlew'), identity, signal: never });
+  {
+    await using opened = await open(file, box.at('two.txt'));
+    assert.equal(await readFile(opened.data), dataWith(own.ca));
+  }
+  await assert.rejectsWith(open(file), 'USAGE', /the identity of a recipient is missing/);
+  await assert.rejectsWith(
+    open(file, box.at('none.txt')),
+    'CLUSTER_FAILED',
+    /cannot decrypt .* with .*none.txt: it is encrypted for others/,
+  );
+  await assert.rejectsWith(open(file, file), 'CLUSTER_FAILED', /has no identity of age/);
+  await assert.rejectsWith(open(file, box.at('missing.txt')), 'FILE_UNUSABLE');
+  const whole = await readFile(file);
+  const flipped = Buffer.from(whole);
+  flipped[whole.length - 3000] = (flipped[whole.length - 3000] ?? 0) ^ 1;
+  for (const bytes of [flipped, whole.subarray(0, -5000)]) {
+    await writeFile(box.at('bad.age'), bytes);
+    await assert.rejectsWith(
+      open(box.at('bad.age'), box.at('two.txt')),
+      'CLUSTER_FAILED',
+      /it is truncated or changed/,
+    );
+  }
+  for (const text of ['ssh-ed25519 AAAA', `${one[1].slice(0, -1)}q`, one[0]]) {
+    assert.throwsWith(() => ageRecipient(text), 'USAGE', /is not a recipient of age/);
+  }
+});
+
+unless(missing('age', 'age-keygen'), test)('age opens what curlew encrypts, and curlew what age encrypts', async () => {
+  await using box = await tree();
+  execFileSync('age-keygen', ['-o', box.at('key.txt')], { stdio: 'ignore' });
+  const recipient = execFileSync('age-keygen', ['-y', box.at('key.txt')], { encoding: 'utf8' }).trim();
+  const file = await save(box, { recipients: [recipient] });
+  execFileSync('age', ['--decrypt', '--identity', box.at('key.txt'), '--output', box.at('plain.tar'), file]);
+  assert.match(execFileSync('tar', ['-tf', box.at('plain.tar')], { encoding: 'utf8' }), /kubernetes\/pki\/ca.key\n/);
+  execFileSync('age', ['--recipient', recipient, '--output', box.at('again.age'), box.at('plain.tar')]);
+  // Its chunks have 64 KiB, and the last one says so.
+  for (const size of [0, 1, 65_535, 65_536, 65_537, 131_072]) {
+    const plain = Buffer.alloc(size, 'x');
+    const parts = encrypted(Readable.from([plain]), [ageRecipient(recipient)]);
+    await writeFile(box.at('sized.age'), parts);
+    assert.is(Buffer.compare(execFileSync('age', ['-d', '-i', box.at('key.txt'), box.at('sized.age')]), plain), 0);
+  }
+  await using opened = await openSnapshot(box.at('again.age'), {
+    folder: box.at('curlew'),
+    identity: box.at('key.txt'),
+    signal: never,
+  });
+  assert.equal(await readFile(opened.data), dataWith(own.ca));
 });
 
 test('only data of the cluster whose authority the machine has fits it, with keys or without', async () => {

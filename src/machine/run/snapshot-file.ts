@@ -3,13 +3,14 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
-import { fileError, type CurlewError } from '../../core/errors.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
 import { jsonIn } from '../../core/json.ts';
 import { receiveTar } from '../../formats/archive/receive-tar.ts';
 import { sendTar, sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import { readFound } from '../../platform/files/state-file.ts';
+import { AGE_HEADER, ageIdentities, decrypted } from './age.ts';
 import { refused, requireWhole } from './whole-snapshot.ts';
 
 const TOP = 'snapshot';
@@ -78,20 +79,27 @@ export async function encryptionConfig(kubernetes: string): Promise<string | und
 
 /**
  * Opens a snapshot of any version. A tar is extracted below the folder, until it is disposed of. `CLUSTER_FAILED` if it is not whole, and
- * `NO_SPACE` before anything is extracted.
+ * `NO_SPACE` before anything is extracted. An encrypted one needs a file with the identity of a recipient.
  */
 export async function openSnapshot(
   file: string,
-  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
+  {
+    folder,
+    identity,
+    signal,
+  }: { readonly folder: string; readonly identity?: string | undefined; readonly signal: AbortSignal },
 ): Promise<SnapshotFile> {
-  if (!(await isTar(file))) {
+  const head = await headOf(file);
+  const isEncrypted = head.startsWith(AGE_HEADER);
+  if (!isEncrypted && !(head.startsWith(`${TOP}/`) && head.slice(257, 262) === 'ustar')) {
     await requireWhole(file);
     return { data: file, folder: undefined, [Symbol.asyncDispose]: async () => undefined };
   }
   const into = join(folder, partialName());
   const remove = async (): Promise<void> => rm(into, { recursive: true, force: true });
   try {
-    await extract(file, into, signal);
+    const bytes = isEncrypted ? await decryptedFile(file, identity) : createReadStream(file);
+    await extract(bytes, file, into, signal);
     const data = join(into, DATA);
     await requireWhole(data, file);
     return { data, folder: into, [Symbol.asyncDispose]: remove };
@@ -102,7 +110,12 @@ export async function openSnapshot(
   }
 }
 
-async function extract(file: string, into: string, signal: AbortSignal): Promise<void> {
+async function extract(
+  bytes: AsyncIterable<Uint8Array>,
+  file: string,
+  into: string,
+  signal: AbortSignal,
+): Promise<void> {
   const { size } = await stat(file);
   await mkdir(dirname(into), { recursive: true });
   await sweepPartials(dirname(into), { folders: true });
@@ -110,7 +123,7 @@ async function extract(file: string, into: string, signal: AbortSignal): Promise
   await mkdir(into, { mode: 0o700 });
   const refuse = (what: string): CurlewError => refused(file, what);
   const limits = { bytes: size, files: MAX_FILES };
-  const files = await receiveTar(createReadStream(file), { top: TOP, into, limits, refuse, signal });
+  const files = await receiveTar(bytes, { top: TOP, into, limits, refuse, signal });
   // A static pod would run as soon as the kubelet does.
   const foreign = files.find(({ path }) => path.startsWith(`${KUBERNETES}/manifests/`));
   if (foreign !== undefined) throw refuse(foreign.path);
@@ -118,12 +131,30 @@ async function extract(file: string, into: string, signal: AbortSignal): Promise
   if (!v.is(aboutSchema, about && jsonIn(about.toString('utf8')))) throw refuse(`${ABOUT} is not one of this version`);
 }
 
-async function isTar(file: string): Promise<boolean> {
+async function headOf(file: string): Promise<string> {
   try {
     await using opened = await open(file, 'r');
     const { buffer } = await opened.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return buffer.toString('latin1').startsWith(`${TOP}/`) && buffer.toString('latin1', 257, 262) === 'ustar';
+    return buffer.toString('latin1');
   } catch (error) {
     throw fileError(`read ${file}`, error);
   }
+}
+
+async function decryptedFile(file: string, identity: string | undefined): Promise<AsyncIterable<Uint8Array>> {
+  const doing = `decrypt ${file}`;
+  if (identity === undefined) {
+    throw new CurlewError('USAGE', `cannot ${doing}: the identity of a recipient is missing`, {
+      hint: 'add --identity FILE, a file of age-keygen; or decrypt it first: age --decrypt --identity FILE',
+    });
+  }
+  const text = await readFound(identity, FILE_LIMIT);
+  if (text === undefined) throw new CurlewError('FILE_UNUSABLE', `cannot read ${identity}: it does not exist`);
+  return decrypted(createReadStream(file), ageIdentities(text.toString('utf8'), identity), {
+    refuse: (why) => refused(file, why),
+    notForThese: () =>
+      new CurlewError('CLUSTER_FAILED', `cannot ${doing} with ${identity}: it is encrypted for others`, {
+        hint: 'specify the identity of one of its recipients',
+      }),
+  });
 }

@@ -1,4 +1,5 @@
 /** Files with all data of an etcd and the keys of its cluster: only their owner can read them. */
+import type { KeyObject } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -9,11 +10,12 @@ import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeAside } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';
+import { encrypted } from './age.ts';
 import { packSnapshot } from './snapshot-file.ts';
 import { requireWhole } from './whole-snapshot.ts';
 
 const KEPT = 3;
-const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar)$/;
+const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar|tar\.age)$/;
 /** What the disk has left afterwards: etcd itself may write to it. */
 const SPARE_BYTES = 256 * 1024 ** 2;
 
@@ -22,6 +24,8 @@ export interface SnapshotOptions {
   readonly directory: string;
   readonly report: Report;
   readonly signal: AbortSignal;
+  /** Recipients of age, for which the file is encrypted. */
+  readonly recipients?: readonly KeyObject[] | undefined;
   /** Default: /etc/kubernetes. */
   readonly kubernetes?: string;
 }
@@ -34,7 +38,7 @@ export async function saveSnapshot(
   etcd: Pick<Etcd, 'size' | 'save'>,
   file: string,
   now: Date,
-  { directory, report, signal, kubernetes }: SnapshotOptions,
+  { directory, report, signal, recipients = [], kubernetes }: SnapshotOptions,
 ): Promise<void> {
   const doing = `write ${file}`;
   const scratch = join(directory, 'etcd');
@@ -52,7 +56,8 @@ export async function saveSnapshot(
       async (data) => {
         await requireWhole(data, file);
         await requireSpace(dirname(file), needed, doing);
-        const packed = packSnapshot(data, { kubernetes, node: hostname().toLowerCase(), time: now, warn, signal });
+        const plain = packSnapshot(data, { kubernetes, node: hostname().toLowerCase(), time: now, warn, signal });
+        const packed = recipients.length === 0 ? plain : encrypted(plain, recipients);
         await writeAside(
           dirname(file),
           0o600,
@@ -88,8 +93,8 @@ export async function keepSnapshot(
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const all = (await readdir(folder)).filter((name) => NAME.test(name)).toSorted();
-    const isFirst = upgradeTo !== undefined && !all.some((name) => name.replace(/\.\w+$/, '').endsWith(before));
-    const own = `etcd-${time}${isFirst ? before : ''}.tar`;
+    const isFirst = upgradeTo !== undefined && !all.some((name) => name.includes(`${before}.`));
+    const own = `etcd-${time}${isFirst ? before : ''}.tar${(options.recipients ?? []).length === 0 ? '' : '.age'}`;
     const file = join(folder, own);
     // Two of the same second are the same to their reader.
     await rm(file, { force: true });
