@@ -1,4 +1,5 @@
 /** What happens to `curlew cluster apply` over SSH when a connection, a host, a run or an operator goes away, or a host refuses: real servers. */
+import { rmSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
@@ -77,6 +78,38 @@ tests('a colleague continues from an empty disk, with the file and the bundle al
   await rm(`${cwd}/paris.conf`);
   assert.equal(done(await applyCluster(request, context)), []);
   assert.is((await stat(`${cwd}/paris.conf`)).mode & 0o777, 0o600);
+});
+
+tests('a step that outlives its operator is followed before the cluster is asked, and nothing is refused', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  await at.on('p1', `sed -i 's/v1.34.4/v1.34.3/g' ${at.api}/node-p1`);
+  await writeFile(`${at.api}/hold-p1`, '');
+  await rm(`${at.api}/began-p1`);
+  const operator = new AbortController();
+  const first = at.apply({ signal: operator.signal });
+  await appears(`${at.api}/began-p1`);
+  operator.abort(new Error('gone'));
+  await first.catch(() => undefined);
+  const shown = await at.plan();
+  const reason =
+    'upgrade p1 v1.34.4 still runs there, and the cluster cannot be asked before it ends: curlew cluster apply follows it';
+  assert.equal([shown.refused, shown.held], [[], [{ host: 'p1', reason }]]);
+  const lines: string[] = [];
+  const second = await at.apply({
+    report: (event) => {
+      if (event.type !== 'step-log') return;
+      lines.push(event.text);
+      rmSync(`${at.api}/hold-p1`, { force: true });
+    },
+  });
+  assert.equal([second.refused, second.failed, second.held, done(second)], [[], [], [], []]);
+  assert.equal(lines, ['kubeadm replaces etcd']);
+  assert.is((await at.calls()).filter((line) => line.startsWith('upgrade.sh')).length, 1);
+  // Where nothing runs, it is what the cluster says.
+  await writeFile(`${at.api}/no-etcd`, '');
+  assert.match((await at.apply()).refused[0]?.reason ?? '', 'etcd does not answer');
 });
 
 tests('a host with too little memory is refused before anything is sent to it', async () => {

@@ -36,9 +36,8 @@ upgrade_is_planned() {
   cluster_file "$NEW" "${NODES[@]}" && is_planned bundle "one upgrade $NEW" "two upgrade $NEW" && versions_are "$OLD" "$OLD"
 }
 
-# The lock of the operator who was killed counts for a minute.
 first_machine_goes_up() {
-  grid_until 120 machine upgrade one --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && versions_are "$NEW" "$OLD"
+  once_free machine upgrade one --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && versions_are "$NEW" "$OLD"
 }
 
 cluster_is_well() {

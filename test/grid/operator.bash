@@ -89,19 +89,21 @@ killed_after() {
   kill -9 -- "-$process" && ! wait "$process"
 }
 
-# The lock of the one before counts for a minute after its last sign.
-apply_goes_on() {
-  grid_until 120 applied "$1"
+# usage: once_free COMMAND…; the lock of an operator who was killed counts for a minute after its last sign: that status (BUSY) alone is repeated
+once_free() {
+  local status end=$((SECONDS + 120))
+  while :; do
+    status=0
+    "$@" || status=$?
+    printf 'status %s\n' "$status"
+    ((status == 19 && SECONDS < end)) || return "$status"
+    sleep 1
+  done
 }
 
-applied() {
-  local status=0
-  apply "$1" --yes || status=$?
-  # BUSY: the lock of the operator that was killed.
-  ((status == 0)) || {
-    printf 'status %s\n' "$status"
-    return 1
-  }
+# What the hosts have gone on with is followed, and never shown as a refusal.
+apply_goes_on() {
+  once_free apply "$1" --yes
 }
 
 nothing_is_left() {

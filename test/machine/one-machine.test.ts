@@ -61,6 +61,7 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
     held: [],
     speaker: machines[0],
     silent: undefined,
+    busy: [],
   };
 }
 

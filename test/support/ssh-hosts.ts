@@ -67,6 +67,7 @@ if [ -e ${api}/fail-late-$name ]; then echo 'an add-on has failed' >&2; exit 4; 
   const tasks = `#!/bin/sh
 case "$1 $2" in
   'cluster nodes')
+    if [ -e ${api}/no-etcd ]; then echo 'error CLUSTER_FAILED: etcd does not answer: connect ECONNREFUSED 127.0.0.1:2379' >&2; exit 33; fi
     printf '{"machines":['; first=
     for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
     printf '],"members":[{"name":"p1","healthy":true}]}';;
@@ -100,6 +101,9 @@ esac
   const upgrade = `#!/bin/sh
 name=$(hostname)
 echo "upgrade.sh $name $*" >>${api}/calls
+if [ -e ${api}/hold-$name ]; then echo 'kubeadm replaces etcd'; touch ${api}/no-etcd ${api}/began-$name; fi
+while [ -e ${api}/hold-$name ]; do sleep 0.05; done
+rm -f ${api}/no-etcd
 sed -i 's/v1\\.34\\.3/v1.34.4/g' ${api}/node-$name
 `;
   const { addon } = packageOf('kubernetes', '1.34.4', []);

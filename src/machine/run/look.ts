@@ -55,6 +55,8 @@ export interface ClusterLook {
   readonly speaker: WrittenHost | undefined;
   /** A control plane that must get the bundle before it can be asked. */
   readonly silent: WrittenHost | undefined;
+  /** Control planes that run a step, as long as none can be asked: kubeadm may be replacing etcd or the API server. */
+  readonly busy: readonly WrittenHost[];
 }
 
 export async function lookAt(
@@ -126,20 +128,27 @@ export async function lookAt(
       images: bundle !== undefined && hasImages(facts, bundle, node) ? [bundle.kubernetes] : [],
     };
   });
+  const busy =
+    nodes === undefined && failures.length > 0 ? control.filter(({ facts }) => facts?.running !== undefined) : [];
+  const waits = busy.map(({ host, facts }) => {
+    const reason = `${facts?.running ?? ''} still runs there, and the cluster cannot be asked before it ends: curlew cluster apply follows it`;
+    return { host: host.name, reason };
+  });
   const isAlone = speakers.length === 0 && hosts.every(({ facts }) => facts?.isControlPlane !== true);
   return {
     hosts,
     extras: listed.extras,
-    held: [...listed.held, ...stuck],
+    held: [...listed.held, ...stuck, ...waits],
     seen: {
       complete:
         nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
     },
-    refused: [...hosts.flatMap(refusedHost), ...lost, ...(nodes === undefined ? failures : [])],
+    refused: [...hosts.flatMap(refusedHost), ...lost, ...(nodes === undefined && busy.length === 0 ? failures : [])],
     speaker,
     silent: silent[0]?.host,
+    busy: busy.map(({ host }) => host),
   };
 }
 

@@ -41,7 +41,7 @@ export function planOf(
   bundle: BundleFacts | undefined,
   { ignore = [], approveRemovals: approvedRemovals = 0 }: Choices = {},
 ): PlannedCluster {
-  const { hosts, seen, silent } = look;
+  const { hosts, seen, silent, busy } = look;
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
   // Providers say addresses only when they are asked.
   const addresses = new Map(hosts.map(({ host }) => [host.name, host.address]));
@@ -82,7 +82,7 @@ export function planOf(
   ];
   const steps = refused.length > 0 ? [] : first;
   const shown = hosts.map((one) => shownHost(look, one));
-  const held = [...look.held, ...(isKnown ? planned.held : [])];
+  const held = [...look.held, ...(isKnown && busy.length === 0 ? planned.held : [])];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({

@@ -7,7 +7,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { pause } from '../../platform/limit/repeat.ts';
-import { SshError, type Ssh, type SshHost } from '../ssh/ssh.ts';
+import { SshError, type RemoteRun, type Ssh, type SshHost } from '../ssh/ssh.ts';
 import { REMOTE } from './look.ts';
 
 const SHORT_MS = 60_000;
@@ -221,19 +221,35 @@ export async function runCommand(
   host: SshHost,
   { name, cluster = '', command, input = '', line }: RemoteCommand,
 ): Promise<void> {
-  const { ssh, signal } = remote;
   const id = randomBytes(8).toString('hex');
+  await runLines(remote, host, { script: RUN, operands: [REMOTE, name, id, cluster, ...command], input, line });
+}
+
+const FOLLOW = `cd "$1" && [ -e run.lock ] && ! flock -s -n run.lock true || exit 0
+tail -n +1 -f --pid="$(cat pid)" log; exec flock -s run.lock true`;
+
+/** Follows whatever curlew runs on a host to its end, whoever has begun it, and however it ends. Throws `SshError`. */
+export async function followRun(remote: Remote, host: SshHost, line: (text: string) => void): Promise<void> {
+  await runLines(remote, host, { script: FOLLOW, operands: [REMOTE], line });
+}
+
+/** A script that prints the same lines again after a cut connection: each is passed on once. */
+async function runLines(
+  remote: Remote,
+  host: SshHost,
+  { line, ...what }: Pick<RemoteRun, 'script' | 'operands' | 'input'> & { readonly line: (text: string) => void },
+): Promise<void> {
+  const { ssh, signal } = remote;
   let shown = 0;
   await again(remote, async () => {
     let at = 0;
-    const operands = [REMOTE, name, id, cluster, ...command];
     const fresh = (text: string): void => {
       at += 1;
       if (at <= shown) return;
       shown = at;
       line(text);
     };
-    await ssh.run(host, { script: RUN, operands, input, line: fresh, limitMs: RUN_MS, signal });
+    await ssh.run(host, { ...what, line: fresh, limitMs: RUN_MS, signal });
   });
 }
 

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { reportStep } from '../../core/events.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
@@ -12,7 +13,7 @@ import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { keepKubeconfig, perform, ranPhase, recordBirths, type Scene } from './perform.ts';
 import type { PlannedMachine } from './one-machine.ts';
 import type { Done, PlannedCluster } from './planned.ts';
-import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
+import { followRun, lockHosts, operatorOf, type BundleFile, type Remote } from './remote.ts';
 
 const AT_ONCE = 8;
 
@@ -63,7 +64,12 @@ export async function followPlan<Planned extends PlannedCluster>(
 ): Promise<Planned & AppliedCluster> {
   await using ssh = openSsh(context.env);
   const looking = { ssh, bundle: bundle?.facts };
+  const owner = operatorOf(context.env);
   let look = await lookAt(cluster, looking, context);
+  while (look.busy.length > 0) {
+    await followBusy({ ssh, signal: context.signal }, look, { owner, doing, report: context.report });
+    look = await lookAt(cluster, looking, context);
+  }
   let plan = next(look, []);
   await check?.(plan);
   const done: Done[] = [];
@@ -74,7 +80,6 @@ export async function followPlan<Planned extends PlannedCluster>(
     if (plan.refused.length === 0) await keepOwn({ cluster, look, remote, report: context.report });
     return { ...plan, done, failed };
   }
-  const owner = operatorOf(context.env);
   await using lock = await lockHosts({ ssh, signal: context.signal }, controlPlanes(look), { owner, doing });
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
@@ -129,6 +134,27 @@ export async function followPlan<Planned extends PlannedCluster>(
   }
   await keepOwn({ cluster, look, remote, report: context.report });
   return { ...plan, done, failed };
+}
+
+/** Shows what control planes still run to its end, as the operator who has begun it is gone. `BUSY` if that one is there. */
+async function followBusy(
+  remote: Remote,
+  look: ClusterLook,
+  { owner, doing, report }: { readonly owner: string; readonly doing: string; readonly report: Context['report'] },
+): Promise<void> {
+  await using lock = await lockHosts(remote, controlPlanes(look), { owner, doing });
+  const inside = { ...remote, signal: lock.signal };
+  for (const { name, ssh } of look.busy) {
+    const id = `follow ${name}`;
+    const title = `${name} still runs a step: it is followed to its end`;
+    const line = (text: string): void => report({ type: 'step-log', id, text });
+    await reportStep(
+      report,
+      { id, title },
+      async () => followRun(inside, ssh, line),
+      () => 'ended',
+    );
+  }
 }
 
 /** The kubeconfig of the cluster, for this operator. */
