@@ -2,16 +2,16 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { isSettled } from '../machine/cluster.ts';
-import { readHosts } from '../machine/run/cluster-file.ts';
+import { readHosts, requireKnown } from '../machine/run/cluster-file.ts';
 import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
-import { planLeaving } from '../machine/run/one-machine.ts';
-import { carryOut, type MachineResult } from '../machine/run/settle.ts';
+import { planLeaving, type PlannedMachine } from '../machine/run/one-machine.ts';
+import { carryOut, type MachineResult, type Plan } from '../machine/run/settle.ts';
 import { MACHINE_REMOVE } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';
 
 /**
  * The file changes last, so that the same command continues after any interruption. Refused for the last control plane, where an even
- * number of them would be left, and where etcd would lose its quorum. `UNSUPPORTED`, before anything is done, if the file cannot be changed.
+ * number of them would be left, and where etcd would lose its quorum. `NOT_FOUND` for a name that neither the file nor the cluster has, and `UNSUPPORTED`, before anything is done, if the file cannot be changed.
  */
 export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Context): Promise<MachineResult> => {
   const { file, config, name, bundle: path, yes = false } = request;
@@ -21,8 +21,12 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   if (host !== undefined) await changedFile(cluster, { remove: name });
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
   const wanted = { cluster, name, bundle: bundle?.facts };
-  const plan = { cluster, doing, bundle, next: (look: Parameters<typeof planLeaving>[1]) => planLeaving(wanted, look) };
-  const result = await carryOut(plan, { yes }, context);
+  const next: Plan<PlannedMachine>['next'] = (look, done) => {
+    // What this command has removed is known to neither of them.
+    if (look.speaker !== undefined && done.length === 0) requireKnown(cluster, look, { name, doing });
+    return planLeaving(wanted, look);
+  };
+  const result = await carryOut({ cluster, doing, bundle, next }, { yes }, context);
   if (!yes || !isSettled(result)) {
     return { ...result, change: host && `remove ${name} from ${file}` };
   }

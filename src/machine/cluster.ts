@@ -32,7 +32,9 @@ export interface SeenMachine {
   readonly name: string;
   /** Whether the host can be reached. */
   readonly answers: boolean;
-  /** Unique for each host, such as its machine id. */
+  /** Why it is as one that does not answer, although there is an answer. */
+  readonly silence?: string | undefined;
+  /** Its machine id: a plan that was saved for another host is not this one's. */
   readonly hostId?: string | undefined;
   /** The cluster that the host itself records; it has none before it joins and after it is reset. */
   readonly cluster?: string | undefined;

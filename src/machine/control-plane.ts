@@ -14,6 +14,7 @@ import {
   removalLimit,
   replacedFor,
   replacement,
+  silenceOf,
   upgradeChain,
   type Turn,
   type World,
@@ -179,7 +180,7 @@ function upgrade(world: World, machine: SeenMachine, goal: { readonly to: string
   const { to, isBegun } = goal;
   const { members = [] } = world;
   const { controlPlanes } = world.lists;
-  if (!answers) return hold(name, 'it does not answer');
+  if (!answers) return hold(name, silenceOf(machine));
   if (failed?.to === to) return hold(name, `its upgrade to ${to} has failed: ${failed.reason}`);
   const isFirst = controlPlanes.every(({ apiServer }) => apiServer !== to);
   const chain = upgradeChain(world, machine, to, isFirst ? 'the first control plane' : 'the next control plane');

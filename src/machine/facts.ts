@@ -3,8 +3,10 @@
 export interface HostFacts {
   /** Lower case, as Kubernetes names its Node. */
   readonly hostname: string;
-  /** Unique for each host. */
+  /** Unique for each host, but for clones of one template; empty where it was not set up. */
   readonly machineId: string;
+  /** That of its mainboard or virtual machine, where it has one. */
+  readonly productId: string | undefined;
   /** `debian 12` */
   readonly os: string;
   /** What `uname -m` prints. */
@@ -55,6 +57,7 @@ export interface BornOutdated {
 export const FACTS_SCRIPT = `p() { printf '%s=%s\\n' "$1" "$2"; }
 p hostname "$(uname -n)"
 p machineId "$(cat /etc/machine-id 2>/dev/null)"
+p productId "$(cat /sys/class/dmi/id/product_uuid 2>/dev/null)"
 p os "$(. /etc/os-release 2>/dev/null; printf '%s %s' "$ID" "$VERSION_ID")"
 p arch "$(uname -m)"
 p memory "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)"
@@ -90,12 +93,13 @@ export function readFacts(text: string): HostFacts | undefined {
     if (name !== undefined && value !== '') values.set(name, value.trim().slice(0, MAX_LENGTH));
   }
   const mebibytes = (name: string): number => Math.floor(Number(values.get(name) ?? 0) / 1024) || 0;
-  const [hostname, machineId, arch] = [values.get('hostname'), values.get('machineId'), values.get('arch')];
+  const [hostname, arch] = [values.get('hostname'), values.get('arch')];
   const begun = values.get('begun');
-  if (hostname === undefined || machineId === undefined || arch === undefined) return undefined;
+  if (hostname === undefined || arch === undefined) return undefined;
   return {
     hostname: hostname.toLowerCase(),
-    machineId,
+    machineId: values.get('machineId') ?? '',
+    productId: values.get('productId'),
     os: values.get('os') ?? '',
     arch,
     memoryMiB: mebibytes('memory'),

@@ -5,17 +5,17 @@
 import { planUpgrade, kubernetesSteps } from '../cluster/channel/plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
 import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
-import { reasonOf, refusalsOf } from './refusals.ts';
+import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
 import { workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
-import { lostReason, EMPTY_TURN, World, type Turn } from './world.ts';
+import { lostReason, silenceOf, EMPTY_TURN, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
   /** Steps in an order in which they are possible. */
   readonly steps: readonly Step[];
   /** What keeps the cluster from what is desired even when all steps are done. */
   readonly held: readonly Held[];
-  /** Mistakes, and states that a person must settle: with one of them there are no steps. */
+  /** Mistakes, and states that a person must settle: there are no steps, but for those past what is wrong with a worker alone. */
   readonly refused: readonly Held[];
 }
 
@@ -23,17 +23,21 @@ const MAX_NAMES = 5;
 
 /** Everything that is left to do. Only what waits for nothing is safe now: plan again before each step. */
 export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: Policy = {}): ClusterPlan {
-  const refused = refusalsOf(desired, seen);
-  if (refused.length > 0) return { steps: [], held: [], refused };
-  const world = new World(desired, seen, policy);
+  const { shared, own } = refusalsOf(desired, seen);
+  if (shared.length > 0) return { steps: [], held: [], refused: [...shared, ...own] };
+  const world = new World(desired, withoutHosts(seen, own), policy);
   const { version } = world.lists;
   const wrong = version === undefined ? undefined : nextVersion(world, version).refused;
-  if (wrong !== undefined) return { steps: [], held: [], refused: wrong };
+  if (wrong !== undefined) return { steps: [], held: [], refused: [...wrong, ...own] };
+  const refused = new Set(own.map(({ host }) => host));
   const steps: Step[] = [];
   let before: readonly string[] = [];
   for (;;) {
     const turn = turnOf(world);
-    if (turn.chains.length === 0) return { steps, held: withLost(world, turn.held), refused: [] };
+    if (turn.chains.length === 0) {
+      const held = withSilent(world, withLost(world, turn.held)).filter(({ host }) => !refused.has(host));
+      return { steps, held, refused: own };
+    }
     const ends = turn.chains.map((chain) => titleOf(chain.at(-1)));
     for (const chain of turn.chains) {
       for (const [at, action] of chain.entries()) {
@@ -52,6 +56,16 @@ function withLost(world: World, held: readonly Held[]): readonly Held[] {
     return reason === undefined ? [] : [{ host: machine.name, reason }];
   });
   return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
+}
+
+/** Nor is a machine of the file that does not answer as the file says, whatever the cluster says of its node. */
+function withSilent(world: World, held: readonly Held[]): readonly Held[] {
+  const silent = world.desired.machines.flatMap(({ name: host }) => {
+    const machine = world.machines.get(host);
+    const isNamed = machine?.answers !== false || held.some((one) => one.host === host);
+    return isNamed ? [] : [{ host, reason: silenceOf(machine) }];
+  });
+  return [...held, ...silent];
 }
 
 function titleOf(action: Action | undefined): string {

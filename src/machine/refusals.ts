@@ -3,11 +3,38 @@ import { CurlewError } from '../core/errors.ts';
 import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
 import { isVersion, mayMove, skewsOf, versionOf } from './versions.ts';
 
+export interface Refusals {
+  /** With one of them nothing is changed. */
+  readonly shared: readonly Held[];
+  /** What is wrong with a worker: nothing is changed on it, and the others continue as if it did not answer. */
+  readonly own: readonly Held[];
+}
+
 /** Each of them with its reason. */
-export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): readonly Held[] {
-  const refusals = [...desiredRefusals(desired), ...hostRefusals(desired, seen)];
+export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): Refusals {
+  const { shared: control, own } = splitRefusals(hostRefusals(desired, seen), desired.machines, seen.machines);
+  const shared = [...desiredRefusals(desired), ...strangeVersions(seen), ...control];
   // Versions are compared only once all of them can be read.
-  return refusals.length > 0 ? refusals : versionRefusals(desired, seen.machines);
+  return { shared: shared.length > 0 ? shared : versionRefusals(desired, seen.machines), own };
+}
+
+/** What is wrong with hosts, by their roles. */
+export function splitRefusals(
+  refusals: readonly Held[],
+  ...machines: readonly (readonly Pick<SeenMachine, 'name' | 'role'>[])[]
+): Refusals {
+  const control = new Set(machines.flat().flatMap(({ name, role }) => (role === 'control-plane' ? name : [])));
+  const isShared = ({ host }: Held): boolean => host === undefined || control.has(host);
+  return { shared: refusals.filter(isShared), own: refusals.filter((one) => !isShared(one)) };
+}
+
+/** The cluster where nothing can be done on these machines. */
+export function withoutHosts(seen: SeenCluster, refused: readonly Held[]): SeenCluster {
+  const names = new Set(refused.map(({ host }) => host));
+  const machines = seen.machines.map((one) => {
+    return names.has(one.name) ? { ...one, answers: false, cluster: undefined } : one;
+  });
+  return { ...seen, machines };
 }
 
 function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[] {
@@ -47,18 +74,12 @@ function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[]
 
 function hostRefusals(desired: DesiredCluster, { machines }: SeenCluster): readonly Held[] {
   const roles = new Map(desired.machines.map(({ name, role }) => [name, role]));
-  const hosts = new Map<string, string>();
   return machines.flatMap((machine): readonly Held[] => {
-    const { name: host, cluster, hostId, joined, role, kubelet, apiServer } = machine;
-    const twin = hostId === undefined ? undefined : hosts.get(hostId);
-    if (hostId !== undefined) hosts.set(hostId, host);
+    const { name: host, cluster, joined, role } = machine;
     const wanted = roles.get(host);
-    if (twin !== undefined) return [{ host, reason: `it is the same host as ${twin}` }];
     if (cluster !== undefined && cluster !== desired.name)
       return [{ host, reason: `it belongs to the cluster ${cluster}` }];
     if (!joined) return [];
-    const strange = [kubelet ?? '', ...(apiServer === undefined ? [] : [apiServer])].find((text) => !isVersion(text));
-    if (strange !== undefined) return [{ host, reason: `unknown version: ${strange || 'its kubelet reports none'}` }];
     if (wanted === undefined || wanted === role) return [];
     return [
       {
@@ -66,6 +87,14 @@ function hostRefusals(desired: DesiredCluster, { machines }: SeenCluster): reado
         reason: `it is a ${role ?? 'machine without role'} and cannot become a ${wanted}: remove it, then add it again`,
       },
     ];
+  });
+}
+
+function strangeVersions({ machines }: SeenCluster): readonly Held[] {
+  return machines.flatMap(({ name: host, joined, kubelet = '', apiServer = kubelet }) => {
+    const strange = [kubelet, apiServer].find((text) => !isVersion(text));
+    if (!joined || strange === undefined) return [];
+    return [{ host, reason: `unknown version: ${strange || 'its kubelet reports none'}` }];
   });
 }
 

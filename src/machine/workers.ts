@@ -14,6 +14,7 @@ import {
   removalLimit,
   replacedFor,
   replacement,
+  silenceOf,
   upgradeChain,
   type Turn,
   type World,
@@ -170,14 +171,15 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
 }
 
 /** The control plane goes past it by one version; the next one could be too far ahead of its kubelet. */
-function silentReason({ desired }: World, { kubelet = '' }: SeenMachine, to: string): string {
+function silentReason({ desired }: World, machine: SeenMachine, to: string): string {
+  const { kubelet = '' } = machine;
   const next = to === desired.version ? '' : `, and the cluster goes no further than ${to} while it has ${kubelet}`;
-  return `it does not answer${next}: turn it on, or curlew machine remove takes it out of the cluster`;
+  return `${silenceOf(machine)}${next}: turn it on, or curlew machine remove takes it out of the cluster`;
 }
 
 /** Why a worker that is not under way waits. */
 function holdOf(member: Upgraded, { stopped, earlier, free }: Place): Hold | undefined {
-  if (!member.machine.answers) return { reason: 'Unreachable', message: 'it does not answer', skips: true };
+  if (!member.machine.answers) return { reason: 'Unreachable', message: silenceOf(member.machine), skips: true };
   if (stopped !== undefined) return { reason: 'Stopped', message: stopped, skips: false };
   if (earlier !== undefined) return { reason: 'Group', message: `${earlier} is not done`, skips: false };
   return free <= 0 && !member.holds ? { reason: 'Batch', message: 'the batch is full', skips: false } : undefined;

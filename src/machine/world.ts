@@ -269,6 +269,11 @@ export function replacement(
   ];
 }
 
+/** Why nothing can be done on a machine that is not reached. */
+export function silenceOf(machine: Pick<SeenMachine, 'silence'> | undefined): string {
+  return machine?.silence ?? 'it does not answer';
+}
+
 /** How a machine becomes part of the cluster. */
 export function joinChain(
   world: World,
@@ -283,7 +288,7 @@ export function joinChain(
     if (lost !== undefined) return hold(host, lost);
     return chainOf([{ host, phase: 'create', reason: machine.toCreate }, images, { host, ...action }]);
   }
-  if (machine?.answers !== true) return hold(host, 'it does not answer');
+  if (machine?.answers !== true) return hold(host, silenceOf(machine));
   if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
   // What was interrupted continues: a machine that has left is not taken again.
   const isOld = machine.outdated !== undefined || isLeftOver(world, host);

@@ -112,6 +112,24 @@ tests('a step that outlives its operator is followed before the cluster is asked
   assert.match((await at.apply()).refused[0]?.reason ?? '', 'etcd does not answer');
 });
 
+tests('workers with another host key, without a machine id and with one of a clone hold only themselves', async () => {
+  await using at = await hostScene('p1', 'p2', 'p3', 'p4', 'p5');
+  const { user, port } = at.host('p2');
+  const ssh = { user, port, hostKey: `SHA256:${'A'.repeat(43)}` };
+  await at.on('p3', ': >/etc/machine-id');
+  await at.on('p4', 'echo p1-id >/etc/machine-id');
+  const others = { p2: { address: 'localhost', ssh }, p3: { address: '127.1' }, p4: { address: '127.0.1' } };
+  await at.write({ ...P1, ...others, p5: { address: '2130706433' } });
+  const result = await at.apply();
+  const { failed, held, refused } = result;
+  assert.equal([failed, held, done(result)], [[], [], ['p1 images', 'p1 init', 'p5 images', 'p5 join']]);
+  const text = refused.map(({ host, reason }) => `${host}: ${reason}`).join('\n');
+  assert.match(text, /^p2: localhost:\d+ has another host key than SHA256:A+:/m);
+  assert.match(text, /^p3: its \/etc\/machine-id is empty: systemd-machine-id-setup on it sets it up$/m);
+  assert.match(text, /^p4: it has the machine-id of p1, p1-id, and another hostname and host key, as a clone/m);
+  assert.is(refused.length, 3);
+});
+
 tests('a host with too little memory is refused before anything is sent to it', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);

@@ -1,7 +1,7 @@
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { desired, machine, NEW, OLD, plan, reasons, seen, titles } from './seen-cluster.ts';
+import { desired, machine, NEW, OLD, plan, reasons, seen, THREE, titles } from './seen-cluster.ts';
 
 const test = suite('plans past machines that are away');
 
@@ -31,6 +31,32 @@ test('an upgrade goes on past a worker that does not answer, and says how far', 
   assert.equal(reasons(further.held), [
     `w0: it does not answer, and the cluster goes no further than ${OLD} while it has v1.29.9: ${cure}`,
   ]);
+});
+
+test('what is wrong with a worker holds neither the joins nor the upgrades of others', () => {
+  const foreign = machine('w0', { cluster: 'bank', joined: false });
+  const bare = { name: 'w2', answers: true, joined: false, images: [OLD, NEW] };
+  const found = plan('cp0 w0 w1 w2', [
+    machine('cp0', { images: [NEW] }),
+    foreign,
+    machine('w1', { images: [NEW] }),
+    bare,
+  ]);
+  assert.equal(titles(found).slice(0, 3), [`join w2 ${OLD}`, `snapshot cp0 ${NEW}`, `drain cp0 ${NEW}`]);
+  assert.ok(titles(found).includes(`upgrade w1 ${NEW}`));
+  assert.not.ok(titles(found).some((title) => title.includes('w0')));
+  assert.equal([reasons(found.refused), reasons(found.held)], [['w0: it belongs to the cluster bank'], []]);
+  // A control plane in doubt stops all.
+  const other = plan('cp0 cp1 cp2', [...THREE.slice(0, 2), machine('cp2', { cluster: 'bank' })]);
+  assert.equal([titles(other), reasons(other.refused)], [[], ['cp2: it belongs to the cluster bank']]);
+});
+
+test('a machine that does not answer is never as its file says, also while its node is ready', () => {
+  const now = { kubelet: NEW, apiServer: NEW };
+  const away = machine('w0', { kubelet: NEW, answers: false });
+  assert.equal(reasons(plan('cp0 w0', [machine('cp0', now), away]).held), ['w0: it does not answer']);
+  const loud = { ...away, silence: 'it prints without end' };
+  assert.equal(reasons(plan('cp0 w0', [machine('cp0', now), loud]).held), ['w0: it prints without end']);
 });
 
 test('one worker that is not ready stops the others only if it has the new version', () => {

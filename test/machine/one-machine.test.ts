@@ -127,7 +127,7 @@ test('a control plane gets the bundle by which it can be asked before another ma
 });
 
 test('what a person must settle on another worker holds neither this one nor one that leaves', () => {
-  const all = look(ONE, { w1: { kubelet: 'v1.34.3' }, w3: { hostId: 'w2-id' } });
+  const all = look(ONE, { w1: { kubelet: 'v1.34.3' }, w3: { cluster: 'bank' } });
   const strange: ClusterLook = { ...all, refused: [{ host: 'w2', reason: 'it has another host key' }] };
   const upgraded = planUpgraded({ cluster: ONE, name: 'w1', bundle }, strange);
   assert.equal([phases(upgraded), reasons(upgraded)], [['w1 drain', 'w1 upgrade', 'w1 uncordon'], '']);

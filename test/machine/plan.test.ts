@@ -252,14 +252,6 @@ test('what must not be is refused with its reason, and nothing is planned', () =
     [/^cp0: unknown version: its kubelet/, plan('cp0', [machine('cp0', { kubelet: '' })])],
     [/^w0: the name is there twice/, plan('cp0 w0 w0', [machine('cp0')])],
     [
-      /^w1: it is the same host as w0/,
-      plan(
-        'cp0 w0 w1',
-        ['cp0', 'w0', 'w1'].map((name) => machine(name, { hostId: name.slice(0, 1) })),
-      ),
-    ],
-    [/^w0: it belongs to the cluster bank/, plan('cp0 w0', [machine('cp0'), machine('w0', { cluster: 'bank' })])],
-    [
       /^w0: it is a worker and cannot become a control-plane/,
       planCluster(
         {

@@ -6,7 +6,7 @@ import { nearest } from '../../core/nearest.ts';
 import { readFleet } from '../../fleet/read.ts';
 import type { FleetFile, WrittenCluster as Found } from '../../fleet/fleet.ts';
 import type { ClusterFields } from '../../fleet/schema.ts';
-import type { DesiredCluster, DesiredMachine } from '../cluster.ts';
+import type { DesiredCluster, DesiredMachine, SeenCluster } from '../cluster.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { SshHost } from '../ssh/ssh.ts';
@@ -146,10 +146,31 @@ async function hostsOf(
 
 /** `NOT_FOUND` for a name that the file does not have. */
 export function requireMachine({ file, machines }: WrittenCluster, name: string, doing: string): void {
-  if (machines.some((one) => one.name === name)) return;
   const names = machines.map((one) => one.name);
+  requireName(name, names, { doing, missing: `${file} has no such machine` });
+}
+
+/** `NOT_FOUND` for a name that neither the file of a cluster nor the cluster has. */
+export function requireKnown(
+  { file, machines }: WrittenCluster,
+  { extras, seen }: { readonly extras: readonly { readonly host: WrittenHost }[]; readonly seen: SeenCluster },
+  { name, doing }: { readonly name: string; readonly doing: string },
+): void {
+  const names = [...machines, ...extras.map(({ host }) => host), ...seen.machines, ...(seen.members ?? [])];
+  requireName(name, [...new Set(names.map((one) => one.name))], {
+    doing,
+    missing: `neither ${file} nor the cluster has such a machine`,
+  });
+}
+
+function requireName(
+  name: string,
+  names: readonly string[],
+  { doing, missing }: { readonly doing: string; readonly missing: string },
+): void {
+  if (names.includes(name)) return;
   const near = nearest(name, names);
-  throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${file} has no such machine`, {
-    hint: near === undefined ? `it has ${names.slice(0, MAX_NAMED).join(', ')}` : `did you mean ${near}?`,
+  throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${missing}`, {
+    hint: near === undefined ? `there are ${names.slice(0, MAX_NAMED).join(', ')}` : `did you mean ${near}?`,
   });
 }

@@ -3,7 +3,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
-import type { WrittenCluster } from './cluster-file.ts';
+import { requireKnown, type WrittenCluster } from './cluster-file.ts';
 import { lookAt, REMOTE } from './look.ts';
 import { requireForce } from './drain.ts';
 import { drainLimit } from './perform.ts';
@@ -35,7 +35,8 @@ export async function drainOverSsh(
   context: Context,
 ): Promise<DrainedMachine> {
   await using ssh = openSsh(context.env);
-  const { hosts, speaker, silent } = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  const { hosts, speaker, silent } = look;
   if (speaker === undefined) {
     throw new CurlewError('CLUSTER_FAILED', `cannot drain ${name}: no control plane could be asked for its nodes`, {
       hint:
@@ -44,6 +45,7 @@ export async function drainOverSsh(
           : `${silent.name} has no curlew: curlew cluster apply with --bundle brings it there`,
     });
   }
+  requireKnown(cluster, look, { name, doing: `drain ${name}` });
   const ask = async (): Promise<DrainedMachine> => {
     const run = { script: ASK, operands: [REMOTE, name], limitMs: ASK_MS, signal: context.signal };
     const { isCordoned, pods, lost } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));

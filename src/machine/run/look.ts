@@ -10,6 +10,7 @@ import { readObject } from '../../cluster/kube/objects.ts';
 import type { Held, SeenCluster, SeenMachine } from '../cluster.ts';
 import type { EtcdMember } from '../etcd.ts';
 import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
+import { refusedTwins } from '../twins.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
@@ -111,13 +112,14 @@ export async function lookAt(
     madeBy: isMade ? cluster.kubeconfig : undefined,
   });
   const stuck = hosts.flatMap((one) => bornOutdated(one, born));
-  const machines = hosts.map(({ host: { name }, facts, toCreate, exists, outdated }): SeenMachine => {
+  const machines = hosts.map(({ host: { name }, facts, problem, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
     const belongs = facts && clusterOf(facts, own);
     return {
       ...(node ?? { name, joined: false }),
       answers: facts !== undefined,
+      ...(problem !== undefined && problem.problem !== 'unreachable' && { silence: problem.reason }),
       toCreate,
       exists,
       outdated: stuck.some(({ host }) => host === name) ? undefined : outdated,
@@ -145,7 +147,7 @@ export async function lookAt(
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
     },
-    refused: [...hosts.flatMap(refusedHost), ...lost, ...(nodes === undefined && busy.length === 0 ? failures : [])],
+    refused: [...refusedHosts(hosts), ...lost, ...(nodes === undefined && busy.length === 0 ? failures : [])],
     speaker,
     silent: silent[0]?.host,
     busy: busy.map(({ host }) => host),
@@ -295,6 +297,17 @@ async function authorityIn(path: string): Promise<string | undefined> {
   return createHash('sha256').update(Buffer.from(data, 'base64')).digest('hex');
 }
 
+/** A host that is another machine of the file says nothing about what is wrong with this one. */
+function refusedHosts(hosts: readonly HostLook[]): readonly Held[] {
+  const twins = refusedTwins(
+    hosts.flatMap(({ host: { name, ssh }, facts }) =>
+      facts === undefined ? [] : { name, hostKey: ssh.hostKey, facts },
+    ),
+  );
+  const isTwin = ({ host }: HostLook): boolean => twins.some((one) => one.host === host.name);
+  return [...twins, ...hosts.flatMap((one) => (isTwin(one) ? [] : refusedHost(one)))];
+}
+
 function refusedHost({ host: { name, role, provided }, facts, problem }: HostLook): readonly Held[] {
   const refuse = (reason: string): readonly Held[] => [{ host: name, reason }];
   // A host that is only away is no mistake, and one that prints without end must not stop the others.
@@ -308,6 +321,8 @@ function refusedHost({ host: { name, role, provided }, facts, problem }: HostLoo
     return refuse(
       `its hostname is ${facts.hostname}, so its Node would have that name: hostnamectl set-hostname ${name}`,
     );
+  if (!facts.isPart && facts.machineId === '')
+    return refuse('its /etc/machine-id is empty: systemd-machine-id-setup on it sets it up');
   if (!facts.isPart && facts.memoryMiB < MIN_MIB[role])
     return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${MIN_MIB[role]}`);
   return [];

@@ -1,9 +1,11 @@
 /** Plans about one machine of a cluster: what is to do on it for the file, how it leaves, and how it is repaired. Pure. */
 import type { Action, Held, SeenCluster, SeenMachine, Step } from '../cluster.ts';
 import { mayRepair } from '../pick.ts';
+import { splitRefusals } from '../refusals.ts';
 import { planRemoval } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { runsElsewhere } from './listed.ts';
+import { silenceOf } from '../world.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
 import { planOf, shownHost, type Choices, type Done, type PlannedCluster } from './planned.ts';
 
@@ -37,7 +39,7 @@ export function planMachine(wanted: WantedMachine, look: ClusterLook): PlannedMa
   return narrowed(planFor(wanted, { ...cluster, machines: ordered }, look), wanted, look);
 }
 
-/** Another worker that a person must settle first holds only what needs it, as if it did not answer. */
+/** What is wrong with another worker holds only what needs that one. */
 function planFor(
   { name, bundle }: WantedMachine,
   cluster: WrittenCluster,
@@ -45,18 +47,8 @@ function planFor(
   choices: Choices = {},
 ): PlannedCluster {
   const plan = planOf(cluster, look, bundle, choices);
-  const { machines } = look.seen;
-  const control = new Set(
-    [...cluster.machines, ...machines].flatMap((one) => (one.role === 'control-plane' ? one.name : [])),
-  );
-  const isOther = ({ host = name }: Held): boolean => host !== name && !control.has(host);
-  const others = new Set(plan.refused.filter(isOther).map(({ host }) => host));
-  if (others.size === 0) return plan;
-  const away = machines.map((one) => {
-    return others.has(one.name) ? { ...one, answers: false, hostId: undefined, cluster: undefined } : one;
-  });
-  const refused = look.refused.filter((one) => !isOther(one));
-  return planOf(cluster, { ...look, seen: { ...look.seen, machines: away }, refused }, bundle, choices);
+  const { shared, own } = splitRefusals(plan.refused, cluster.machines, look.seen.machines);
+  return { ...plan, refused: [...shared, ...own.filter(({ host }) => host === name)] };
 }
 
 /** The same for one that is part of the cluster already. */
@@ -222,7 +214,14 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   const isBack = done.some(({ phase }) => phase === 'join');
   // Nodes that are not listed say nothing about this one.
   if (isBack || machine === undefined || !seen.complete || look.speaker === undefined) return asWritten;
-  if (isHealthy(seen, machine)) return { ...asWritten, steps: [], held: [] };
+  if (isHealthy(seen, machine)) {
+    const reason = `${silenceOf(machine)}, and its node is ready: look at its SSH server and the network`;
+    return {
+      ...asWritten,
+      steps: [],
+      held: machine.answers || asWritten.refused.length > 0 ? [] : [{ host: name, reason }],
+    };
+  }
   const { chain, refused } = leave(look, cluster.name, name);
   const isReset = chain.some(({ phase }) => phase === 'reset');
   const host = hosts.find((one) => one.host.name === name);

@@ -1,7 +1,8 @@
 /** What is to do on the machines of a cluster by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
-import type { Held, Phase, Step } from '../cluster.ts';
+import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
+import { splitRefusals, withoutHosts } from '../refusals.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
@@ -41,48 +42,30 @@ export function planOf(
   bundle: BundleFacts | undefined,
   { ignore = [], approveRemovals: approvedRemovals = 0 }: Choices = {},
 ): PlannedCluster {
-  const { hosts, seen, silent, busy } = look;
-  const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
+  const { hosts, seen, busy } = look;
   // Providers say addresses only when they are asked.
   const addresses = new Map(hosts.map(({ host }) => [host.name, host.address]));
   const machines = cluster.machines.map(({ name, role, address = addresses.get(name), kubeletVersion, update }) => {
     return { name, role, address, kubeletVersion, update };
   });
-  const desired = { ...own, machines };
-  const planned = planCluster(desired, seen, { approvedRemovals });
-  // A host gets only the version of the bundle: one that is behind its cluster needs that of the cluster first.
-  const early = planned.steps.filter(
-    ({ phase, to }) => (phase === 'join' || phase === 'upgrade') && to !== cluster.version,
-  );
-  // Without a bundle to send, what kubectl there has said is all that can be known.
-  const isKnown = silent === undefined || (bundle === undefined && seen.machines.some(({ joined }) => joined));
-  const first: readonly Step[] = isKnown
-    ? planned.steps
-    : [
-        {
-          host: silent.name,
-          phase: 'images',
-          reason: 'curlew must be there to ask it',
-          waits: [],
-        },
-      ];
-  const gets = new Set(first.flatMap(({ host, phase }) => (phase === 'images' ? (host ?? []) : [])));
-  const refused = [
-    ...refusals(cluster, bundle),
-    ...look.refused,
-    ...planned.refused,
-    ...early.map(({ host = '', phase, to }) => ({
-      host,
-      reason:
-        phase === 'join'
-          ? `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`
-          : `it must go to ${to} before its cluster goes to ${cluster.version}: apply the file with ${to} and its bundle first`,
-    })),
-    ...hosts.flatMap((one) => (bundle !== undefined && gets.has(one.host.name) ? refusedBundle(one, bundle) : [])),
-  ];
-  const steps = refused.length > 0 ? [] : first;
-  const shown = hosts.map((one) => shownHost(look, one));
-  const held = [...look.held, ...(isKnown && busy.length === 0 ? planned.held : [])];
+  const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
+  const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
+  const scene = { cluster, desired, look, bundle, policy: { approvedRemovals } };
+  const known = split(look.refused);
+  const tried = planPast(scene, known.own);
+  // What keeps a worker from joining is seen only when it is planned: the others are planned again without it.
+  const joins = split(
+    tried.late.filter(({ host }) => !seen.machines.some((one) => one.name === host && one.joined)),
+  ).own;
+  const away = [...known.own, ...joins];
+  const { planned, isKnown, able, late } = joins.length > 0 ? planPast(scene, away) : tried;
+  const found = split(planned.refused);
+  const stops = [...refusals(cluster, bundle), ...known.shared, ...found.shared, ...late];
+  const alone = [...away, ...found.own];
+  const refused = [...stops, ...alone];
+  const steps = stops.length > 0 ? [] : able;
+  const isAlone = ({ host }: Held): boolean => host !== undefined && alone.some((one) => one.host === host);
+  const held = [...look.held, ...(isKnown && busy.length === 0 ? planned.held.filter((one) => !isAlone(one)) : [])];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({
@@ -98,7 +81,42 @@ export function planOf(
       bundle: bundle ?? null,
     }),
   );
-  return { cluster: cluster.name, hosts: shown, steps, held, refused, digest };
+  return { cluster: cluster.name, hosts: hosts.map((one) => shownHost(look, one)), steps, held, refused, digest };
+}
+
+interface PlanScene {
+  readonly cluster: WrittenCluster;
+  readonly desired: DesiredCluster;
+  readonly look: ClusterLook;
+  readonly bundle: BundleFacts | undefined;
+  readonly policy: Policy;
+}
+
+/** The plan without what is wrong with these machines. `late`: what its steps would meet on hosts. */
+function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: readonly Held[]) {
+  const { hosts, seen, silent } = look;
+  const planned = planCluster(desired, withoutHosts(seen, away), policy);
+  // A host gets only the version of the bundle: one that is behind its cluster needs that of the cluster first.
+  const early = planned.steps.filter(
+    ({ phase, to }) => (phase === 'join' || phase === 'upgrade') && to !== cluster.version,
+  );
+  // Without a bundle to send, what kubectl there has said is all that can be known.
+  const isKnown = silent === undefined || (bundle === undefined && seen.machines.some(({ joined }) => joined));
+  const able: readonly Step[] = isKnown
+    ? planned.steps
+    : [{ host: silent.name, phase: 'images', reason: 'curlew must be there to ask it', waits: [] }];
+  const gets = new Set(able.flatMap(({ host, phase }) => (phase === 'images' ? (host ?? []) : [])));
+  const late = [
+    ...early.map(({ host = '', phase, to }) => ({
+      host,
+      reason:
+        phase === 'join'
+          ? `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`
+          : `it must go to ${to} before its cluster goes to ${cluster.version}: apply the file with ${to} and its bundle first`,
+    })),
+    ...hosts.flatMap((one) => (bundle !== undefined && gets.has(one.host.name) ? refusedBundle(one, bundle) : [])),
+  ];
+  return { planned, isKnown, able, late };
 }
 
 /** What people see of a host. */
