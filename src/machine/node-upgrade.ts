@@ -2,7 +2,7 @@
 import type { SeenMachine } from './cluster.ts';
 import { upgradeOrder } from './order.ts';
 import { byVersion } from './refusals.ts';
-import { mayMove, skewsOf, versionOf } from './versions.ts';
+import { skewsOf, skippedMinor, versionOf } from './versions.ts';
 
 export interface NodeVersions {
   readonly kubelet: string;
@@ -22,10 +22,8 @@ export function whyNotUpgrade({ kubelet, cluster, wanted, leads, others }: NodeV
   if (!leads && byVersion(wanted, cluster) > 0) {
     return `the cluster has ${cluster}: its first control plane goes to ${wanted} before other nodes do`;
   }
-  if (!mayMove(cluster, wanted, 'native')) {
-    const { major, minor } = versionOf(cluster);
-    return `${wanted} skips a minor version: ${cluster} goes to ${major}.${minor + 1} first`;
-  }
+  const skipped = skippedMinor(cluster, wanted);
+  if (skipped !== undefined) return skipped;
   const { minor } = versionOf(cluster);
   for (const { name, role, kubelet: other = cluster } of leads ? others : []) {
     if (byVersion(wanted, cluster) > 0 && role === 'control-plane' && versionOf(other).minor !== minor) {

@@ -6,7 +6,7 @@ import { planUpgrade, kubernetesSteps } from '../cluster/channel/plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
 import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
-import { workerSteps } from './versions.ts';
+import { skippedMinor, workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
 import { lostReason, silenceOf, EMPTY_TURN, World, type Turn } from './world.ts';
 
@@ -105,6 +105,8 @@ function nextVersion(
 ): Turn & { readonly to?: string | undefined; readonly refused?: readonly Held[] } {
   const { desired, policy, addons: installed } = world;
   const { entries = [], compat = 'native', allowGap = false } = policy;
+  const skipped = policy.available === undefined ? skippedMinor(current, desired.version) : undefined;
+  if (skipped !== undefined) return { ...EMPTY_TURN, refused: [{ reason: skipped }] };
   try {
     const kubernetes = kubernetesSteps(current, desired.version, policy.available ?? []);
     const cpPlan = kubernetes.slice(1);

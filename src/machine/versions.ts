@@ -54,6 +54,13 @@ export function mayMove(from: string, to: string, rules: MachineRules): boolean 
   return isNear && (rules !== 'native' || next.compare(old.raw) >= 0);
 }
 
+/** Why a cluster may not go from one version to the other: it would miss a minor. Undefined if it may. */
+export function skippedMinor(from: string, to: string): string | undefined {
+  if (mayMove(from, to, 'native') || versionOf(to).compare(from) < 0) return undefined;
+  const { major, minor } = versionOf(from);
+  return `${to} skips a minor version: ${from} goes to ${major}.${minor + 1} first`;
+}
+
 export type Skew = 'KubernetesVersionSkew' | 'KubeadmVersionSkew';
 
 /** Why a worker does not fit its control plane; `kubeadm`: it is about to join by it. Only minors count. */

@@ -112,6 +112,21 @@ tests('a step that outlives its operator is followed before the cluster is asked
   assert.match((await at.apply()).refused[0]?.reason ?? '', 'etcd does not answer');
 });
 
+tests('a title that --ignore passes is unknown only if no machine has a check of that title', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  const [one, other] = ['"Swap"', '"Sawp"'].map((title) => `--ignore: no check has the title ${title}; in results`);
+  await writeFile(`${at.api}/warn-p1`, `warning: ${one}\nwarning: ${other}\n`);
+  await writeFile(`${at.api}/warn-p2`, `warning: ${other}\n`);
+  const warnings: string[] = [];
+  const report: Report = (event) => {
+    if (event.type === 'note' && event.level === 'warning') warnings.push(event.text);
+  };
+  const request = { files: ['paris.yaml'], bundle: 'b.tar.gz', ignore: ['Swap', 'Sawp'] };
+  assert.equal((await applyCluster(request, { ...at.context, report })).failed, []);
+  assert.equal(warnings, [other]);
+});
+
 tests('workers with another host key, without a machine id and with one of a clone hold only themselves', async () => {
   await using at = await hostScene('p1', 'p2', 'p3', 'p4', 'p5');
   const { user, port } = at.host('p2');

@@ -12,6 +12,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('steps of a plan on hosts');
+const NONE = { runs: 0, unknown: new Map<string, number>() };
 
 test('a control plane without curlew gets the bundle before it removes the one that spoke', async () => {
   await using box = await tree();
@@ -40,7 +41,16 @@ test('a control plane without curlew gets the bundle before it removes the one t
     } as unknown as ClusterLook;
     const file = async () => ({ path: box.at('b.tar.gz'), digest, size: 10, whole: digest });
     const remote = { ssh: { run } as Ssh, signal: never };
-    const scene = { cluster, look, remote, turns: createKeyedMutex(), ignore: [], file, report: noReport };
+    const scene = {
+      cluster,
+      look,
+      remote,
+      turns: createKeyedMutex(),
+      ignore: [],
+      passed: NONE,
+      file,
+      report: noReport,
+    };
     await perform(scene, { host: 'cp1', phase: 'mark', reason: '', waits: [] });
     return ran;
   };
@@ -64,6 +74,7 @@ test('the settings of a control plane that joins may take as long as kubeadm nee
     remote: { ssh: { run } as Ssh, signal: never },
     turns: createKeyedMutex(),
     ignore: [],
+    passed: NONE,
     report: noReport,
   } as unknown as Parameters<typeof perform>[0];
   await perform(scene, { host: 'cp2', phase: 'join', reason: '', waits: [] });
@@ -108,7 +119,7 @@ async function lab(): Promise<Lab> {
   const context = { signal: never, report: noReport, env: {}, cwd: box.path };
   const create = async (exists = false): Promise<boolean> => {
     const look = { hosts: small.machines.map((host) => ({ host, exists })), extras: [], seen: { machines: [] } };
-    const scene = { cluster: small, look, remote: { ssh, signal: never }, ignore: [], report: noReport };
+    const scene = { cluster: small, look, remote: { ssh, signal: never }, ignore: [], passed: NONE, report: noReport };
     return perform(scene as unknown as Parameters<typeof perform>[0], {
       host: 'w1',
       phase: 'create',

@@ -27,6 +27,9 @@ const OTHERS: ReadonlySet<Phase> = new Set(['images', 'reset', 'create', 'delete
 /** Steps of `./upgrade.sh`. */
 const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'uncordon']);
 
+/** A warning of a run of curlew about a title of `--ignore` that no check of its machine has: another machine may have it. */
+const NO_CHECK = '--ignore: no check has the title ';
+
 /** What SSH says of a machine that is still starting; its user and keys come last. */
 const STARTING: ReadonlySet<string> = new Set(['unreachable', 'cut', 'late', 'denied', 'sudo']);
 const START = { firstMs: 500, maxMs: 5000, limitMs: 300_000 };
@@ -38,6 +41,8 @@ export interface Scene {
   /** By the name of the host that runs something. */
   readonly turns: KeyedMutex;
   readonly ignore: readonly string[];
+  /** How many runs have had `ignore`, and how many of them have warned that no check has a title. */
+  readonly passed: { runs: number; readonly unknown: Map<string, number> };
   readonly file: () => Promise<BundleFile>;
   readonly report: Context['report'];
 }
@@ -56,6 +61,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const shown = ranPhase(step);
   const id = `${shown} ${name}`;
   const flags = ignore.flatMap((title) => ['--ignore', title]);
+  const { unknown } = scene.passed;
   const limit = drainLimit(host);
   const run = async (
     at: WrittenHost,
@@ -67,8 +73,10 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
       report({ type: 'step-log', id, text });
       // Such as APIs in use that the next version does not have.
       const [, warning] = /^warning: (.+)$/.exec(text) ?? [];
-      if (warning !== undefined) report({ type: 'note', level: 'warning', text: `${at.name}: ${warning}` });
+      if (warning?.startsWith(NO_CHECK) === true) unknown.set(warning, (unknown.get(warning) ?? 0) + 1);
+      else if (warning !== undefined) report({ type: 'note', level: 'warning', text: `${at.name}: ${warning}` });
     };
+    if (command.includes('--ignore')) scene.passed.runs += 1;
     // A host has one run at a time, and a control plane may have several nodes to remove.
     return scene.turns.run([at.name], async () => runCommand(remote, at.ssh, { ...about, line }), remote);
   };

@@ -85,6 +85,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   const remote = { ssh, signal: lock.signal };
   const turns = createKeyedMutex();
   const born = new Set<string>();
+  const passed: Scene['passed'] = { runs: 0, unknown: new Map() };
   let whole: Promise<BundleFile> | undefined;
   const file = async (): Promise<BundleFile> => {
     if (bundle === undefined) throw new CurlewError('USAGE', `cannot ${doing}: hosts need the bundle`);
@@ -101,7 +102,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
-    const scene: Scene = { cluster, look, remote, turns, ignore, file, report: context.report };
+    const scene: Scene = { cluster, look, remote, turns, ignore, passed, file, report: context.report };
     await eachLimited(
       ready,
       async (step) => {
@@ -131,6 +132,9 @@ export async function followPlan<Planned extends PlannedCluster>(
     await recordBirths(remote, look, { born, report: context.report });
     await lock.add(controlPlanes(look));
     plan = next(look, done);
+  }
+  for (const [text, times] of passed.unknown) {
+    if (times === passed.runs) context.report({ type: 'note', level: 'warning', text });
   }
   await keepOwn({ cluster, look, remote, report: context.report });
   return { ...plan, done, failed };
