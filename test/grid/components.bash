@@ -79,13 +79,14 @@ component_runs() {
   [[ "$(kubectl_on one --namespace kube-system get pod "$1-one" -o jsonpath='{.status.containerStatuses[*].ready}')" == true ]]
 }
 
-# As etcd sends it, with a digest that fits, but with other pages in its middle.
+# The data as etcd sends it, with a digest that fits, but with other pages in its middle.
 damaged_snapshot_changes_nothing() {
   local before
   # shellcheck disable=SC2016
-  on one 60 sh -c 'cd /root && size=$(($(stat -c %s kept.db) - 32)) && head -c "$size" kept.db >bad.db &&
-    dd if=/dev/urandom of=bad.db bs=4096 seek=$((size / 16384)) count=$((size / 8192)) conv=notrunc status=none &&
-    openssl dgst -sha256 -binary bad.db >digest && cat digest >>bad.db && head -c 20000 kept.db >short.db' || return 1
+  on one 60 sh -c 'cd /root && tar -xf kept.db snapshot/etcd.db && size=$(($(stat -c %s snapshot/etcd.db) - 32)) &&
+    head -c "$size" snapshot/etcd.db >bad.db &&
+    dd if=/dev/urandom of=bad.db bs=4096 seek=$((size / 8192)) count=$((size / 32768)) conv=notrunc status=none &&
+    openssl dgst -sha256 -binary bad.db >digest && cat digest >>bad.db && head -c 20000 snapshot/etcd.db >short.db' || return 1
   before="$(processes one)"
   fails '/root/short.db is not a whole snapshot' /root/bundle/tasks.sh etcd restore /root/short.db --confirm one &&
     fails 'cannot restore /root/bad.db, and nothing is changed' /root/bundle/tasks.sh etcd restore /root/bad.db --confirm one &&
