@@ -1203,13 +1203,14 @@ kept_snapshot() {
   local alive=1
   curlew_ctr() {
     [[ -n "$alive" ]] || return 1
+    echo 'level=warning msg="cgroup v1 is deprecated"' >&2
     case "$*" in
       "containers list --quiet "*'"kube-system"'*'=="etcd"'*'pod.uid"~="^[0-9a-f]+$"') lines own ended ;;
       "containers list --quiet "*) ;;
       'tasks list') lines 'TASK PID STATUS' 'own 17 RUNNING' 'other 18 RUNNING' 'ended 19 STOPPED' ;;
     esac
   }
-  [ "$(kubernetes_processes etcd)" = 17 ]
+  [ "$(kubernetes_processes etcd 2>&1)" = 17 ]
   kubernetes_is_running etcd
   ! kubernetes_is_stopped etcd
   kubernetes_is_stopped kube-scheduler

@@ -1009,7 +1009,8 @@ kubernetes_processes() {
   local filter containers tasks container process state
   filter="labels.\"io.kubernetes.pod.namespace\"==\"kube-system\",labels.\"io.kubernetes.container.name\"==\"$1\""
   filter+=',labels."io.kubernetes.pod.uid"~="^[0-9a-f]+$"'
-  containers="$(curlew_ctr containers list --quiet "$filter")" && tasks="$(curlew_ctr tasks list)" || return 1
+  # It is asked each second, and warns each time where the machine has cgroups of version 1.
+  containers="$(curlew_ctr containers list --quiet "$filter" 2>/dev/null)" && tasks="$(curlew_ctr tasks list 2>/dev/null)" || return 1
   while read -r container process state; do
     if [[ "$state" == RUNNING && $'\n'"$containers"$'\n' == *$'\n'"$container"$'\n'* ]]; then printf '%s\n' "$process"; fi
   done <<<"$tasks"

@@ -53,10 +53,9 @@ export async function kubernetesTask(
   if (error === undefined) return;
   // What it gives as its reason is its last line, and says what to do.
   const last = lastLines.at(-1) ?? '';
-  if (last.startsWith(REASON)) throw new CurlewError('HOOK_FAILED', last, { cause: error });
+  if (last.startsWith(REASON)) throw new CurlewError('HOOK_FAILED', last);
   const why = `${error.reason}${quoteLines(lastLines.slice(-QUOTED))}`;
   throw new CurlewError('HOOK_FAILED', `${REASON}${called}: ${why}`, {
     hint: 'fix the cause, then run the same command again',
-    cause: error,
   });
 }

@@ -68,6 +68,7 @@ test('a command that fails in a function fails the command, which quotes the end
   assert.is(error?.code, 'HOOK_FAILED');
   assert.match(error?.message ?? '', /^kubernetes: kubernetes_try: status 3\n {2}\| {3}goroutine 295\n/);
   assert.is(error?.message.split('\n').length, 6);
+  assert.is(error?.cause, undefined);
   assert.is(shown.split('\n').length, 300);
 });
 
