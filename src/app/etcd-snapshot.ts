@@ -1,32 +1,114 @@
-/** Saves the data of the etcd of this control plane. */
-import { resolve } from 'node:path';
+/** Saves the data of the etcd of this control plane, with the keys of its cluster: once, or from now on. */
+import { mkdir, type FileHandle } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
-import { refuseExisting } from '../platform/files/name-file.ts';
+import { openFileSource } from '../formats/archive/read.ts';
 import { ageRecipient } from '../machine/run/age.ts';
+import { startTimer } from '../machine/run/snapshot-timer.ts';
 import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
+import { writeFully } from '../platform/files/write-fully.ts';
+import { writeWhole } from '../platform/files/write-whole.ts';
+import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
+import { openStoreFor } from '../steps/open/stores.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
-import { ETCD_SNAPSHOT } from '../requests/node.ts';
+
+export interface EtcdSaved {
+  readonly file: string;
+  /** Address of its copy. */
+  readonly copy?: string;
+  /** The unit of systemd that repeats it. */
+  readonly timer?: string;
+}
 
 /** `CLUSTER_FAILED` where no member of etcd is. */
-export const etcdSnapshot = useCase(
-  ETCD_SNAPSHOT,
-  async (request, context: Context): Promise<{ readonly file: string }> => {
-    const file = request.file === undefined ? undefined : resolve(context.cwd, request.file);
-    if (file !== undefined) await refuseExisting(file, undefined);
-    const recipients = request.recipient?.map(ageRecipient);
-    using etcd = await openEtcd({ signal: context.signal });
-    if (etcd === undefined) {
-      throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {
-        hint: 'run it as root on a control plane',
-      });
-    }
-    const { report, signal } = context;
-    const options = { directory: folderOf(request, context), recipients, report, signal };
-    if (file === undefined) return { file: await keepSnapshot(etcd, new Date(), options) };
-    await saveSnapshot(etcd, file, new Date(), options);
-    return { file };
-  },
-);
+export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Context): Promise<EtcdSaved> => {
+  const { report, signal, cwd, user } = context;
+  const file = request.file === undefined ? undefined : resolve(cwd, request.file);
+  if (file !== undefined && request.every !== undefined) {
+    throw new CurlewError('USAGE', '--every is for snapshots below the install folder, and not for one FILE', {
+      hint: 'leave out FILE, and add --copy-to STORE for copies elsewhere',
+    });
+  }
+  if (request.every !== undefined && user !== 0) {
+    throw new CurlewError('UNSUPPORTED', 'this changes the machine, which requires root');
+  }
+  if (file !== undefined) await refuseExisting(file, undefined);
+  const recipients = request.recipient?.map(ageRecipient);
+  using etcd = await openEtcd({ signal });
+  if (etcd === undefined) {
+    throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {
+      hint: 'run it as root on a control plane',
+    });
+  }
+  const directory = folderOf(request, context);
+  const options = { directory, recipients, report, signal };
+  if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
+  const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
+  const copy = request.copyTo === undefined ? undefined : await copySnapshot(saved, request.copyTo, request, context);
+  // Only after all of it has worked once.
+  const timer =
+    request.every === undefined
+      ? undefined
+      : await startTimer(argumentsOf(request, directory, cwd), request.every, { directory, context });
+  return { file: saved, ...(copy !== undefined && { copy }), ...(timer !== undefined && { timer }) };
+});
+
+/** Copies a snapshot below the name of this machine. Copies of earlier ones stay. */
+export async function copySnapshot(
+  file: string,
+  to: string,
+  request: Pick<EtcdSnapshotRequest, 's3Endpoint' | 's3Region' | 's3Profile' | 's3PathStyle' | 'caFile' | 'config'>,
+  context: Context,
+): Promise<string> {
+  const key = join(hostname().toLowerCase(), basename(file));
+  await using source = await openFileSource(file);
+  const { size } = source;
+  const { signal } = context;
+  if (isFolder(to)) {
+    // A store in a folder is for everyone to read.
+    const path = resolve(context.cwd, to, key);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const write = async (copy: FileHandle): Promise<void> => {
+      let at = 0;
+      for await (const chunk of source.read(0, size, { signal })) {
+        await writeFully(copy, chunk, at);
+        at += chunk.byteLength;
+      }
+    };
+    await writeWhole(path, write, { force: true, size, mode: 0o600 });
+    return path;
+  }
+  const store = await openStoreFor(to, request, context, { create: true });
+  await store.put(key, { size, read: source.read }, { signal });
+  return `${store.address.replace(/\/$/, '')}/${key}`;
+}
+
+function isFolder(address: string): boolean {
+  return !/^[a-z][a-z0-9+.-]*:/i.test(address);
+}
+
+/** The command of the timer: relative paths would be of another folder. */
+function argumentsOf(request: EtcdSnapshotRequest, directory: string, cwd: string): readonly string[] {
+  const { recipient = [], copyTo, s3Endpoint, s3Region, s3Profile, s3PathStyle, caFile, config } = request;
+  const values: readonly (readonly [string, string | undefined])[] = [
+    ['--install-dir', directory],
+    ['--copy-to', copyTo && isFolder(copyTo) ? resolve(cwd, copyTo) : copyTo],
+    ['--s3-endpoint', s3Endpoint],
+    ['--s3-region', s3Region],
+    ['--s3-profile', s3Profile],
+    ['--ca-file', caFile && resolve(cwd, caFile)],
+    ['--config', config && resolve(cwd, config)],
+    ...recipient.map((one) => ['--recipient', one] as const),
+  ];
+  return [
+    'etcd',
+    'snapshot',
+    ...values.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])),
+    ...(s3PathStyle === true ? ['--s3-path-style'] : []),
+  ];
+}

@@ -260,8 +260,12 @@ export const NODE_DRAIN = request(
 export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
   recipient: texts('age1…', 'encrypt the file for a recipient of age, who opens it with the identity'),
+  copyTo: text('STORE', 'also copy it to a folder, or to s3://bucket/prefix'),
+  every: duration('TIME', 'repeat the command, such as 6h, by a timer of systemd'),
+  ...STORE,
   installDir: FOLDER.installDir,
 });
+export type EtcdSnapshotRequest = RequestOf<typeof ETCD_SNAPSHOT.fields>;
 
 export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
   file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),

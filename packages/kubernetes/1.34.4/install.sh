@@ -126,6 +126,9 @@ kubernetes_uninstall() {
       logWarn "kubeadm reset did not finish"
   fi
   systemctl disable --now kubelet >/dev/null 2>&1 || true
+  # It is there after curlew etcd snapshot --every.
+  systemctl disable --now curlew-etcd-snapshot.timer >/dev/null 2>&1 || true
+  rm -f /etc/systemd/system/curlew-etcd-snapshot.{service,timer}
   # A restore of etcd that was cut has left it mounted, and nothing in it can be deleted.
   if [[ -d "$KUBERNETES_STATE/image" ]]; then kubernetes_unmount "$KUBERNETES_STATE/image"; fi
   rm -rf /etc/kubernetes

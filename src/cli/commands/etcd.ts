@@ -5,10 +5,22 @@ import { commandFor } from '../command.ts';
 
 export const snapshot = commandFor(ETCD_SNAPSHOT, {
   details:
-    'Runs on a control plane, whose etcd kubeadm has made. The file is a tar with the data of etcd (etcd.db, what `etcdctl snapshot save` writes), the keys that all control planes share, and the configuration with which Secrets are encrypted, so that another machine can take over. Only root can read it, and with --recipient only who has the identity (age --decrypt opens it). An upgrade of Kubernetes saves one first.',
-  examples: ['curlew etcd snapshot', 'curlew etcd snapshot /media/backup/shop.tar --recipient age1…'],
+    'Runs on a control plane, whose etcd kubeadm has made. The file is a tar with the data of etcd (etcd.db, what `etcdctl snapshot save` writes), the keys that all control planes share, and the configuration with which Secrets are encrypted, so that another machine can take over. Only root can read it, and with --recipient only who has the identity (age --decrypt opens it). An upgrade of Kubernetes saves one first. With --every, the command also starts a timer of systemd that repeats it with the same options; variables such as credentials of S3 come from /etc/kubernetes/curlew/snapshot.env.',
+  examples: [
+    'curlew etcd snapshot',
+    'curlew etcd snapshot /media/backup/shop.tar --recipient age1…',
+    'curlew etcd snapshot --every 6h --copy-to s3://backup/shop --recipient age1…',
+  ],
   run: async ({ request }, context) => (await import('../../app/etcd-snapshot.ts')).etcdSnapshot(request, context),
-  render: ({ file }) => visible(`${file} has the data and the keys of this cluster: copy it to another machine`),
+  render: ({ file, copy, timer }) =>
+    [
+      `${file} has the data and the keys of this cluster${copy === undefined ? ': copy it to another machine' : `, and ${copy} is its copy`}`,
+      ...(timer === undefined
+        ? []
+        : [`${timer} repeats this: systemctl list-timers shows when, systemctl disable --now ${timer} ends it`]),
+    ]
+      .map(visible)
+      .join('\n'),
 });
 
 export const restore = commandFor(ETCD_RESTORE, {

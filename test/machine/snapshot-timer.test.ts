@@ -1,0 +1,67 @@
+/** Snapshots that a timer repeats, and their copies. */
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { copySnapshot, etcdSnapshot } from '../../src/app/etcd-snapshot.ts';
+import { startTimer, timerUnits } from '../../src/machine/run/snapshot-timer.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('machine/snapshot-timer');
+
+/** The systemctl of these tests writes down its calls. */
+const SYSTEMCTL = '#!/bin/sh\necho "$@" >>"$CALLS"\n';
+
+test('a timer repeats the command with the same words, whatever they contain', async () => {
+  const units = timerUnits(['/opt/a b/curlew', '--copy-to=/media/100%"$x'], 6 * 3_600_000);
+  const service = units['curlew-etcd-snapshot.service'] ?? '';
+  assert.ok(service.includes('\nExecStart="/opt/a b/curlew" "--copy-to=/media/100%%\\"$$x"\n'), service);
+  assert.match(units['curlew-etcd-snapshot.timer'] ?? '', /\nOnUnitActiveSec=21600s\n/);
+});
+
+test('the executable of a bundle stays when the folder of the bundle goes, and a timer from before is replaced', async () => {
+  await using box = await tree({ 'bundle/curlew': 'program', 'bin/systemctl': SYSTEMCTL });
+  await chmod(box.at('bin/systemctl'), 0o755);
+  await chmod(box.at('bundle/curlew'), 0o755);
+  await mkdir(box.at('units'));
+  const executable = box.at('bundle/curlew');
+  const context = {
+    signal: never,
+    report: () => undefined,
+    env: { PATH: `${box.at('bin')}:${process.env['PATH']}`, CALLS: box.at('calls') },
+    cwd: box.path,
+    program: () => ({ command: [executable], files: [executable], executable }),
+  };
+  const start = async (every: number) =>
+    startTimer(['etcd', 'snapshot'], every, { directory: box.at('curlew'), context, units: box.at('units') });
+  assert.is(await start(3_600_000), 'curlew-etcd-snapshot.timer');
+  await start(7_200_000);
+  const copy = box.at('curlew/bin/curlew');
+  assert.equal([await readFile(copy, 'utf8'), (await stat(copy)).mode & 0o777], ['program', 0o755]);
+  const service = await readFile(box.at('units/curlew-etcd-snapshot.service'), 'utf8');
+  assert.ok(service.includes(`ExecStart="${copy}" "etcd" "snapshot"\n`), service);
+  assert.match(await readFile(box.at('units/curlew-etcd-snapshot.timer'), 'utf8'), /OnUnitActiveSec=7200s/);
+  const calls = 'daemon-reload\nenable curlew-etcd-snapshot.timer\nrestart curlew-etcd-snapshot.timer\n';
+  assert.is(await readFile(box.at('calls'), 'utf8'), calls.repeat(2));
+});
+
+test('a copy is below the name of its machine, and a timer is not for one file', async () => {
+  await using box = await tree({ 'etcd-1.tar': 'snapshot' });
+  const context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
+  const own = hostname().toLowerCase();
+  assert.match(
+    await copySnapshot(box.at('etcd-1.tar'), 'copies', {}, context),
+    new RegExp(`copies/${own}/etcd-1.tar$`),
+  );
+  assert.is(await readFile(box.at(`copies/${own}/etcd-1.tar`), 'utf8'), 'snapshot');
+  // It has the keys of the cluster.
+  assert.is((await stat(box.at(`copies/${own}/etcd-1.tar`))).mode & 0o777, 0o600);
+  await writeFile(box.at('etcd-2.tar'), 'another');
+  await copySnapshot(box.at('etcd-2.tar'), 'copies', {}, context);
+  assert.equal(await readdir(box.at(`copies/${own}`)), ['etcd-1.tar', 'etcd-2.tar']);
+  const both = etcdSnapshot({ file: 'a.tar', every: 3_600_000 }, context);
+  await assert.rejectsWith(both, 'USAGE', /--every is for snapshots below the install folder/);
+});
+
+test.run();
