@@ -5,7 +5,8 @@ import { withoutKurlFolder } from '../ship/bundle/kurl-layout.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../core/layout.ts';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
-import type { AddonImages } from '../runtime/host/host-plan.ts';
+import { requireImageRoom, type AddonImages } from '../runtime/host/host-plan.ts';
+import { imageRoot } from '../runtime/host/image-root.ts';
 import { createFailures } from '../runtime/images/failed-images.ts';
 import { findImages, sourceImages, type FoundImages } from '../runtime/images/find-images.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
@@ -116,12 +117,18 @@ async function load(
   }
   const isTrial = request.dryRun === true;
   const failures = createFailures();
+  const needs = await planNeeds(
+    runtime,
+    all.map(({ images }) => images),
+    // An image that cannot be read is told by the load, after all others.
+    { failures: isTrial ? failures : createFailures(), signal },
+  );
+  if (!isTrial) {
+    const missing = new Map(all.map(({ title }, at) => [title, needs[at]?.bytes ?? 0]));
+    await requireImageRoom({ root: await imageRoot(runtime.name, { env, signal }), missing }, { signal });
+  }
   const results = isTrial
-    ? await planNeeds(
-        runtime,
-        all.map(({ images }) => images),
-        { failures, signal },
-      )
+    ? needs
     : (
         await loadPackages(
           runtime,

@@ -2,7 +2,15 @@
 import { join } from 'node:path';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
-import { diskSteps, type ImageRoom, type PackageRoom, planDisk, requireRoom, type DiskPlan } from '../plan/disk.ts';
+import {
+  diskSteps,
+  imageSteps,
+  type ImageRoom,
+  type PackageRoom,
+  planDisk,
+  requireRoom,
+  type DiskPlan,
+} from '../plan/disk.ts';
 import { isContainerRuntime } from '../plan/hooks.ts';
 import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot } from './image-root.ts';
@@ -60,6 +68,13 @@ export async function requireHost(view: RunView & Cancellable & { readonly repor
   requireRoom(disk);
   // The program that uses the port may end in time; if not, kubernetes itself reports it.
   for (const text of portConflicts(ports)) view.report({ type: 'note', level: 'warning', text });
+}
+
+/** Throws `NO_SPACE` if these images, by package, do not fit into the runtime's folder, or a kubelet would remove them again. */
+export async function requireImageRoom(images: ImageRoom, { signal }: Cancellable): Promise<void> {
+  const steps = [...images.missing.keys()].flatMap((addon) => imageSteps({ addon, imageFormat: 'oci' }, images));
+  const { mounts } = await mountsOf([images.root], { signal });
+  requireRoom(planDisk(steps, mounts));
 }
 
 /** Why images cannot be loaded. */

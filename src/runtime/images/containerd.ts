@@ -6,7 +6,7 @@ import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
-import { runClient, runClientOrThrow, feed, loadError, type Env, type Command } from './program.ts';
+import { runClient, runClientOrThrow, feed, loadError, messageOf, type Env, type Command } from './program.ts';
 import type { Cancellable } from './docker-archive.ts';
 
 const CTR: Command = ['ctr', '--namespace', 'k8s.io'];
@@ -67,8 +67,16 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
       const loose = new Set(
         (await query('list the images', ['images', 'list', '--quiet', filter], options)).split('\n'),
       );
-      for (const name of new Set(names))
-        if (loose.has(name)) await query('pin the images', ['images', 'label', name, `${PINNED}=pinned`], options);
+      const failed: string[] = [];
+      for (const name of new Set(names)) {
+        if (!loose.has(name)) continue;
+        const { status, stderr } = await runClient([...CTR, 'images', 'label', name, `${PINNED}=pinned`], {
+          env,
+          ...options,
+        });
+        if (status !== 0) failed.push(`${name}: ${messageOf('ctr', status, stderr)}`);
+      }
+      if (failed.length > 0) throw loadError('pin images of containerd', failed.join('; '));
     },
     remove: async (names, options) => {
       const known = columns(await query('list the images', ['images', 'list'], options), 3);

@@ -68,9 +68,9 @@ export async function loadPackages<Package extends PackageImages>(
       failed.push(error);
     });
   await eachLimited(packages, orKeep, { width: runtime.width, signal });
-  if (failed.length > 0) throw new FailedImages(failed);
   const names = packages.flatMap(({ images }) => images.flatMap((image) => image.names));
   await protectLoaded(runtime, [...names, ...all.aliases.map(({ alias }) => alias)], { report, signal });
+  if (failed.length > 0) throw new FailedImages(failed);
   return packages.map((one) => results.get(one) ?? { references: [], bytes: 0 });
 }
 

@@ -62,7 +62,7 @@ export async function feed(
 }
 
 /** The last lines that are not warnings. */
-function messageOf(command: string, status: number | undefined, stderr: string): string {
+export function messageOf(command: string, status: number | undefined, stderr: string): string {
   const lines = stderr
     .split('\n')
     .filter((line) => line.trim() !== '' && !/\blevel=(?:warning|info|debug)\b/.test(line));

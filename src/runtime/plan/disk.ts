@@ -196,7 +196,11 @@ function occursTwice(files: readonly PackageFile[]): (file: PackageFile) => bool
   return ({ digest }) => (counts.get(digest) ?? 0) > 1;
 }
 
-function imageSteps({ addon, imageFormat }: PackageRoom, { root, missing }: ImageRoom): readonly DiskStep[] {
+/** The images of one add-on. */
+export function imageSteps(
+  { addon, imageFormat }: Pick<PackageRoom, 'addon' | 'imageFormat'>,
+  { root, missing }: ImageRoom,
+): readonly DiskStep[] {
   const packed = missing.get(addon) ?? 0;
   if (packed === 0) return [];
   const factor = IMAGE_FACTOR[imageFormat];

@@ -64,4 +64,21 @@ case "$*" in *' list '*) printf 'registry.k8s.io/pause:3.10\\ndocker.io/library/
   ]);
 });
 
+test('an image that cannot be pinned is named, and those after it are pinned all the same', async () => {
+  await using box = await tree({
+    'bin/ctr': `#!/bin/sh
+case "$*" in
+  *' list '*) printf 'a:1\\nb:1\\nc:1\\n' ;;
+  *'label b:1 '*) echo 'ctr: image "b:1": not found' >&2; exit 1 ;;
+  *' label '*) echo "$5" >>"$NOTES" ;;
+esac
+`,
+  });
+  const env = { PATH: `${box.at('bin')}:/usr/bin:/bin`, NOTES: box.at('notes') };
+  const pinned = containerd(env, 2, box.path).protect?.(['a:1', 'b:1', 'c:1'], { signal: never });
+  const { message } = await assert.rejectsWith(pinned ?? Promise.resolve(), 'IMAGE_LOAD_FAILED');
+  assert.is(message, 'cannot pin images of containerd: b:1: ctr: image "b:1": not found');
+  assert.is(await readFile(box.at('notes'), 'utf8'), 'a:1\nc:1\n');
+});
+
 test.run();
