@@ -3,7 +3,7 @@
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
-RANDOM="${GRID_SEED:-1}"
+RANDOM="$GRID_SEED"
 # Seconds after which the operator of one attempt is killed, while hosts go on.
 FIRST_KILL=$((5 + RANDOM % 20)) SECOND_KILL=$((5 + RANDOM % 30))
 NODES=(one=control-plane two=worker)

@@ -4,7 +4,7 @@
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
-RANDOM="${GRID_SEED:-1}"
+RANDOM="$GRID_SEED"
 # In a creation, or after it; and in that of the repair.
 FIRST_KILL=$((1 + RANDOM % 20)) SECOND_KILL=$((1 + RANDOM % 10))
 VERSION="$(tools_version grid-kubernetes)"

@@ -4,7 +4,7 @@
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
-RANDOM="${GRID_SEED:-1}"
+RANDOM="$GRID_SEED"
 FIRST_KILL=$((10 + RANDOM % 90)) SECOND_KILL=$((3 + RANDOM % 40))
 NODES=(one=control-plane two=control-plane three=control-plane)
 GRID_BALANCER="$GRID_NETWORK.100"

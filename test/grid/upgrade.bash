@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # One minor version up on two nodes, under a workload that always answers, with kill -9 on the way. Sourced by scripts/grid.
 
-RANDOM="${GRID_SEED:-1}"
+RANDOM="$GRID_SEED"
 # What a run prints before two of its steps, and seconds of kubeadm's upgrade after which another one is killed.
 KILLS=('etcd is saved' 'no new pods, and evicting')
 FIRST_KILL="${KILLS[RANDOM % 2]}" SECOND_KILL=$((RANDOM % 20))
