@@ -120,7 +120,7 @@ async function load(
   const needs = await planNeeds(
     runtime,
     all.map(({ images }) => images),
-    // An image that cannot be read is told by the load, after all others.
+    // The load reports an image that cannot be read, after all others.
     { failures: isTrial ? failures : createFailures(), signal },
   );
   if (!isTrial) {

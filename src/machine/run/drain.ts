@@ -128,7 +128,7 @@ export async function refusedEvictions(
   return (await mapLimited(toEvict, one, { width: AT_ONCE, signal })).flat();
 }
 
-/** `CLUSTER_FAILED` where something would be lost, and nobody has allowed it. */
+/** `CLUSTER_FAILED` where something would be lost, and the operator has not allowed it. */
 export function requireForce(node: string, { lost }: { readonly lost: readonly string[] }, force: boolean): void {
   if (lost.length === 0 || force) return;
   throw new CurlewError(

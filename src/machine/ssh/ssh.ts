@@ -53,7 +53,7 @@ export class SshError extends CurlewError {
   }
 }
 
-/** Of this command, not of the one on the host. */
+/** The operator's command has these for itself. */
 const OWN_CODES: ReadonlySet<string> = new Set(['USAGE', 'CANCELLED']);
 
 /** The failure of curlew on a host, as its own words say it, with its status. */

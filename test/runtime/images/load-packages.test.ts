@@ -58,7 +58,7 @@ test('the failure of an image is the error, also where images cannot be protecte
   const load = loadPackages(refuses, packages, { report: noReport, around, signal: never });
   const error = await assert.rejectsWith(load, 'NO_SPACE', /^quay\.io\/shop\/web:1: no space left on device; /);
   assert.ok(error instanceof FailedImages);
-  // Those that are loaded are pinned before.
+  // What is loaded is pinned before.
   const seen: string[] = [];
   const runtime = complete(async (given) => void seen.push(...given));
   await assert.rejectsWith(loadPackages(runtime, packages, { report: noReport, around, signal: never }), 'NO_SPACE');
