@@ -1,9 +1,13 @@
 /** The installed add-ons of a node, the result of its last run, and what its cluster says. */
+import { resolve } from 'node:path';
 import { nodeStatus, type NodeStatus } from '../runtime/history/status.ts';
 import type { Context } from '../core/context.ts';
 import { installedFolder } from '../steps/node/install-folder.ts';
 import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
+import { metricsText } from '../machine/metrics.ts';
+import { lastSnapshot } from '../machine/run/snapshots.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
 import { clusterHealth, type ClusterHealth } from '../machine/run/node-health.ts';
 
 export interface Status extends NodeStatus {
@@ -15,5 +19,13 @@ export interface Status extends NodeStatus {
 export const status = useCase(STATUS, async (request, context: Context): Promise<Status> => {
   const node = await nodeStatus(await installedFolder(request, context), context);
   const cluster = request.root === undefined ? await clusterHealth(context) : undefined;
+  if (request.prometheus !== undefined) {
+    const snapshot = await lastSnapshot(node.directory);
+    const text = metricsText(
+      { certificates: cluster?.certificates ?? [], snapshot, lastRun: node.lastRun },
+      new Date(),
+    );
+    await writeStateFile(resolve(context.cwd, request.prometheus), text, 0o644);
+  }
   return { ...node, ...(cluster && { cluster }) };
 });

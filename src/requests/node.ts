@@ -325,7 +325,10 @@ export const SUPPORT_BUNDLE = request(
 );
 export type SupportBundleRequest = RequestOf<typeof SUPPORT_BUNDLE.fields>;
 
-export const STATUS = request('status', 'Show what is installed on this node', FOLDER);
+export const STATUS = request('status', 'Show what is installed on this node', {
+  ...FOLDER,
+  prometheus: path('FILE', 'also write metrics to this file, for the textfile collector of node_exporter'),
+});
 
 export const WHY = request('why', 'Show why an add-on was installed, skipped or failed', {
   addon: text('ADDON', 'name of the add-on', {

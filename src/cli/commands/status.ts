@@ -11,7 +11,9 @@ import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.
 
-On a node of Kubernetes it also shows what expires or fills up; on a control plane, nodes, pods and add-ons that are not healthy too. An API server that does not answer is a line of the result.`;
+On a node of Kubernetes it also shows what expires or fills up; on a control plane, nodes, pods and add-ons that are not healthy too. An API server that does not answer is a line of the result.
+
+With --prometheus, node_exporter gets the times at which certificates expire, of the last snapshot of etcd, and of the last run with its result: call it from a timer, with a file in the folder of its textfile collector.`;
 
 export const command = commandFor(STATUS, {
   details: DETAILS,

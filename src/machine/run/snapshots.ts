@@ -1,10 +1,10 @@
 /** Files with all data of an etcd and the keys of its cluster: only their owner can read them. */
 import type { KeyObject } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileError } from '../../core/errors.ts';
+import { fileError, isMissing } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
@@ -105,5 +105,18 @@ export async function keepSnapshot(
     return file;
   } catch (error) {
     throw fileError(`write a snapshot to ${folder}`, error);
+  }
+}
+
+/** When the last snapshot in the folder of a node was written; undefined without one. */
+export async function lastSnapshot(directory: string): Promise<Date | undefined> {
+  const folder = join(directory, 'etcd');
+  try {
+    const names = (await readdir(folder)).filter((name) => NAME.test(name));
+    const times = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).mtimeMs));
+    return times.length === 0 ? undefined : new Date(Math.max(...times));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw fileError(`read ${folder}`, error);
   }
 }
