@@ -104,6 +104,7 @@ export { planReset, reset, type ResetResult } from './app/reset.ts';
 export { status } from './app/status.ts';
 export { logs, type Logs } from './app/logs.ts';
 export { why } from './app/why.ts';
+export { inspectSupport } from './app/inspect-support.ts';
 export { planSupportBundle, supportBundle, type PlannedSupportBundle } from './app/support-bundle.ts';
 
 // Requests.

@@ -155,7 +155,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'runtime/support',
     'support bundles: what they collect, how they hide secrets, their archive',
-    `core platform/limit platform/files formats/yaml formats/archive spec cluster/kube runtime/plan runtime/node
+    `core platform/limit platform/files formats/yaml formats/go-template formats/archive spec cluster/channel cluster/kube runtime/plan runtime/node
       runtime/preflight runtime/prepare runtime/history`,
   ],
   [

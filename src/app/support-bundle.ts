@@ -8,8 +8,11 @@ import { folderOf, requireFolders } from '../steps/node/install-folder.ts';
 import { toolVersion } from '../own/version.ts';
 import { SUPPORT_BUNDLE, type SupportBundleRequest } from '../requests/node.ts';
 import { knownSecrets } from '../runtime/support/known-secrets.ts';
+import { planCluster } from '../runtime/support/cluster-items.ts';
+import { clusterVerdicts } from '../runtime/support/cluster-verdicts.ts';
 import { planNode } from '../runtime/support/plan.ts';
 import { redactor } from '../runtime/support/redact.ts';
+import type { Verdicts } from '../runtime/support/support-index.ts';
 import {
   withoutRepeated,
   writeSupportBundle,
@@ -48,6 +51,19 @@ async function partsOf(
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const file = resolve(cwd, request.out ?? `support-bundle-${about}-${time}.tar.gz`);
   const folders = { directory: folderOf(request, context), root: '/', remote: REMOTE };
-  const plan = await planNode(folders, { env });
-  return { ...plan, redactor: redactor(await knownSecrets({ ...folders, env })), file, about };
+  const node = await planNode(folders, { env });
+  const specs = node.specs.map((one) => one.cluster);
+  const { items, facts, secrets } = await planCluster(
+    specs.flatMap(({ collectors }) => collectors),
+    context,
+  );
+  const known = [...(await knownSecrets({ ...folders, env })), ...secrets];
+  const verdicts = async (): Promise<Verdicts> => {
+    const [own, cluster] = [await node.verdicts(), clusterVerdicts(specs, facts)];
+    return {
+      results: [...own.results, ...cluster.results],
+      notEvaluated: [...own.notEvaluated, ...cluster.notEvaluated],
+    };
+  };
+  return { items: [...node.items, ...items], verdicts, redactor: redactor(known), file, about };
 }

@@ -1,25 +1,33 @@
-/** `curlew inspect`: describes a package or bundle, from its first entry and its table of contents. */
+/** `curlew inspect`: describes a package, a bundle or a support bundle, from its first entry and its table of contents. */
 import { INSPECT } from '../../requests/archive.ts';
 import type { InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { commandFor } from '../command.ts';
 import { deltaLines } from '../render/delta.ts';
+import { supportLines } from '../render/support-bundle.ts';
 import { formatBytes } from '../render/units.ts';
 
 const WHOLE: NonNullable<InspectedPackage['omitted']> = { folders: [], bytes: 0 };
 
 export const command = commandFor(INSPECT, {
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
-  run: async ({ request }, context) => (await import('../../app/inspect.ts')).inspect(request, context),
-  render: ({ path, size, digest, packages, delta, files }) =>
-    [
+  run: async ({ request }, context) => {
+    const { inspectSupport } = await import('../../app/inspect-support.ts');
+    const support = await inspectSupport(request, context);
+    return support ?? (await import('../../app/inspect.ts')).inspect(request, context);
+  },
+  render: (result) => {
+    if ('support' in result) return [`${result.path}: a support bundle`, ...supportLines(result.support)].join('\n');
+    const { path, size, digest, packages, delta, files } = result;
+    return [
       `${path}: ${formatBytes(size)}`,
       line('contents', digest),
       ...(delta === undefined ? [] : deltaLines(delta)),
       ...packages.flatMap(packageLines),
       ...(files ?? []).map(fileLine),
-    ].join('\n'),
+    ].join('\n');
+  },
 });
 
 function packageLines(addon: InspectedPackage): readonly string[] {
