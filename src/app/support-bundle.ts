@@ -3,13 +3,15 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
+import { readHosts } from '../machine/run/cluster-file.ts';
+import { hostBundles, planHostBundles } from '../machine/run/host-bundles.ts';
 import { REMOTE } from '../machine/run/look.ts';
-import { folderOf, requireFolders } from '../steps/node/install-folder.ts';
+import { openSsh } from '../machine/ssh/ssh.ts';
 import { toolVersion } from '../own/version.ts';
 import { SUPPORT_BUNDLE, type SupportBundleRequest } from '../requests/node.ts';
-import { knownSecrets } from '../runtime/support/known-secrets.ts';
 import { planCluster } from '../runtime/support/cluster-items.ts';
 import { clusterVerdicts } from '../runtime/support/cluster-verdicts.ts';
+import { knownSecrets } from '../runtime/support/known-secrets.ts';
 import { planNode } from '../runtime/support/plan.ts';
 import { redactor } from '../runtime/support/redact.ts';
 import type { Verdicts } from '../runtime/support/support-index.ts';
@@ -19,6 +21,9 @@ import {
   type BundleParts,
   type WrittenBundle,
 } from '../runtime/support/write-bundle.ts';
+import { folderOf, requireFolders } from '../steps/node/install-folder.ts';
+
+const DOING = 'collect a support bundle of';
 
 export interface PlannedSupportBundle {
   /** Absolute path. */
@@ -26,37 +31,64 @@ export interface PlannedSupportBundle {
   readonly files: readonly { readonly path: string; readonly source: string }[];
 }
 
-/** What the bundle would contain. Writes nothing, and runs no program. */
+/** What the bundle would contain. Writes nothing, and runs no program of an add-on. */
 export const planSupportBundle = useCase(
   SUPPORT_BUNDLE,
   async (request, context: Context): Promise<PlannedSupportBundle> => {
-    const { file, items } = await partsOf(request, context);
-    return { file, files: withoutRepeated(items).map(({ path, source }) => ({ path, source })) };
+    const { files = [], config } = request;
+    if (files.length > 0) {
+      const cluster = await readHosts({ files, config }, DOING, context);
+      await using ssh = openSsh(context.env);
+      return {
+        file: fileOf(request, cluster.name, context),
+        files: await planHostBundles(cluster, ssh, context),
+      };
+    }
+    const { items } = await partsOf(request, context);
+    const rows = withoutRepeated(items).map(({ path, source }) => ({ path, source }));
+    return { file: fileOf(request, hostname(), context), files: rows };
   },
 );
 
 /** What cannot be collected is in the index of the bundle. Once the signal aborts, the bundle is completed with what is there. */
 export const supportBundle = useCase(SUPPORT_BUNDLE, async (request, context: Context): Promise<WrittenBundle> => {
-  const { file, about, ...parts } = await partsOf(request, context);
-  return writeSupportBundle(file, parts, { about, tool: toolVersion(), ...context });
+  const { files = [], config } = request;
+  const options = { tool: toolVersion(), ...context };
+  if (files.length === 0) {
+    const about = hostname();
+    return writeSupportBundle(fileOf(request, about, context), await partsOf(request, context), { ...options, about });
+  }
+  const cluster = await readHosts({ files, config }, DOING, context);
+  await using ssh = openSsh(context.env);
+  const bundles = await hostBundles(cluster, ssh, context);
+  const parts = {
+    ...bundles,
+    redactor: redactor(await knownSecrets({ ...foldersOf(request, context), env: context.env })),
+  };
+  const about = cluster.name;
+  // Several machines take longer than one, and each has its own limit.
+  return await writeSupportBundle(fileOf(request, about, context), parts, { ...options, about, limitOfAll: HOSTS_MS });
 });
 
-async function partsOf(
-  request: SupportBundleRequest,
-  context: Context,
-): Promise<BundleParts & { readonly file: string; readonly about: string }> {
-  const { cwd, env } = context;
-  await requireFolders(request, context);
-  const about = hostname();
+const HOSTS_MS = 60 * 60_000;
+
+function fileOf({ out }: SupportBundleRequest, about: string, { cwd }: Context): string {
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  const file = resolve(cwd, request.out ?? `support-bundle-${about}-${time}.tar.gz`);
-  const folders = { directory: folderOf(request, context), root: '/', remote: REMOTE };
+  return resolve(cwd, out ?? `support-bundle-${about}-${time}.tar.gz`);
+}
+
+function foldersOf(request: SupportBundleRequest, context: Context) {
+  return { directory: folderOf(request, context), root: '/', remote: REMOTE };
+}
+
+async function partsOf(request: SupportBundleRequest, context: Context): Promise<BundleParts> {
+  const { env } = context;
+  await requireFolders(request, context);
+  const folders = foldersOf(request, context);
   const node = await planNode(folders, { env });
   const specs = node.specs.map((one) => one.cluster);
-  const { items, facts, secrets } = await planCluster(
-    specs.flatMap(({ collectors }) => collectors),
-    context,
-  );
+  const collectors = specs.flatMap((one) => one.collectors);
+  const { items, facts, secrets } = await planCluster(collectors, context);
   const known = [...(await knownSecrets({ ...folders, env })), ...secrets];
   const verdicts = async (): Promise<Verdicts> => {
     const [own, cluster] = [await node.verdicts(), clusterVerdicts(specs, facts)];
@@ -65,5 +97,5 @@ async function partsOf(
       notEvaluated: [...own.notEvaluated, ...cluster.notEvaluated],
     };
   };
-  return { items: [...node.items, ...items], verdicts, redactor: redactor(known), file, about };
+  return { items: [...node.items, ...items], verdicts, redactor: redactor(known) };
 }

@@ -318,8 +318,12 @@ export const SUPPORT_BUNDLE = request(
   'support-bundle',
   'Collect what a vendor needs to help into one file, without secrets',
   {
+    files: paths('FILES', 'of all machines over SSH: file or folder with one Cluster and its machines', {
+      operand: true,
+    }),
     out: path('FILE', 'the file (default: support-bundle-HOST-TIME.tar.gz in this folder)', { short: 'o' }),
     installDir: FOLDER.installDir,
+    ...CONFIG,
   },
   { dryRun: flag('only list the files that it would contain') },
 );

@@ -8,8 +8,12 @@ import { CollectProblem } from '../preflight/host.ts';
 import type { SupportArchive } from './archive.ts';
 import type { Redactor } from './redact.ts';
 
-/** The end of a `text` is kept where it is too long. */
-export type Piece = { readonly path: string } & ({ readonly text: string } | { readonly value: unknown });
+/** The end of a `text` is kept where it is too long. A `problem` says why the file is missing. */
+export type Piece = { readonly path: string } & (
+  | { readonly text: string }
+  | { readonly value: unknown }
+  | { readonly problem: string }
+);
 
 /** What becomes one file, or several with the beginning of its path. */
 export interface Item {
@@ -105,6 +109,7 @@ async function writePiece(
   { archive, redactor, maxBytes = MAX_BYTES }: CollectOptions,
 ): Promise<Collected> {
   const { path } = piece;
+  if ('problem' in piece) return { path, source, state: 'failed', problem: redactor.text(piece.problem) };
   let isShort = false;
   let data: Buffer;
   if ('value' in piece) {
