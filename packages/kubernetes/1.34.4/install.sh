@@ -130,7 +130,7 @@ kubernetes_uninstall() {
   systemctl disable --now curlew-etcd-snapshot.timer >/dev/null 2>&1 || true
   rm -f /etc/systemd/system/curlew-etcd-snapshot.{service,timer}
   # A restore of etcd that was cut has left it mounted, and nothing in it can be deleted.
-  if [[ -d "$KUBERNETES_STATE/image" ]]; then kubernetes_unmount "$KUBERNETES_STATE/image"; fi
+  if [[ -d "$KUBERNETES_STATE/image" ]]; then kubernetes_unmount "$KUBERNETES_STATE"/image{/*,}; fi
   rm -rf /etc/kubernetes
   kubernetes_remove_plugins
   # Either may be the mount point of a disk of its own, which stays.
@@ -949,8 +949,9 @@ kubernetes_etcd_flag() {
 
 # usage: kubernetes_in_image IMAGE PROGRAM WORD…; runs a static program of an image that the machine has
 kubernetes_in_image() (
-  box="$KUBERNETES_STATE/image"
-  kubernetes_unmount "$box"
+  # containerd does not mount a second time where it has mounted before.
+  box="$KUBERNETES_STATE/image/$(date +%s%N)"
+  kubernetes_unmount "$KUBERNETES_STATE"/image/*
   mkdir -p "$box"
   trap 'kubernetes_unmount "$box"' EXIT
   curlew_ctr images mount "$1" "$box" >/dev/null || bail "kubernetes: $1 is missing: run ./tasks.sh load-images"
@@ -958,10 +959,14 @@ kubernetes_in_image() (
   "$box/$2" "${@:3}"
 )
 
-# usage: kubernetes_unmount FOLDER; also after a cut
+# usage: kubernetes_unmount FOLDER…; also after a cut
 kubernetes_unmount() {
-  curlew_ctr images unmount --rm "$1" >/dev/null 2>&1 || true
-  maybe rmdir "$1"
+  local folder
+  for folder in "$@"; do
+    [[ -d "$folder" ]] || continue
+    curlew_ctr images unmount --rm "$folder" >/dev/null 2>&1 || true
+    maybe rmdir "$folder"
+  done
 }
 
 # usage: kubernetes_stop_pods NAME…; static pods end when the kubelet no longer finds their files. If one does not, all start again.
