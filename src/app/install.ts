@@ -1,5 +1,4 @@
 /** Runs of an installer spec: `install`, `join` and `upgrade`, and their dry runs. */
-import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
@@ -14,7 +13,6 @@ import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
 import { readable } from '../runtime/history/history.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/run/plan-file.ts';
-import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan/plan.ts';
 import { prepare, viewRun } from '../runtime/prepare/prepare.ts';
 import { pruneRequest } from '../runtime/prepare/removal.ts';
@@ -26,14 +24,12 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../ship/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
-import { openEtcd } from '../cluster/kube/etcd.ts';
 import { madeIn } from '../cluster/kube/made.ts';
-import { openOwnApi } from '../machine/run/nodes.ts';
-import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
+import type { NodeUpgrade } from '../machine/run/upgrade.ts';
 import { commandOf } from '../steps/node/saved-command.ts';
 import { clusterOf } from '../steps/node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../steps/node/saved-options.ts';
-import { changing, HOOKS_DONE } from '../steps/node/installed-run.ts';
+import { changing } from '../steps/node/installed-run.ts';
 import { findTrialCluster } from '../steps/node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../steps/node/spec.ts';
 import { requireFolders } from '../steps/node/install-folder.ts';
@@ -44,6 +40,7 @@ import { openSource } from '../steps/sources/run-source.ts';
 import { toolVersion } from '../own/version.ts';
 import { PLANNED_RUN, RUN, type InstallRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
+import { upgradeOf } from './node-upgrade.ts';
 
 /** The result of a run or a dry run. */
 export type NodeResult = (RunResult | DryRun) & {
@@ -99,8 +96,8 @@ async function perform(input: InstallRequest, context: Context): Promise<NodeRes
   await using _kubeconfig = await cluster?.writeIn(target.directory);
   const { report, ask, signal } = context;
   const upgrade = await upgradeOf(prepared, request, context);
-  const result = await execute(prepared, { report, ask, signal, beforeHooks: upgrade?.begin });
-  const next = await changing(context, () => upgrade?.finish(), HOOKS_DONE);
+  const result = await execute(prepared, { report, ask, signal, node: upgrade?.around });
+  const next = upgrade?.next();
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source), ...(next === undefined ? {} : { next }) };
 }
 
@@ -127,29 +124,6 @@ export const planInstall = useCase(PLANNED_RUN, async (input, context: Context):
   const steps = upgrade === undefined ? {} : { upgrade: { node: upgrade.node, steps: upgrade.steps } };
   return { ...result, ...staysOf(view), ...notCurrentOf(source), ...steps };
 });
-
-const DRAIN_MS = 5 * 60_000;
-
-/** Undefined where the run does not upgrade a node; what may stop it is reported. */
-async function upgradeOf(
-  { plan, request: { place } }: RunView,
-  { root, drainTimeout: limitMs = DRAIN_MS }: InstallRequest,
-  context: Context,
-): Promise<NodeUpgrade | undefined> {
-  const changed = plan.addons.filter(({ mode, hasInstallScript }) => mode !== 'already applied' && hasInstallScript);
-  const versionOf = (name: string): string | undefined => changed.find(({ ref }) => ref.name === name)?.ref.version;
-  const [kubernetes, containerd] = [versionOf(KUBERNETES), versionOf('containerd')];
-  if (root !== undefined || (kubernetes ?? containerd) === undefined) return undefined;
-  const cluster = await openOwnApi(context);
-  if (cluster === undefined) return undefined;
-  const { signal, report } = context;
-  const about = { node: hostname().toLowerCase(), kubernetes, containerd, limitMs, directory: place.directory };
-  const rights = { leads: plan.kind === 'install', isAdmin: cluster.isAdmin };
-  const own = { ...cluster, openEtcd: async () => openEtcd({ signal }) };
-  const upgrade = await planNodeUpgrade(own, { ...about, ...rights }, context);
-  for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });
-  return upgrade;
-}
 
 function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
   return notCurrent === undefined ? {} : { notCurrent };

@@ -82,7 +82,7 @@ async function scene(version = 'v1.33.13'): Promise<Scene> {
     plan: async (request, etcd = ETCD) => {
       const cluster = { ...(await openNodeApi(context)), openEtcd: async () => etcd };
       const versions = { kubernetes: '1.34.4', containerd: undefined };
-      const rest = { node: 'one', leads: true, isAdmin: true, directory: box.path, limitMs: 20_000 };
+      const rest = { node: 'one', leads: true, isAdmin: true, directory: box.path, limitMs: 20_000, owed: false };
       return planNodeUpgrade(cluster, { ...versions, ...rest, ...request }, context);
     },
     [Symbol.asyncDispose]: async () => {
@@ -126,7 +126,7 @@ test('the first control plane is saved, cordoned, drained and uncordoned, and na
     'cordon one',
     'drain it: 1 pod',
     'Kubernetes v1.33.13 -> v1.34.4',
-    'wait until it is ready, and uncordon it',
+    'wait until one is ready, and uncordon it',
   ]);
   // A plan changes nothing.
   assert.equal(
@@ -136,7 +136,7 @@ test('the first control plane is saved, cordoned, drained and uncordoned, and na
       ['web-one', 'web-two'],
     ],
   );
-  await upgrade?.begin();
+  await upgrade?.begin?.();
   assert.equal([await cordonOf(cluster.api, 'one'), await podNames(cluster.api)], [[true, 'v1.34.4'], ['web-two']]);
   assert.equal((await readdir(`${cluster.path}/etcd`)).length, 1);
   await setCluster(cluster.api, 'v1.34.4');
@@ -154,18 +154,19 @@ test('APIs in use that the version no longer has are named before', async () => 
 
 test('an upgrade that was cut continues, and lifts the cordon that it finds of itself alone', async () => {
   await using cluster = await scene();
-  await (await cluster.plan())?.begin();
+  await (await cluster.plan())?.begin?.();
   await setCluster(cluster.api, 'v1.34.4');
   const again = await cluster.plan();
   assert.equal(again?.steps.slice(0, 2), ['cordon one', 'drain it: 0 pods']);
   await setNode(cluster.api, 'one', 'v1.34.4');
-  // Nothing but the cordon is left.
-  await (await cluster.plan())?.finish();
+  const left = await cluster.plan();
+  assert.equal([left?.steps, left?.begin], [['wait until one is ready, and uncordon it'], undefined]);
+  await left?.finish();
   assert.equal(await cordonOf(cluster.api, 'one'), [false, undefined]);
   await cluster.api.merge('/api/v1/nodes/two', { spec: { unschedulable: true } });
   const two = await cluster.plan({ node: 'two', leads: false });
   assert.equal(two?.steps[0], 'two is cordoned already, and stays so');
-  await two?.begin();
+  await two?.begin?.();
   await setNode(cluster.api, 'two', 'v1.34.4');
   assert.equal(await two?.finish(), 'all nodes have v1.34.4');
   assert.equal(await cordonOf(cluster.api, 'two'), [true, undefined]);
@@ -189,14 +190,14 @@ test('a budget that never allows is named before, and stops the drain, but not o
   const upgrade = await cluster.plan({ limitMs: 400 });
   assert.match(upgrade?.notes[0] ?? '', /^not yet: default\/web-one: .*would violate the pod's disruption budget/);
   await assert.rejectsWith(
-    upgrade?.begin() ?? Promise.resolve(),
+    upgrade?.begin?.() ?? Promise.resolve(),
     'CLUSTER_FAILED',
     /default\/web-one: .*disruption budget/,
   );
   // Nothing has changed, so that the node takes pods while the operator looks for a way.
   assert.equal(await cordonOf(cluster.api, 'one'), [false, undefined]);
   await setNode(cluster.api, 'one', 'v1.33.13', 'Unknown');
-  await (await cluster.plan())?.begin();
+  await (await cluster.plan())?.begin?.();
   assert.equal(await podNames(cluster.api), ['web-one', 'web-two']);
 });
 
@@ -205,7 +206,7 @@ test('pods stay on a node whose pods no other one would take', async () => {
   await cluster.api.merge('/api/v1/nodes/two', { spec: { unschedulable: true } });
   const upgrade = await cluster.plan();
   assert.match(upgrade?.steps[2] ?? '', /no drain: no other node takes pods/);
-  await upgrade?.begin();
+  await upgrade?.begin?.();
   assert.equal(await podNames(cluster.api), ['web-one', 'web-two']);
 });
 

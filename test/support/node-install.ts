@@ -30,16 +30,15 @@ export interface Given extends Partial<RunRequest> {
 /** How tests remove add-ons, where they say nothing else. */
 const PLAIN_REMOVAL = { forgotten: [], keepGoing: false, keepData: false, pruneImages: false };
 
-/** Installs these packages below the folder, or removes them, hooks unconfined, images left alone. */
-export async function run(
+/** The request of {@link run}. */
+export function requestOf(
   box: Tree,
   packages: readonly SourcePackage[],
-  { settings = {}, signal = never, events = [], ...request }: Given = {},
-): Promise<RunResult> {
+  { settings = {}, signal: _signal, events: _events, ...request }: Given = {},
+): RunRequest {
   const own = packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} }));
   const removes = request.kind === 'reset' || request.kind === 'uninstall';
-  const report = (event: ProgressEvent): void => void events.push(event);
-  const wanted: RunRequest = {
+  return {
     kind: 'install',
     place: plainPlace(box.at('node')),
     scripts: SCRIPTS,
@@ -53,7 +52,13 @@ export async function run(
     command: undefined,
     ...request,
   };
-  await using prepared = await prepare(wanted, { report, signal });
+}
+
+/** Installs these packages below the folder, or removes them, hooks unconfined, images left alone. */
+export async function run(box: Tree, packages: readonly SourcePackage[], given: Given = {}): Promise<RunResult> {
+  const { signal = never, events = [] } = given;
+  const report = (event: ProgressEvent): void => void events.push(event);
+  await using prepared = await prepare(requestOf(box, packages, given), { report, signal });
   return await execute(prepared, { report, signal });
 }
 

@@ -44,7 +44,7 @@ export async function openNodeApi(context: Context): Promise<NodeApi> {
  */
 export async function openOwnApi(
   context: Context,
-  folder = '/etc/kubernetes',
+  { folder = '/etc/kubernetes', patienceMs }: { readonly folder?: string; readonly patienceMs?: number } = {},
 ): Promise<(NodeApi & { readonly isAdmin: boolean }) | undefined> {
   if ((await madeIn(folder)) !== 'made') return undefined;
   for (const name of ['admin.conf', 'kubelet.conf'] as const) {
@@ -54,7 +54,7 @@ export async function openOwnApi(
       () => false,
     );
     const api = isReadable ? await openApi({ env: { ...context.env, KUBECONFIG: kubeconfig } }) : undefined;
-    if (api !== undefined) return { ...withCalls(api, context), isAdmin: name === 'admin.conf' };
+    if (api !== undefined) return { ...withCalls(api, context, patienceMs), isAdmin: name === 'admin.conf' };
   }
   return undefined;
 }
@@ -67,9 +67,9 @@ export async function servesNodes(kubeconfig: string, { env, signal }: Context):
   return answer?.kind === 'answer';
 }
 
-function withCalls(api: KubeApi, { signal, report }: Context): NodeApi {
+function withCalls(api: KubeApi, { signal, report }: Context, patienceMs = PATIENCE_MS): NodeApi {
   const onSlow = (text: string): void => report({ type: 'note', level: 'info', text });
-  return { api, call: openCalls(api, { patienceMs: PATIENCE_MS, signal, onSlow }) };
+  return { api, call: openCalls(api, { patienceMs, signal, onSlow }) };
 }
 
 const nodeSchema = v.object({

@@ -26,16 +26,23 @@ export interface UpgradedNode {
   readonly directory: string;
   /** Time limit of the drain, in milliseconds. */
   readonly limitMs: number;
+  /** A run before this one was to wait for the node and to uncordon it, and was cut. */
+  readonly owed: boolean;
 }
 
 export interface NodeUpgrade {
   readonly node: string;
+  /** From which versions to which. */
+  readonly because: string;
   /** What is done, in its order. */
   readonly steps: readonly string[];
   /** What may stop it: budgets that allow no eviction for now, and APIs in use that the version no longer has. */
   readonly notes: readonly string[];
-  /** Once all images are on the node, before the first hook. `CLUSTER_FAILED` if the node is not drained in time. */
-  readonly begin: () => Promise<void>;
+  /**
+   * Once all images are on the node, before the first hook. `CLUSTER_FAILED` if the node is not drained in time. Absent where only the end of an
+   * upgrade is left.
+   */
+  readonly begin: (() => Promise<void>) | undefined;
   /** After the last hook: lifts the cordon of `begin` once the node is well. Returns what is next. */
   readonly finish: () => Promise<string>;
 }
@@ -46,7 +53,8 @@ const METRICS_IDLE_MS = 15_000;
 const MAX_NAMED = 20;
 
 /**
- * Looks only. Undefined where nothing changes that pods would notice. `CLUSTER_FAILED` for a version that the node must not have next.
+ * Looks only. Undefined where nothing changes that pods would notice, and no upgrade has left the node cordoned. `CLUSTER_FAILED` for a
+ * version that the node must not have next.
  */
 export async function planNodeUpgrade(
   cluster: NodeApi & { readonly openEtcd: () => Promise<Etcd | undefined> },
@@ -64,24 +72,29 @@ export async function planNodeUpgrade(
   const runtime = runtimeOf(live);
   const isOther = request.containerd !== undefined && !isRuntime(runtime, request.containerd);
   const isBehind = versions !== undefined && (kubelet !== wanted || (leads && versions.cluster !== wanted));
-  if (!isBehind && !isOther && cordonFor === undefined) return undefined;
+  const changes = [
+    ...(isOther ? [`${runtime} -> ${request.containerd ?? ''}`] : []),
+    ...(isBehind ? [`Kubernetes ${kubelet} -> ${wanted ?? ''}`] : []),
+  ];
+  const isLeft = cordonFor !== undefined || request.owed;
+  if (changes.length === 0 && !isLeft) return undefined;
   const others = versions?.others ?? [];
   // Evicted from the only node, pods would wait for it.
   const moves = !isAdmin || others.some((one) => one.ready === true && one.cordon === undefined);
-  const pods = moves ? await leftToDrain(cluster, node) : undefined;
+  const pods = moves && changes.length > 0 ? await leftToDrain(cluster, node) : undefined;
   const saves = leads && versions !== undefined && versions.cluster !== wanted;
+  const before = [
+    ...(saves ? ['save etcd'] : []),
+    cordon === 'other' ? `${node} is cordoned already, and stays so` : `cordon ${node}`,
+    pods === undefined
+      ? `no drain: no other node takes pods, so those of ${node} stay, and may restart`
+      : `drain it: ${counted(pods.toEvict.length, 'pod')}`,
+  ];
+  const end = cordon === 'other' ? `wait until ${node} is ready` : `wait until ${node} is ready, and uncordon it`;
   return {
     node,
-    steps: [
-      ...(saves ? ['save etcd'] : []),
-      cordon === 'other' ? `${node} is cordoned already, and stays so` : `cordon ${node}`,
-      pods === undefined
-        ? `no drain: no other node takes pods, so those of ${node} stay, and may restart`
-        : `drain it: ${counted(pods.toEvict.length, 'pod')}`,
-      ...(isOther ? [`${runtime} -> ${request.containerd ?? ''}`] : []),
-      ...(isBehind ? [`Kubernetes ${kubelet} -> ${wanted ?? ''}`] : []),
-      cordon === 'other' ? 'wait until it is ready' : 'wait until it is ready, and uncordon it',
-    ],
+    because: changes.length === 0 ? 'an upgrade was cut before it' : changes.join(', '),
+    steps: changes.length === 0 ? [end] : [...before, ...changes, end],
     notes: [
       ...(pods === undefined
         ? []
@@ -91,22 +104,7 @@ export async function planNodeUpgrade(
           ]),
       ...(isBehind && isAdmin ? await removedApis(cluster, versions.wanted, signal) : []),
     ],
-    begin: async () => {
-      if (saves) {
-        using etcd = await cluster.openEtcd();
-        const file =
-          etcd &&
-          (await keepSnapshot(etcd, new Date(), { directory: request.directory, upgradeTo: wanted, report, signal }));
-        const text = file === undefined ? 'etcd is not saved: it is not on this machine' : `etcd is saved: ${file}`;
-        report({ type: 'note', level: 'info', text });
-      }
-      if (cordon === undefined) await markUpgrading(call, node, wanted ?? kubelet);
-      if (pods === undefined) return;
-      const text = `${node}: no new pods, and evicting those that it has; kubectl uncordon ${node} ends this, if you do not continue`;
-      report({ type: 'note', level: 'info', text });
-      const release = cordon === undefined ? async () => uncordonNode(call, node) : undefined;
-      await drainNode(cluster, node, { limitMs: request.limitMs, release, report, signal });
-    },
+    begin: changes.length === 0 ? undefined : begin,
     finish: async () => {
       const isWell = async (): Promise<boolean> => {
         const object = await getObject(call, NODES, { name: node });
@@ -121,9 +119,25 @@ export async function planNodeUpgrade(
       }
       const now = await getObject(call, NODES, { name: node });
       if (now !== undefined && seenNode(now).cordonFor !== undefined) await uncordonNode(call, node);
-      return nextText(versions, isAdmin);
+      return changes.length === 0 && versions === undefined ? `${node} takes pods again` : nextText(versions, isAdmin);
     },
   };
+
+  async function begin(): Promise<void> {
+    if (saves) {
+      using etcd = await cluster.openEtcd();
+      const kept = { directory: request.directory, upgradeTo: wanted, report, signal };
+      const file = etcd && (await keepSnapshot(etcd, new Date(), kept));
+      const text = file === undefined ? 'etcd is not saved: it is not on this machine' : `etcd is saved: ${file}`;
+      report({ type: 'note', level: 'info', text });
+    }
+    if (cordon === undefined) await markUpgrading(call, node, wanted ?? kubelet);
+    if (pods === undefined) return;
+    const text = `${node}: no new pods, and evicting those that it has; kubectl uncordon ${node} ends this, if you do not continue`;
+    report({ type: 'note', level: 'info', text });
+    const release = cordon === undefined ? async () => uncordonNode(call, node) : undefined;
+    await drainNode(cluster, node, { limitMs: request.limitMs, release, report, signal });
+  }
 
   async function versionsOf(to: string): Promise<NodeVersions | undefined> {
     // Builds of one's own may have other versions: then no rule is known.

@@ -1,11 +1,11 @@
 /** Ids of actions. Plans and journals refer to an action by its id, so it is the same in every run and version. Pure. */
 import { hookFunction, type Hook } from './hooks.ts';
 
-const KINDS = ['fetch', 'extract', 'stage', 'images', 'hook', 'cluster'] as const;
+const KINDS = ['fetch', 'extract', 'stage', 'images', 'hook', 'cluster', 'node'] as const;
 
 export interface ActionName {
   readonly kind: (typeof KINDS)[number];
-  /** A package for `fetch`, `extract` and `stage`, an add-on for `images`, a function for `hook`, a step for `cluster`. */
+  /** A package for `fetch`, `extract` and `stage`, an add-on for `images`, a function for `hook`, a step for `cluster` and `node`. */
   readonly object: string;
 }
 

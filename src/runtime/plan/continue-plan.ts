@@ -50,7 +50,8 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
     fresh.actions.flatMap((one) => (one.kind === 'hook' ? [[one.addon, one.limit] as const] : [])),
   );
   const rest = before.actions.flatMap((action): readonly PlannedAction[] => {
-    if (action.kind === 'fetch' || action.kind === 'extract') return [];
+    // Steps of the node are planned again, by its state.
+    if (action.kind === 'fetch' || action.kind === 'extract' || action.kind === 'node') return [];
     if (action.kind !== 'hook') return [action];
     const because = last.refuted.get(action.id);
     const next = because === undefined ? action : installAfter(action, because);

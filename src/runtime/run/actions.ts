@@ -17,6 +17,7 @@ import { type Hook, isContainerRuntime } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import type { HookAction, PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
 import { whyUnavailable } from '../prepare/former-states.ts';
+import { drainNode } from './node-steps.ts';
 import { sourceOf } from './packages.ts';
 import { survive } from './remove.ts';
 import type { Run } from './run.ts';
@@ -44,13 +45,13 @@ function continuesHooks({ plan, done, last }: Run): boolean {
 
 /** Images are loaded before a node stops taking pods. Those that are lost meanwhile are loaded again in their turn. */
 export async function prepareHooks(run: Run): Promise<void> {
-  const { plan, request, signal, beforeHooks } = run;
-  if (beforeHooks === undefined) return;
+  const { plan, request, signal, node } = run;
+  if (node?.drain === undefined) return;
   const images = plan.actions.filter(({ kind }) => kind === 'images');
   const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
   // Cut in the middle of its own upgrade, the runtime comes back with its hook.
   if (images.length > 0 && runtime !== undefined) await loadImages(images, run);
-  await beforeHooks();
+  await drainNode(run);
 }
 
 /** The add-ons of the run count as unfinished, on the node and in the cluster. */
@@ -87,7 +88,7 @@ export async function leaveCluster({ cluster, plan }: Run): Promise<void> {
 function changing(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
   const groups: PlannedAction[][] = [];
   for (const action of actions) {
-    if (action.kind === 'fetch' || action.kind === 'extract') continue;
+    if (action.kind !== 'images' && action.kind !== 'hook') continue;
     const last = groups.at(-1);
     if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
     else groups.push([action]);

@@ -7,6 +7,7 @@ import type { RunView } from '../prepare/request.ts';
 import { enterCluster, leaveCluster, performActions, prepareHooks, sourceScripts } from './actions.ts';
 import { beginJournal, createFolder, endLastRun, endRun, requireFit, warnOfRollbacks } from './begin.ts';
 import { dropFormer, dropOlder } from './former-packages.ts';
+import { uncordonNode } from './node-steps.ts';
 import { extractPackages, fetchPackages } from './packages.ts';
 import { recordFinished, removeFiles, removeImages } from './remove.ts';
 import { beginRun, resultOf, type Run } from './run.ts';
@@ -32,6 +33,7 @@ const PHASES: readonly Phase[] = [
   performActions,
   leaveCluster,
   removeImages,
+  uncordonNode,
   dropFormer,
   recordFinished,
   removeFiles,

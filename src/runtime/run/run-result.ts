@@ -45,6 +45,23 @@ export interface RunOptions {
   /** Answers the questions of hooks; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
-  /** Called once all packages and images are on the node, before the first hook. */
-  readonly beforeHooks?: (() => Promise<void>) | undefined;
+  /** Absent where the run changes nothing on the node that its pods would notice. */
+  readonly node?: NodeSteps | undefined;
+}
+
+export interface NodeStep {
+  /** What it is done for. */
+  readonly because: string;
+  readonly title: string;
+  readonly perform: () => Promise<void>;
+}
+
+/** Steps of an upgrade around the hooks of the run. */
+export interface NodeSteps {
+  /** The add-on that is upgraded. */
+  readonly addon: string;
+  /** Once all packages and images are on the node, before the first hook; absent if its pods notice nothing of what is left to do. */
+  readonly drain?: NodeStep | undefined;
+  /** After the last hook. */
+  readonly uncordon: NodeStep;
 }

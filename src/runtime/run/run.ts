@@ -14,6 +14,7 @@ import { hookFunction, leftByRemoval } from '../plan/hooks.ts';
 import type { PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
 import { newRunId, runFolder, runsOf, type RunFolder } from '../prepare/run-folder.ts';
+import { withNodeSteps } from './node-steps.ts';
 import type { FailedRemoval, RunOptions, RunResult } from './run-result.ts';
 
 export interface Run extends RunView, RunOptions {
@@ -48,7 +49,8 @@ export interface Run extends RunView, RunOptions {
 
 /** Changes nothing: its phases do. */
 export async function beginRun(view: RunView, options: RunOptions): Promise<Run> {
-  const { request, plan, records } = view;
+  const { request, records } = view;
+  const plan = withNodeSteps(view.plan, options.node);
   const { place, variables, env } = request;
   const { directory } = place;
   const folder = runFolder(directory, newRunId(new Date(), (await runsOf(directory))[0]));
@@ -57,6 +59,7 @@ export async function beginRun(view: RunView, options: RunOptions): Promise<Run>
   const run: Run = {
     ...view,
     ...options,
+    plan,
     started: performance.now(),
     directory,
     folder,

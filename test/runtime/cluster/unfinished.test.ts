@@ -86,13 +86,13 @@ test('who asks its cluster is told, before a request, that kubeadm has not finis
 test('a run that upgrades nodes sees no cluster on it, and then the one that is made', async () => {
   await using scene = await cutMachine();
   const context = { env: {}, cwd: scene.box.path, signal: never, report: noReport };
-  const folder = scene.box.at('kubernetes');
-  assert.is(await openOwnApi(context, folder), undefined);
+  const at = { folder: scene.box.at('kubernetes') };
+  assert.is(await openOwnApi(context, at), undefined);
   await rm(scene.box.at(MARK));
-  assert.is((await openOwnApi(context, folder))?.isAdmin, true);
+  assert.is((await openOwnApi(context, at))?.isAdmin, true);
   await rm(scene.box.at('kubernetes/admin.conf'));
   await writeFile(scene.box.at('kubernetes/kubelet.conf'), scene.server.kubeconfig);
-  assert.is((await openOwnApi(context, folder))?.isAdmin, false);
+  assert.is((await openOwnApi(context, at))?.isAdmin, false);
 });
 
 for (const answers of ['denies everything', 'already answers']) {

@@ -1,0 +1,67 @@
+/** What a run does to the node around its hooks: the steps of an upgrade of Kubernetes or of the container runtime. */
+import { hostname } from 'node:os';
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { openEtcd } from '../cluster/kube/etcd.ts';
+import { openOwnApi } from '../machine/run/nodes.ts';
+import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
+import type { InstallRequest } from '../requests/node.ts';
+import { KUBERNETES } from '../runtime/plan/hooks.ts';
+import type { PlannedAddon } from '../runtime/plan/run-plan.ts';
+import type { RunView } from '../runtime/prepare/request.ts';
+import { owesUncordon } from '../runtime/run/node-steps.ts';
+import type { NodeSteps } from '../runtime/run/run-result.ts';
+
+const DRAIN_MS = 5 * 60_000;
+/** How long a run that changes nothing on the node waits for its API server. */
+const SHORT_MS = 5000;
+
+interface Around extends Pick<NodeUpgrade, 'node' | 'steps'> {
+  /** For the run, as actions of its journal. */
+  readonly around: NodeSteps;
+  /** What is next, after the run. */
+  readonly next: () => string | undefined;
+}
+
+/** Undefined where the run does not upgrade a node, and has none to uncordon; what may stop it is reported. */
+export async function upgradeOf(
+  { plan, last, request: { place } }: Pick<RunView, 'plan' | 'last' | 'request'>,
+  { root, drainTimeout: limitMs = DRAIN_MS }: Pick<InstallRequest, 'root' | 'drainTimeout'>,
+  context: Context,
+  folder = '/etc/kubernetes',
+): Promise<Around | undefined> {
+  const known = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
+  const kubernetes = known.find(({ ref }) => ref.name === KUBERNETES);
+  const containerd = known.find(({ ref }) => ref.name === 'containerd');
+  const addon = (kubernetes ?? containerd)?.ref.name;
+  if (root !== undefined || addon === undefined) return undefined;
+  const versions = { kubernetes: changedTo(kubernetes), containerd: changedTo(containerd) };
+  const isIdle = (versions.kubernetes ?? versions.containerd) === undefined;
+  const { signal, report } = context;
+  try {
+    const cluster = await openOwnApi(context, { folder, ...(isIdle && { patienceMs: SHORT_MS }) });
+    if (cluster === undefined) return undefined;
+    const own = { ...cluster, openEtcd: async () => openEtcd({ signal }) };
+    const rights = { leads: plan.kind === 'install', isAdmin: cluster.isAdmin };
+    const about = { node: hostname().toLowerCase(), limitMs, directory: place.directory, owed: owesUncordon(last) };
+    const upgrade = await planNodeUpgrade(own, { ...versions, ...rights, ...about }, context);
+    for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });
+    return upgrade && aroundHooks(addon, upgrade);
+  } catch (error) {
+    // The hooks look after an API server that is away. Then a cordon that an earlier version has left stays until the next run.
+    if (!isIdle || !(error instanceof CurlewError) || error.code !== 'CLUSTER_FAILED') throw error;
+    return undefined;
+  }
+}
+
+function changedTo(addon: PlannedAddon | undefined): string | undefined {
+  return addon?.mode === 'already applied' ? undefined : addon?.ref.version;
+}
+
+function aroundHooks(addon: string, { node, steps, because, begin, finish }: NodeUpgrade): Around {
+  let next: string | undefined;
+  const drain = begin && { because, title: `${addon}: make ${node} ready for the upgrade`, perform: begin };
+  const end = async (): Promise<void> => void (next = await finish());
+  const uncordon = { because, title: `${addon}: ${steps.at(-1) ?? 'wait'}`, perform: end };
+  return { node, steps, around: { addon, drain, uncordon }, next: () => next };
+}
