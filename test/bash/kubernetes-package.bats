@@ -24,6 +24,10 @@ prepare() {
   # Of the machine that runs the tests.
   kubernetes_require_kernel() { :; }
   sleep() { :; }
+  timeout() { "${@:2}"; }
+  kubeadm() { :; }
+  # It has no pods.
+  ctr() { :; }
   containerd() { echo 'containerd github.com/containerd/containerd/v2 v2.2.6 abc'; }
   # kustomize as far as it is needed: shows what it was given.
   kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/kustomization.yaml "$2"/*-*.yaml "$2"/init.yaml; fi; }
@@ -233,7 +237,7 @@ replace_program() {
   [ "$(wc -l <tries)" -eq 4 ]
   echo 1000 >after
   run kubernetes_wait_until_ready conf
-  [[ "$status" -eq 1 && "$output" == *described*'node1 is not ready after 5 minutes'*'./tasks.sh load-images'* ]]
+  [[ "$status" -eq 1 && "$output" == *described*'node1 is not ready after 5 minutes: False. See journalctl'*'./tasks.sh load-images'* ]]
 }
 
 # A control plane whose join was cut. The file `found` is what the API server says of the node with its name.
@@ -930,6 +934,57 @@ version_folders() {
   [ ! -e etc/kubernetes ]
 }
 
+# A machine with two pods, which only containerd can remove.
+with_pods() {
+  prepare
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/etc/cni,$PWD/cni,g; s,/(run/|sys/fs/cgroup),$PWD/\\1,g; s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+  mkdir -p cni/net.d run/containerd/io.containerd.runtime.v2.task/k8s.io
+  printf 'a\nb\n' >pods
+  ctr() { cat pods; }
+  systemctl() { echo "systemctl $*" >>calls; }
+  pkill() { echo "pkill $*" >>calls; }
+  kubeadm() { echo "kubeadm $*" >>calls; }
+}
+
+@test "no pod survives a reset, also where the network add-on was removed before" {
+  with_pods
+  # containerd removes the pod of a network only as long as it has one.
+  kubeadm() { if [[ "$*" == 'reset phase cleanup-node --cri-socket unix://'* ]] && grep -q loopback cni/net.d/*; then : >pods; fi; }
+  strict kubernetes_reset
+  [[ ! -s pods && -z "$(ls cni/net.d)" ]]
+  [ ! -e calls ]
+}
+
+@test "containerd is started for a reset" {
+  with_pods
+  mv pods hidden
+  ctr() { cat pods; }
+  systemctl() { if [[ "$*" == 'restart containerd' ]]; then mv hidden pods; fi; }
+  kubeadm() { if [[ -e pods ]]; then : >pods; fi; }
+  strict kubernetes_reset
+  [ ! -s pods ]
+}
+
+@test "where containerd does not start, the processes of pods are ended, and their mounts go" {
+  with_pods
+  ctr() { return 1; }
+  systemctl() { return 1; }
+  umount() { echo "umount $*" >>calls; }
+  kill() { echo "kill $*" >>calls; }
+  mkdir -p sys/fs/cgroup/kubepods.slice/pod1
+  echo 4711 >sys/fs/cgroup/kubepods.slice/pod1/cgroup.procs
+  printf 'x %s x x 0 0\n' "$PWD/run/containerd/io.containerd.runtime.v2.task/k8s.io/a/rootfs" \
+    "$PWD/run/containerd/io.containerd.runtime.v2.task/moby/b/rootfs" "$PWD/run/netns/cni-1" "$PWD/run/netns/other" >mounts
+  run strict kubernetes_reset
+  [ "$status" -eq 1 ]
+  strict kubernetes_kill_pods
+  [ ! -e run/containerd/io.containerd.runtime.v2.task/k8s.io ]
+  grep -q '^pkill -KILL --full containerd-shim.* -namespace k8s' calls
+  grep -qx 'kill -KILL 4711' calls
+  [ "$(grep ^umount calls)" = "$(lines "umount --lazy $PWD/run/containerd/io.containerd.runtime.v2.task/k8s.io/a/rootfs" "umount --lazy $PWD/run/netns/cni-1")" ]
+}
+
 # usage: mounted PATH…; the mount points of the machine, as the kernel shows them
 mounted() {
   printf '/dev/sda1 %s ext4 rw 0 0\n' "$@" >mounts
@@ -1372,4 +1427,51 @@ EOF
   ((before < start && start < after))
   wait "$program" || true
   [[ "$(kubernetes_start_of "$program") $(kubernetes_start_of '') $(kubernetes_start_of 0)" == '0 0 0' ]]
+}
+
+@test "files of kubeadm that are gone are put back, but for keys of authorities and what was moved away" {
+  own_machine
+  local folder="$PWD/etc/kubernetes" file
+  mkdir -p etc/kubernetes/pki/etcd
+  for file in manifests/etcd.yaml manifests/kube-scheduler.yaml pki/ca.crt pki/ca.key pki/etcd/ca.key pki/sa.key scheduler.conf super-admin.conf; do
+    echo "$file" >"$folder/$file"
+  done
+  chmod 600 "$folder/pki/sa.key"
+  kubernetes_keep_files
+  mkdir -p etc/kubernetes/curlew/manifests
+  mv "$folder/manifests/kube-scheduler.yaml" etc/kubernetes/curlew/manifests/
+  rm -r "$folder"/{pki,scheduler.conf,super-admin.conf,manifests/etcd.yaml}
+  run kubernetes_restore_files
+  [[ "$status" -eq 0 && "$output" == *"$folder/manifests/etcd.yaml is missing, and is put back"* ]]
+  [ "$(cd "$folder" && find . -path ./curlew -prune -o -type f -print | sort)" = "$(lines ./manifests/etcd.yaml ./pki/ca.crt ./pki/sa.key ./scheduler.conf)" ]
+  [[ "$(stat -c %a "$folder/pki/sa.key")" == 600 && "$(cat "$folder/pki/ca.crt")" == pki/ca.crt ]]
+  # What an unfinished attempt has left is not completed.
+  rm "$folder/scheduler.conf"
+  touch etc/kubernetes/curlew/attempt
+  kubernetes_restore_files
+  [ ! -e "$folder/scheduler.conf" ]
+}
+
+@test "a node whose runtime has stopped runs again, and its network add-on writes what is missing" {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/etc/(cni|kubernetes),$PWD/etc/\\1,g" packages/kubernetes/1.34.4/install.sh)
+  mkdir -p etc/cni/net.d
+  ctr() { [[ -e runs ]]; }
+  systemctl() {
+    echo "systemctl $*" >>calls
+    if [[ "$*" == 'restart containerd' ]]; then touch runs; fi
+  }
+  kubectl() {
+    case "$*" in
+      *'get pods'*) printf 'kube-flannel flannel-1 install\nkube-system kube-proxy-1 \n' ;;
+      *'delete pod'*) echo "kubectl ${*: -4}" >>calls ;;
+      *jsonpath*) echo True ;;
+    esac
+  }
+  strict kubernetes_repair
+  grep -qx 'systemctl restart containerd' calls
+  grep -qx 'systemctl restart kubelet' calls
+  grep -qx 'kubectl delete pod flannel-1 --wait=false' calls
+  ! grep -q kube-proxy calls
 }

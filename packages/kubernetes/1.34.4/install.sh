@@ -31,13 +31,15 @@ kubernetes() {
   fi
   kubernetes_protect_images
   try_5m kubernetes_api_answers
+  kubernetes_keep_files
 }
 
 # Fails, so that the package is installed again, if the control plane or the kubelet does not run.
 kubernetes_already_applied() {
   kubernetes_protect_images
   kubernetes_start_pods
-  kubernetes_api_answers && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due
+  kubernetes_restore_files
+  kubernetes_api_answers && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_keep_files
 }
 
 # On every other node.
@@ -121,10 +123,7 @@ $command first"
 }
 
 kubernetes_uninstall() {
-  if command -v kubeadm >/dev/null; then
-    timeout 300 kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)" ||
-      logWarn "kubeadm reset did not finish"
-  fi
+  kubernetes_reset || kubernetes_kill_pods
   systemctl disable --now kubelet >/dev/null 2>&1 || true
   # It is there after curlew etcd snapshot --every.
   systemctl disable --now curlew-etcd-snapshot.timer >/dev/null 2>&1 || true
@@ -141,6 +140,59 @@ process that writes to it, then run the same command again"
   rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
   systemctl daemon-reload
   logSuccess "Kubernetes is removed from this node; rules of iptables stay until the next boot"
+}
+
+# kubeadm reset, after which no pod is left: it would be the same one when the machine joins again, complete for the kubelet, and its first
+# containers, which write the files of the network, would not run. Fails if some are left, or containerd does not answer.
+kubernetes_reset() {
+  local file=/etc/cni/net.d/00-reset.conflist
+  # They survive containerd, and only it removes them.
+  if ! kubernetes_pods >/dev/null && timeout 90 systemctl restart containerd 2>/dev/null; then
+    spinner_until 30 kubernetes_pods >/dev/null || logWarn "containerd does not answer: see journalctl -u containerd"
+  fi
+  if command -v kubeadm >/dev/null; then
+    timeout 300 kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)" || logWarn "kubeadm reset did not finish"
+  fi
+  if kubernetes_has_no_pods; then return 0; fi
+  # Without a network, as its add-on was removed first, containerd removes no pod. Interfaces go with the namespaces of pods.
+  mkdir -p "${file%/*}"
+  printf '{"cniVersion": "1.0.0", "name": "reset", "plugins": [{"type": "loopback"}]}\n' >"$file"
+  # It reads that a moment later.
+  spinner_until 30 kubernetes_remove_pods || true
+  rm -f "$file"
+  kubernetes_has_no_pods
+}
+
+kubernetes_remove_pods() {
+  maybe timeout 120 kubeadm reset phase cleanup-node --cri-socket "unix://$(kubeadm_get_containerd_sock)" >/dev/null
+  kubernetes_has_no_pods
+}
+
+kubernetes_has_no_pods() {
+  local pods
+  pods="$(kubernetes_pods)" && [[ -z "$pods" ]]
+}
+
+# Prints the sandboxes of all pods of this machine. Fails if containerd does not answer.
+kubernetes_pods() {
+  timeout 10 ctr -a "$(kubeadm_get_containerd_sock)" -n k8s.io containers list --quiet 'labels."io.cri-containerd.kind"==sandbox' 2>/dev/null
+}
+
+# Without containerd: ends their processes, and unmounts what they had. Without those, the kubelet makes new ones.
+kubernetes_kill_pods() {
+  local run=/run/containerd word mounts
+  logWarn "containerd does not remove the pods of this machine: what is left of them is ended"
+  maybe pkill -KILL --full "containerd-shim.* -namespace k8s\.io .*-address $(kubeadm_get_containerd_sock)"
+  while IFS= read -r word; do maybe kill -KILL "$word"; done < <(maybe find /sys/fs/cgroup{,/*}/kubepods* -name cgroup.procs -exec cat {} +)
+  # At once: the list changes with each that goes.
+  mapfile -t mounts < <(awk '{ print $2 }' /proc/self/mounts)
+  for word in "${mounts[@]}"; do
+    case "$word" in
+      "$run"/*/k8s.io/* | "$run"/io.containerd.grpc.v1.cri/* | /run/netns/cni-*) maybe umount --lazy "$word" ;;
+    esac
+  done
+  rm -rf "$run"/io.containerd.runtime.v2.task/k8s.io "$run"/io.containerd.grpc.v1.cri /run/netns/cni-* ||
+    logWarn "Not all of the pods' mounts in $run are gone: restart the machine before it joins again"
 }
 
 # CNI plugins and configurations of other programs stay.
@@ -325,6 +377,7 @@ kubernetes_end_join() {
   kubernetes_spend_token
   rm -rf "$KUBERNETES_STATE/new.yaml" "$DIR/kustomize/kubeadm/join"
   kubernetes_complete
+  kubernetes_keep_files
 }
 
 # A token is for one machine: that of join-token may delete itself, and others stay until they expire.
@@ -499,7 +552,8 @@ curlew reset or kubeadm reset first"
 kubernetes_undo_attempt() {
   local admin="$KUBERNETES_STATE/admin.conf"
   if [[ -f /etc/kubernetes/admin.conf ]]; then (umask 077 && cp /etc/kubernetes/admin.conf "$admin"); fi
-  kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)"
+  kubernetes_reset || bail "kubernetes: containerd does not remove the pods of the unfinished attempt: restart the machine, then run the \
+same command again"
   if [[ -f "$admin" && "${MASTER-}" == 1 ]]; then kubernetes_delete_own_node "$admin" || logWarn "The node of the unfinished attempt is not deleted"; fi
   rm -f "$admin"
 }
@@ -666,6 +720,7 @@ kubernetes_update_node() {
     kubernetes_host kubelet
     kubernetes_restart_kubelet
   fi
+  kubernetes_keep_files
   kubernetes_protect_images
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
 }
@@ -726,10 +781,22 @@ kubernetes_wait_until_ready() {
   logStep "Waiting until $node is ready"
   if ! spinner_until 300 kubernetes_is_ready "$1" "$node"; then
     kubectl --kubeconfig="$1" --request-timeout=20s describe node "$node" 1>&2 || true
-    bail "kubernetes: $node is not ready after 5 minutes. Without a network add-on a node stays NotReady; if an image is missing, \
-run ./tasks.sh load-images"
+    bail "kubernetes: $node is not ready after 5 minutes: $(kubernetes_why_not_ready "$1" "$node")"
   fi
   logSuccess "$node is ready"
+}
+
+# usage: kubernetes_why_not_ready KUBECONFIG NODE; what the kubelet says, and what to do
+kubernetes_why_not_ready() {
+  local why
+  why="$(maybe kubectl --kubeconfig="$1" --request-timeout=20s get node "$2" -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}')"
+  printf '%s. ' "${why:-the API server does not say why}"
+  case "$why" in
+    *network*) printf 'The network add-on has not written its configuration in /etc/cni/net.d: the spec has none, or its pod does not start on %s; \
+if that has no image, run ./tasks.sh load-images\n' "$2" ;;
+    *'stopped posting'*) printf 'The kubelet does not reach the API server: see journalctl -u kubelet\n' ;;
+    *) printf 'See journalctl -u kubelet; if an image is missing, run ./tasks.sh load-images\n' ;;
+  esac
 }
 
 # usage: kubernetes_is_ready KUBECONFIG NODE
@@ -807,6 +874,7 @@ kubernetes_renew_certificates() {
     renewed+="${renewed:+, }$name"
     if [[ "$name" == etcd ]] && ! spinner_until 60 kubernetes_answers etcd readinessProbe; then alone=1; fi
   done
+  kubernetes_keep_files
   [[ -z "$alone" ]] || bail "kubernetes: $renewed have restarted with the new certificates, but etcd is not ready. With other control planes, it \
 has no quorum yet: run the same command there, too. Without, see crictl ps --all --name etcd and crictl logs"
   spinner_until 300 kubernetes_api_answers || bail "kubernetes: $renewed have restarted with the new certificates, but the API server at \
@@ -1003,8 +1071,80 @@ kubernetes_start_pods() {
   done
 }
 
+# What kubeadm has written, for kubernetes_restore_files: neither keys of authorities nor super-admin.conf, which an operator may move away.
+kubernetes_keep_files() {
+  local kept="$KUBERNETES_STATE/kept" file
+  rm -rf "$kept.new"
+  (umask 077 && mkdir -p "$kept.new")
+  while IFS= read -r file; do
+    mkdir -p "$kept.new/${file%/*}"
+    cp -p "/etc/kubernetes/$file" "$kept.new/$file"
+  done < <(cd /etc/kubernetes && maybe find ./manifests ./pki ./{admin,kubelet,controller-manager,scheduler}.conf -type f ! -name '*ca.key' ! -name '.*')
+  rm -rf "$kept"
+  mv "$kept.new" "$kept"
+}
+
+# Puts back what is missing of it. What kubernetes_stop_pods has moved away is not missing.
+kubernetes_restore_files() {
+  local kept="$KUBERNETES_STATE/kept" file target
+  [[ -d "$kept" && ! -e "$KUBERNETES_STATE/attempt" ]] || return 0
+  while IFS= read -r file; do
+    target="/etc/kubernetes/$file"
+    if [[ -e "$target" || -e "$KUBERNETES_STATE/$file" ]]; then continue; fi
+    logWarn "${target//%/%%} is missing, and is put back"
+    mkdir -p "${target%/*}"
+    # The kubelet reads each file that it finds, but for hidden ones.
+    cp -p "$kept/$file" "${target%/*}/.restored"
+    mv "${target%/*}/.restored" "$target"
+  done < <(cd "$kept" && find . -type f -printf '%P\n')
+}
+
+# For curlew node repair: all that makes this machine a node runs again, without a change of it.
+kubernetes_repair() {
+  local node name due=''
+  node="$(get_local_node_name)"
+  kubernetes_bypass_proxy
+  kubernetes_restore_files
+  kubernetes_start_pods
+  if ! kubernetes_pods >/dev/null; then
+    logStep "Starting containerd"
+    systemctl enable containerd >/dev/null 2>&1 || true
+    maybe timeout 90 systemctl restart containerd
+    spinner_until 30 kubernetes_pods >/dev/null || bail "kubernetes: containerd does not start: see journalctl -u containerd"
+    due=1
+  fi
+  if [[ -n "$due" ]] || ! systemctl is-active --quiet kubelet; then
+    logStep "Starting the kubelet"
+    systemctl enable kubelet >/dev/null 2>&1 || true
+    timeout 90 systemctl restart kubelet || bail "kubernetes: the kubelet does not start: see journalctl -u kubelet"
+  fi
+  for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+    [[ -e "$KUBERNETES_MANIFESTS/$name.yaml" ]] || continue
+    spinner_until 120 kubernetes_is_running "$name" || bail "kubernetes: $name does not start: see crictl ps --all --name $name, and its log"
+  done
+  spinner_until 60 kubernetes_knows_node ||
+    bail "kubernetes: the API server does not answer, or has no node $node: look on a control plane with kubectl get nodes"
+  kubernetes_restore_network "$node"
+  spinner_until 120 kubernetes_is_ready /etc/kubernetes/kubelet.conf "$node" || bail "kubernetes: $node is not ready: $(kubernetes_why_not_ready \
+    /etc/kubernetes/kubelet.conf "$node")"
+  logSuccess "$node is ready"
+}
+
+# usage: kubernetes_restore_network NODE; the first containers of a network add-on's pod write its files, once for each pod
+kubernetes_restore_network() {
+  local namespace pod first
+  if compgen -G '/etc/cni/net.d/*.conf*' >/dev/null; then return 0; fi
+  logStep "Starting the network add-on anew: /etc/cni/net.d is empty"
+  while read -r namespace pod first; do
+    if [[ -z "$first" ]]; then continue; fi
+    kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=20s --namespace "$namespace" delete pod "$pod" --wait=false || true
+  done < <(kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=20s get pods --all-namespaces \
+    --field-selector="spec.nodeName=$1" -o jsonpath='{range .items[?(@.spec.hostNetwork==true)]}{.metadata.namespace} {.metadata.name} {.spec.initContainers[0].name}{"\n"}{end}')
+}
+
 # Before a run looks at this machine: a command that was cut may have left its control plane stopped.
 kubernetes_resume() {
+  kubernetes_restore_files
   compgen -G "$KUBERNETES_STATE/manifests/*.yaml" >/dev/null || return 0
   logWarn "A command that was cut has left the control plane stopped: it starts again"
   kubernetes_start_pods
