@@ -40,6 +40,8 @@ export interface ClusterStatus
 }
 
 const AT_ONCE = 16;
+/** A person waits. */
+const NODES_MS = 20_000;
 
 /** What is shown of a list of another machine, and of a text in it. */
 const [MAX_PROBLEMS, MAX_LENGTH] = [50, 400];
@@ -67,13 +69,18 @@ type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
 export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Context): Promise<ClusterStatus> => {
   const cluster = await readHosts(request, 'look at', context);
   await using ssh = openSsh(context.env);
-  const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  const look = await lookAt(cluster, { ssh, bundle: undefined, limitMs: NODES_MS }, context);
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
   const answers = await healthOfHosts(ssh, look, context.signal);
-  const problems = answers.flatMap(({ host, problems: all }) => {
+  const broken = new Map(look.hosts.map(({ host, facts }) => [host.name, facts?.broken.join('; ') ?? '']));
+  const said = answers.flatMap(({ host, problems: all }) => {
     const more = all.length > MAX_PROBLEMS ? [`${all.length - MAX_PROBLEMS} more problems`] : [];
     return [...all.slice(0, MAX_PROBLEMS), ...more].map((reason) => ({ host, reason }));
   });
+  const stopped = [...broken].flatMap(([host, reason]) =>
+    reason === '' ? [] : [{ host, reason: `${reason}: curlew machine repair starts it again` }],
+  );
+  const problems = [...stopped, ...said];
   // Whoever is root on a worker must not be able to speak for the cluster.
   const speaker = answers.find(({ host }) => host === look.speaker?.name)?.health;
   const { addons, pods, morePods }: Part = speaker ?? { addons: [], pods: [], morePods: 0 };
@@ -81,12 +88,14 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Co
   const shown = hosts.map((host): ClusterStatus['hosts'][number] => {
     const { name, joined } = host;
     const node = look.seen.machines.find((one) => one.name === name);
-    const ready = joined ? node?.ready === true : undefined;
+    const member = look.seen.members?.find((one) => one.name === name);
+    const why = broken.get(name) || (member?.healthy === false ? 'its member of etcd is not healthy' : '');
+    const ready = joined ? node?.ready === true && why === '' : undefined;
     const facts = look.hosts.find((one) => one.host.name === name)?.facts;
     return {
       ...host,
       ready,
-      ...(ready === false && { reason: reasons.get(name) || 'it is not ready' }),
+      ...(ready === false && { reason: why || reasons.get(name) || 'it is not ready' }),
       cordoned: node?.cordon !== undefined,
       lock: facts?.lock,
       asked: answers.some((one) => one.host === name && one.health !== undefined),

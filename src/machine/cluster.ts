@@ -111,6 +111,7 @@ export type Phase =
   | 'drain'
   | 'upgrade'
   | 'uncordon'
+  | 'repair'
   | 'mark'
   | 'remove-member'
   | 'reset'

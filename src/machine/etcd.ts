@@ -4,6 +4,8 @@ export interface EtcdMember {
   /** That of its machine; empty while it starts for the first time. */
   readonly name: string;
   readonly healthy?: boolean;
+  /** It says something, be it that it is not healthy. */
+  readonly answers?: boolean;
   readonly learner?: boolean;
   /** False: a member without a machine, which counts as healthy unless it raises an alarm. */
   readonly machine?: boolean;
@@ -64,4 +66,14 @@ export type QuorumPlace = 'here' | 'elsewhere' | 'none';
 export function quorumPlace({ members = [], agrees, served }: EtcdView): QuorumPlace {
   if (agrees) return members.length > 1 ? 'here' : 'none';
   return served || members.some(({ healthy }) => healthy === true) ? 'elsewhere' : 'none';
+}
+
+/** Says that etcd has no quorum, by the members that answer; undefined where enough of them do. */
+export function lostQuorum(members: readonly EtcdMember[]): string | undefined {
+  const voting = members.filter(({ learner }) => learner !== true);
+  const silent = voting.filter(({ answers, healthy }) => (answers ?? healthy) !== true);
+  const up = voting.length - silent.length;
+  if (up >= Math.floor(voting.length / 2) + 1) return undefined;
+  const names = silent.map(({ name }) => name || 'one that has just joined').join(' and ');
+  return `etcd has lost its quorum: ${up} of ${voting.length} members ${up === 1 ? 'answers' : 'answer'}, and ${names} ${silent.length === 1 ? 'does' : 'do'} not`;
 }

@@ -36,6 +36,8 @@ export interface HostFacts {
   readonly hasImages: boolean;
   /** What curlew runs on it now. */
   readonly running: string | undefined;
+  /** What a node needs and does not run there, such as `etcd has no manifest`. */
+  readonly broken: readonly string[];
   /** The operator who changes the cluster now, by a lock on this host. */
   readonly lock: HostLock | undefined;
 }
@@ -51,6 +53,29 @@ export interface BornOutdated {
   readonly mark: string;
   /** Time in ISO 8601, by the clock of the host; undefined where the record does not say it. */
   readonly at: string | undefined;
+}
+
+/** For sh, on a host that is a node of systemd's: prints what does not run, without the API server. `root` is for tests. */
+export function brokenScript(root = ''): string {
+  const [kubernetes, network] = [`${root}/etc/kubernetes`, `${root}/etc/cni/net.d`];
+  return `cd ${kubernetes} 2>/dev/null && [ -e kubelet.conf ] && [ ! -e curlew/attempt ] && [ -d ${root}/run/systemd/system ] || exit 0
+known=
+systemctl is-active --quiet kubelet || printf 'the kubelet does not run; '
+if systemctl cat containerd >/dev/null 2>&1; then
+  if tasks=$(timeout 10 ctr -n k8s.io tasks list 2>/dev/null); then known=yes; else printf 'containerd does not run; '; fi
+fi
+ls ${network} 2>/dev/null | grep -q '\\.conf' || printf 'no network add-on has written ${network}; '
+[ -e pki/apiserver.crt ] || exit 0
+for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+  if [ $name = etcd ] && [ ! -e pki/etcd/server.crt ]; then continue; fi
+  if [ ! -e manifests/$name.yaml ]; then printf '%s has no manifest; ' $name; continue; fi
+  [ -n "$known" ] || continue
+  runs=
+  for id in $(timeout 10 ctr -n k8s.io containers list -q "labels.\\"io.kubernetes.container.name\\"==$name,labels.\\"io.kubernetes.pod.namespace\\"==kube-system" 2>/dev/null); do
+    if printf '%s\\n' "$tasks" | grep -q "^$id .*RUNNING"; then runs=yes; fi
+  done
+  [ -n "$runs" ] || printf '%s does not run; ' $name
+done`;
 }
 
 /** For sh; `$1` is the folder of records. Prints one fact per line. */
@@ -71,6 +96,7 @@ if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p born "$(cat "$1/born" 2>/dev/null)"
+p broken "$(${brokenScript()})"
 p begun "$(cut -d ' ' -f 1 "$1/unfinished" 2>/dev/null)"
 # An install moves packages from the bundle to its own folder, which a reset manually removes.
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/admin.conf ] || [ -n "$(ls -d "$1"/bundle/*/kubernetes/* /var/lib/curlew/*/kubernetes/* 2>/dev/null)" ]; then
@@ -115,6 +141,7 @@ export function readFacts(text: string): HostFacts | undefined {
     hasImages: values.has('images'),
     running: values.get('running'),
     born: bornOf(values.get('born')),
+    broken: (values.get('broken') ?? '').split(';').flatMap((one) => (one.trim() === '' ? [] : one.trim())),
     lock: lockOf(values.get('lock')),
   };
 }

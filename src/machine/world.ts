@@ -140,6 +140,8 @@ export class World {
         return set({ ready: true, ...versions });
       case 'mark':
         return set({ leaving: true });
+      case 'repair':
+        return set({ ready: true });
       case 'remove-member':
         this.members = this.members?.filter(({ name }) => name !== host);
         return undefined;

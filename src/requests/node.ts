@@ -257,6 +257,10 @@ export const NODE_DRAIN = request(
   { dryRun: DRY_RUN },
 );
 
+export const NODE_REPAIR = request('node repair', 'Start what has stopped on this node, and put back missing files', {
+  installDir: FOLDER.installDir,
+});
+
 export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
   recipient: texts('age1…', 'encrypt the file for a recipient of age, who opens it with the identity'),

@@ -112,7 +112,7 @@ test('the file of a running cluster has its nodes, and with their host keys noth
     const machines = await seenNodes(openCalls(kube, { patienceMs: 0, signal: never }));
     const members = ['p1', 'p2', 'p3'].map((name) => ({ name, healthy: true }));
     const seen = { complete: true, machines, members };
-    const look = { hosts: [], extras: [], seen, held: [], refused: [], speaker: undefined };
+    const look = { hosts: [], extras: [], seen, held: [], refused: [], isListed: true, speaker: undefined };
     const { steps, held, refused } = planOf(cluster, { ...look, silent: undefined, busy: [] }, undefined);
     assert.equal([steps, held, refused], [[], [], []]);
   });

@@ -56,7 +56,7 @@ test('certificates are shown with the days that are left, in files and in kubeco
 });
 
 const member = (name: string, healthy = true): Member => {
-  return { id: name, name, addresses: [`${name}.example.com`], healthy, learner: false };
+  return { id: name, name, addresses: [`${name}.example.com`], healthy, answers: healthy, learner: false };
 };
 
 test('nothing is renewed where the kubelet ends for its own certificate, and what to do is said', () => {

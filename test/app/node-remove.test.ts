@@ -50,7 +50,8 @@ async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scen
     const status = { conditions, nodeInfo: { kubeletVersion: 'v1.34.4' } };
     await api.merge(`/api/v1/nodes/${name}/status`, { status });
     const id = String(members.size + 1);
-    if (control) members.set(name, { id, name, addresses: [], learner: false, healthy: ready === 'True' });
+    if (control)
+      members.set(name, { id, name, addresses: [], learner: false, healthy: ready === 'True', answers: true });
   }
   const etcd: Etcd = {
     members: async () => [...members.values()],
@@ -215,7 +216,7 @@ test('the last healthy control plane stays, and one without which etcd has no qu
   await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /etcd would lose its quorum without it: 2 of 2/);
   assert.equal(phases(await cluster.remove('two')), ['mark', 'remove-member', 'delete-node']);
   await using learning = await scene(THREE);
-  learning.members.set('one', { addresses: [], id: '1', name: 'one', learner: true, healthy: true });
+  learning.members.set('one', { addresses: [], id: '1', name: 'one', learner: true, healthy: true, answers: true });
   await assert.rejectsWith(learning.remove('three'), 'CLUSTER_FAILED', /none a learner/);
   assert.equal([...last.writes(), ...learning.writes()], []);
 });
@@ -250,7 +251,7 @@ test('a node whose name a member of etcd has leaves like a control plane, whatev
   await using cluster = await scene(THREE);
   const labels = { 'node-role.kubernetes.io/control-plane': null };
   for (const name of ['two', 'three']) await cluster.api.merge(`/api/v1/nodes/${name}`, { metadata: { labels } });
-  cluster.members.set('one', { addresses: [], id: '1', name: 'one', learner: false, healthy: false });
+  cluster.members.set('one', { addresses: [], id: '1', name: 'one', learner: false, healthy: false, answers: false });
   await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /no other control plane is healthy/);
 });
 

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { requireConfirmed, viewOf } from '../../src/app/etcd-restore.ts';
 import { openEtcd, type Etcd } from '../../src/cluster/kube/etcd.ts';
 import { quorumPlace } from '../../src/machine/etcd.ts';
+import { quorumProblem } from '../../src/machine/run/quorum.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { missing, unless } from '../support/needs.ts';
@@ -75,6 +76,7 @@ withEtcd('a restore is refused while members agree, and not for members that are
     return await viewOf(etcd, context, box.at('admin.conf'));
   };
   const whole = await view();
+  assert.is(await quorumProblem(context, async () => running.etcdAt(0)), undefined);
   assert.equal([whole.members?.length, whole.agrees, quorumPlace(whole)], [3, true, 'here']);
   assert.throwsWith(
     () => requireConfirmed(whole, own),
@@ -97,6 +99,12 @@ withEtcd('a restore is refused while members agree, and not for members that are
     /it has lost its quorum: of 3 members, (two, three|three, two) do not answer/,
   );
   requireConfirmed(lost, own);
+  const problem = await quorumProblem(context, async () => running.etcdAt(0));
+  assert.match(
+    problem?.message ?? '',
+    /^etcd has lost its quorum: 1 of 3 members answers, and (two and three|three and two) do not$/,
+  );
+  assert.match(problem?.hint ?? '', 'curlew etcd restore');
 });
 
 test.run();

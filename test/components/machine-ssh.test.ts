@@ -125,7 +125,7 @@ tests('a broken worker leaves, is reset and joins again, also after a join that 
   assert.equal(steps(await repairMachine({ ...FILE, name: 'p2', yes: false }, at.context)), []);
   await broken(at, 'p2');
   const shown = await repairMachine({ ...FILE, name: 'p2', yes: false }, at.context);
-  assert.equal(steps(shown), ['p2 mark', 'p2 drain', 'p2 delete-node', 'p2 reset', 'p2 images', 'p2 join']);
+  assert.equal(steps(shown), ['p2 repair']);
   await writeFile(`${at.api}/fail-p2`, '');
   const calls = await callsAfter(at, async () => {
     const failed = await repairMachine({ ...FILE, name: 'p2' }, at.context);
@@ -138,8 +138,21 @@ tests('a broken worker leaves, is reset and joins again, also after a join that 
   });
   assert.equal(
     calls.map((line) => line.split(' ').slice(0, 3).join(' ')),
-    ['node remove p2', 'reset p2 reset', 'join.sh p2 airgap', 'join.sh p2 airgap'],
+    ['node repair p2', 'node remove p2', 'reset p2 reset', 'join.sh p2 airgap', 'join.sh p2 airgap'],
   );
+});
+
+tests('a worker that its repair in place has healed stays in the cluster', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: P2 });
+  await joined(at, 'p1', 'p2');
+  await broken(at, 'p2');
+  await writeFile(`${at.api}/heals-p2`, '');
+  const calls = await callsAfter(at, async () => {
+    const healed = await repairMachine({ ...FILE, name: 'p2' }, at.context);
+    assert.equal([steps(healed), healed.failed, healed.refused], [[], [], []]);
+  });
+  assert.equal(calls, ['node repair p2']);
 });
 
 tests(

@@ -48,6 +48,7 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
         memoryMiB: 4000,
         isControlPlane: host.role !== 'worker',
         bundle: 'sha256:b',
+        broken: [] as readonly string[],
       } as HostFacts,
     };
   });
@@ -59,6 +60,7 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
     refused: [],
     extras: [],
     held: [],
+    isListed: true,
     speaker: machines[0],
     silent: undefined,
     busy: [],
@@ -275,6 +277,24 @@ test('a broken machine leaves, is reset and joins again, and a healthy one is le
   assert.equal(phases(back), []);
   const control = planRepair({ cluster: THREE, name: 'cp3', bundle }, look(THREE, { cp3: { ready: false } }), []);
   assert.equal(phases(control)[2], 'cp3 remove-member');
+});
+
+test('a machine on which something does not run is repaired in place first, also without an API server', () => {
+  const hosts = (at: ClusterLook, broken: readonly string[]): ClusterLook => ({
+    ...at,
+    hosts: at.hosts.map((one) =>
+      one.facts === undefined ? one : { ...one, facts: { ...one.facts, isPart: true, broken } },
+    ),
+  });
+  const seen = hosts(look(ONE, { w2: { ready: false } }), ['containerd does not run']);
+  const wanted = { cluster: ONE, name: 'w2', bundle };
+  const [first] = planRepair(wanted, seen, []).steps;
+  assert.match(`${first?.phase}: ${first?.reason}`, 'repair: containerd does not run: what has stopped is started');
+  assert.equal(phases(planRepair(wanted, seen, [{ host: 'w2', phase: 'repair' }]))[3], 'w2 reset');
+  // A Node counts as ready for a while after something has stopped.
+  assert.equal(phases(planRepair(wanted, hosts(look(ONE), ['etcd has no manifest']), [])), ['w2 repair']);
+  const silent: ClusterLook = { ...hosts(look(ONE), ['etcd has no manifest']), speaker: undefined, isListed: false };
+  assert.equal(phases(planRepair({ ...wanted, name: 'cp1' }, silent, [])), ['cp1 repair']);
 });
 
 test('the only control plane, a silent host, and one of many broken machines are not repaired', () => {

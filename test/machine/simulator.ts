@@ -200,6 +200,8 @@ export class Simulator {
               pods: true,
             }),
         ];
+      case 'repair':
+        return [() => (host.up = true)];
       case 'create':
       case 'delete':
       case 'addon':

@@ -90,6 +90,10 @@ case "$1 $2" in
     echo "node remove $3" >>${api}/calls; touch ${api}/began-$3; echo 'it has begun'
     while [ -e ${api}/hold-$3 ]; do sleep 0.05; done
     rm ${api}/node-$3;;
+  'node repair')
+    echo "node repair $(hostname)" >>${api}/calls
+    if [ ! -e ${api}/heals-$(hostname) ]; then echo 'kubernetes: containerd does not start' >&2; exit 20; fi
+    sed -i 's/"ready":false/"ready":true/' ${api}/node-$(hostname);;
   'node drain')
     case "$*" in
       *--yes*) echo "node drain $3 $4 $5 $6" >>${api}/calls; touch ${api}/drained-$3;;

@@ -89,11 +89,12 @@ export function planLines(
   { cluster, hosts, steps, held, refused }: PlannedCluster,
   end = `${cluster} is as its file says`,
 ): readonly string[] {
-  const rows = hosts.map(({ name, role, text, answers, joined, kubelet = '' }) => {
+  const rows = hosts.map(({ name, role, text, answers, joined, unknown, kubelet = '' }) => {
+    const absent = unknown === true ? 'not known' : 'not in the cluster';
     return [
       name,
       role,
-      joined ? `in the cluster ${kubelet}` : answers ? 'not in the cluster' : text === '' ? 'does not answer' : '',
+      joined ? `in the cluster ${kubelet}` : answers ? absent : text === '' ? 'does not answer' : '',
       text,
     ];
   });

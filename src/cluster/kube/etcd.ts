@@ -18,8 +18,10 @@ export interface Member {
   /** Hosts of the URLs by which other members reach it. */
   readonly addresses: readonly string[];
   readonly learner: boolean;
-  /** It answers, and raises no alarm. */
+  /** It answers with a quorum, and raises no alarm. */
   readonly healthy: boolean;
+  /** It answers, which it does also without a quorum. */
+  readonly answers: boolean;
 }
 
 export interface Etcd extends Disposable {
@@ -44,6 +46,8 @@ interface EtcdOptions {
 }
 
 const REQUEST_MS = 10_000;
+/** A member that needs longer counts as one that does not answer. */
+const HEALTH_MS = 5000;
 /** A snapshot has up to 8 GiB. */
 const SAVE_MS = 30 * 60_000;
 const PEM_LIMIT = 1 << 20;
@@ -119,13 +123,15 @@ export async function openEtcd({
   };
   const asked = async (doing: string, path: string, body: object): Promise<unknown> =>
     attempt(doing, async () => ask(server, 'POST', path, body));
-  const isHealthy = async (url: string | undefined): Promise<boolean> => {
-    if (url === undefined) return false;
+  const healthOf = async (url: string | undefined): Promise<Pick<Member, 'healthy' | 'answers'>> => {
+    if (url === undefined) return { healthy: false, answers: false };
     try {
-      return v.is(healthSchema, await ask(url, 'GET', '/health'));
+      const both = AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]);
+      const { status, body } = await exchange(sessionOf(url), requestOf('GET', '/health'), { signal: both });
+      return { healthy: status === 200 && v.is(healthSchema, jsonIn(body.toString('utf8'))), answers: true };
     } catch {
       signal.throwIfAborted();
-      return false;
+      return { healthy: false, answers: false };
     }
   };
   return {
@@ -146,7 +152,7 @@ export async function openEtcd({
         peerURLs,
       }: (typeof members)[number]): Promise<Member> => {
         const addresses = peerURLs.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
-        return { id, name, addresses, learner, healthy: await isHealthy(clientURLs[0]) };
+        return { id, name, addresses, learner, ...(await healthOf(clientURLs[0])) };
       };
       return mapLimited(members, one, { width: AT_ONCE, signal });
     },

@@ -13,6 +13,7 @@ import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from 
 import { refusedTwins } from '../twins.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
+import { firstAnswer } from '../../platform/limit/first-answer.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { listHosts, lostMachines, type ListedHost } from './listed.ts';
@@ -23,6 +24,8 @@ import { verdictOf } from './provider.ts';
 export const REMOTE = '/var/lib/curlew-remote';
 const AT_ONCE = 16;
 const LIMIT_MS = 60_000;
+/** After that, all control planes are asked for the nodes. */
+const PATIENCE_MS = 5000;
 const FACTS_LIMIT = 64 << 10;
 const NODES_LIMIT = 32 << 20;
 const KUBECONFIG_LIMIT = 1 << 20;
@@ -52,6 +55,8 @@ export interface ClusterLook {
   readonly held: readonly Held[];
   /** What hosts are not as the file needs them. */
   readonly refused: readonly Held[];
+  /** The Nodes of the cluster are known: otherwise nothing says that a machine is none. */
+  readonly isListed: boolean;
   /** A control plane that answers for the cluster; undefined while none runs. */
   readonly speaker: WrittenHost | undefined;
   /** A control plane that must get the bundle before it can be asked. */
@@ -67,10 +72,12 @@ export async function lookAt(
     readonly bundle: BundleFacts | undefined;
     /** Machines that this command has made new. */
     readonly born?: ReadonlySet<string>;
+    /** How long a control plane may take to list the nodes, in milliseconds. */
+    readonly limitMs?: number;
   },
   context: Context,
 ): Promise<ClusterLook> {
-  const { ssh, bundle, born } = options;
+  const { ssh, bundle, born, limitMs = LIMIT_MS } = options;
   const { signal } = context;
   const listed = await listHosts(cluster, signal);
   const look = async (one: ListedHost, at: { readonly signal: AbortSignal }): Promise<HostLook> =>
@@ -88,19 +95,13 @@ export async function lookAt(
     return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
-  let nodes: Nodes | undefined;
-  let speaker: WrittenHost | undefined;
-  const failures: Held[] = [];
-  for (const { host } of able) {
-    try {
-      nodes = await nodesOf(ssh, host, signal);
-      speaker = host;
-      break;
-    } catch (error) {
-      if (!(error instanceof CurlewError) || signal.aborted) throw error;
-      failures.push({ host: host.name, reason: error.message });
-    }
-  }
+  const answers = await firstAnswer(able, async ({ host }, at) => nodesOf(ssh, host, { limitMs, signal: at.signal }), {
+    patienceMs: PATIENCE_MS,
+    signal,
+  });
+  const speaker = answers.found?.item.host;
+  let nodes = answers.found?.answer;
+  const failures = answers.failures.map(({ item, error }): Held => ({ host: item.host.name, reason: error.message }));
   const silent = able.length === 0 ? speakers : [];
   for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);
   const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
@@ -148,6 +149,7 @@ export async function lookAt(
       members: nodes === undefined ? undefined : nodes.members,
     },
     refused: [...refusedHosts(hosts), ...lost, ...(nodes === undefined && busy.length === 0 ? failures : [])],
+    isListed: nodes !== undefined,
     speaker,
     silent: silent[0]?.host,
     busy: busy.map(({ host }) => host),
@@ -190,6 +192,11 @@ async function lookAtHost(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Pro
   }
 }
 
+interface Limits {
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+}
+
 interface Nodes {
   readonly machines: readonly SeenMachine[];
   readonly members?: readonly EtcdMember[];
@@ -223,8 +230,8 @@ const nodesSchema = v.object({
 });
 
 /** What `curlew cluster nodes` says on a control plane: the other end of the same program. */
-async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<Nodes> {
-  const read = convert(nodesSchema, await askHost(ssh, host, { command: ['cluster', 'nodes'], signal }));
+async function nodesOf(ssh: Ssh, host: WrittenHost, limits: Limits): Promise<Nodes> {
+  const read = convert(nodesSchema, await askHost(ssh, host, { command: ['cluster', 'nodes'], ...limits }));
   if ('value' in read) return read.value;
   throw new SshError(
     host.ssh,
@@ -278,10 +285,14 @@ function isReady({ type, status }: { readonly type: string; readonly status: str
 export async function askHost(
   ssh: Ssh,
   host: WrittenHost,
-  { command, signal }: { readonly command: readonly string[]; readonly signal: AbortSignal },
+  {
+    command,
+    limitMs = LIMIT_MS,
+    signal,
+  }: Partial<Limits> & { readonly command: readonly string[]; readonly signal: AbortSignal },
 ): Promise<unknown> {
   const script = 'cd "$1/bundle" && shift && exec ./tasks.sh "$@" --json';
-  const limits = { limitMs: LIMIT_MS, outputLimit: NODES_LIMIT, signal };
+  const limits = { limitMs, outputLimit: NODES_LIMIT, signal };
   return jsonIn(await ssh.run(host.ssh, { script, operands: [REMOTE, ...command], ...limits }));
 }
 

@@ -24,6 +24,7 @@ import {
   type NodeCertificate,
 } from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';
+import { quorumProblem } from './quorum.ts';
 
 export interface NodeHealth {
   readonly name: string;
@@ -102,14 +103,15 @@ export async function clusterHealth(
   problems.push(...expiredProblems(certificates));
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
-    problems.push(
-      `a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew certificates renew`,
-    );
+    problems.push(`a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew node repair`);
   }
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
   const own = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
-  const api = await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined);
+  const lost = await quorumProblem({ signal });
+  if (lost !== undefined) problems.push(`${lost.message}: ${lost.hint}`);
+  // Without etcd, an API server answers with anything but the reason.
+  const api = lost === undefined ? await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined) : undefined;
   const live = api && (await attempt(askCluster(api, signal), undefined));
   return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, images, problems };
 }

@@ -13,6 +13,7 @@ import { getObject, listObjects, mergeObject, type LiveObject } from '../../clus
 import { apiPath } from '../../cluster/kube/path.ts';
 import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
+import { quorumProblem } from './quorum.ts';
 
 export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** The mark of a node that is being removed, with the time of its first attempt. */
@@ -21,14 +22,19 @@ const LEAVING = 'curlew.dev/leaving';
 const CORDON = 'curlew.dev/cordon';
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const PATIENCE_MS = 60_000;
+const ADMIN = '/etc/kubernetes/admin.conf';
 
 export interface NodeApi {
   readonly api: KubeApi;
   readonly call: Call;
 }
 
-/** `CLUSTER_FAILED` where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
+/** `CLUSTER_FAILED` where etcd has lost its quorum, and where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
 export async function openNodeApi(context: Context): Promise<NodeApi> {
+  // That of another cluster has nothing to do with the etcd of this machine.
+  const { KUBECONFIG = ADMIN } = context.env;
+  const lost = KUBECONFIG === ADMIN ? await quorumProblem(context) : undefined;
+  if (lost !== undefined) throw lost;
   const api = await openApi({ env: context.env });
   if (api === undefined) {
     throw new CurlewError('CLUSTER_FAILED', 'cannot find the cluster: this machine has no /etc/kubernetes/admin.conf', {

@@ -202,7 +202,8 @@ interface Repair extends WantedMachine {
 }
 
 /**
- * How a machine that is not healthy becomes so: it leaves, and joins again. One that does not answer is deleted and created again by its
+ * How a machine that is not healthy becomes so: what has stopped is started, and missing files are put back; if that did not help, it
+ * leaves, and joins again. One that does not answer is deleted and created again by its
  * provider. Nothing for one that is healthy, so that the same command can be
  * repeated. `done` is what this command has done.
  */
@@ -212,9 +213,13 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   const asWritten = planMachine(wanted, look);
   const machine = seen.machines.find((one) => one.name === name);
   const isBack = done.some(({ phase }) => phase === 'join');
+  const host = hosts.find((one) => one.host.name === name);
+  const inPlace = repairInPlace(wanted, look, host);
+  // It needs no other machine, and a control plane that is broken may be the only one.
+  if (inPlace !== undefined && done.every(({ phase }) => phase !== 'repair')) return { ...asWritten, ...inPlace };
   // Nodes that are not listed say nothing about this one.
   if (isBack || machine === undefined || !seen.complete || look.speaker === undefined) return asWritten;
-  if (isHealthy(seen, machine)) {
+  if (isHealthy(seen, machine) && inPlace === undefined) {
     const reason = `${silenceOf(machine)}, and its node is ready: look at its SSH server and the network`;
     return {
       ...asWritten,
@@ -224,7 +229,6 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   }
   const { chain, refused } = leave(look, cluster.name, name);
   const isReset = chain.some(({ phase }) => phase === 'reset');
-  const host = hosts.find((one) => one.host.name === name);
   const isDeleted = !machine.answers && host?.exists === true;
   const { toCreate = isDeleted ? 'its provider has deleted it' : undefined } = machine;
   const gone: SeenCluster = {
@@ -264,6 +268,24 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   const last = before.slice(-1).map(titleOf);
   const joins = after.steps.map((one, at) => (at === 0 ? { ...one, waits: [...last, ...one.waits] } : one));
   return { ...after, hosts: asWritten.hosts, steps: [...before, ...joins] };
+}
+
+/** Undefined where nothing says that the machine is broken, or no curlew is there that would repair it. */
+function repairInPlace(
+  { cluster, name }: WantedMachine,
+  { seen, isListed }: ClusterLook,
+  host: HostLook | undefined,
+): Pick<PlannedMachine, 'steps' | 'held' | 'refused'> | undefined {
+  const { facts } = host ?? {};
+  const machine = seen.machines.find((one) => one.name === name);
+  if (machine?.cluster !== cluster.name || facts?.isPart !== true || facts.bundle === undefined) return undefined;
+  if (facts.hostname !== name || facts.isUnfinished || machine.leaving === true) return undefined;
+  const isWell = isListed ? machine.joined && isHealthy(seen, machine) : true;
+  if (isWell && facts.broken.length === 0) return undefined;
+  if (isListed && !machine.joined) return undefined;
+  const why = facts.broken.length === 0 ? 'it is not healthy' : facts.broken.join('; ');
+  const reason = `${why}: what has stopped is started, and missing files are put back; if that does not help, it is reset and joins again`;
+  return { steps: [{ host: name, phase: 'repair', reason, waits: [] }], held: [], refused: [] };
 }
 
 /** The machine as it is seen after it has left. A reset leaves nothing of the bundle. */

@@ -22,7 +22,7 @@ const KUBECONFIG_LIMIT = 16 << 20;
 /** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
 const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
 /** What is done on the host of a machine, or by its provider, also while it leaves. */
-const OTHERS: ReadonlySet<Phase> = new Set(['images', 'reset', 'create', 'delete']);
+const OTHERS: ReadonlySet<Phase> = new Set(['images', 'repair', 'reset', 'create', 'delete']);
 
 /** Steps of `./upgrade.sh`. */
 const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'uncordon']);
@@ -132,6 +132,8 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
         return run(host, ['./upgrade.sh', ...flags, ...limit, 'airgap', 'installer-spec-file=../input'], {
           input: settingsOf(scene, host),
         });
+      case 'repair':
+        return run(host, ['./tasks.sh', 'node', 'repair']);
       case 'reset':
         // The packages of the bundle were moved to where the reset removes them.
         return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest ../unfinished']);

@@ -15,6 +15,8 @@ export interface PlannedCluster extends ClusterPlan {
     readonly text: string;
     readonly answers: boolean;
     readonly joined: boolean;
+    /** Whether it is a Node could not be found out. */
+    readonly unknown?: true;
     readonly kubelet?: string | undefined;
   }[];
   /** Digest of everything that the plan depends on. */
@@ -121,16 +123,18 @@ function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: r
 
 /** What people see of a host. */
 export function shownHost(
-  { seen }: ClusterLook,
+  { seen, isListed }: ClusterLook,
   { host: { name, role }, facts, problem }: HostLook,
 ): PlannedCluster['hosts'][number] {
   const node = seen.machines.find((one) => one.name === name);
+  const isBare = facts !== undefined && (node?.cluster === undefined || facts.isUnfinished);
   return {
     name,
     role,
     text: facts === undefined ? (problem?.reason ?? '') : `${facts.os}, ${facts.arch}, ${facts.memoryMiB} MiB`,
     answers: facts !== undefined,
     joined: node?.joined === true,
+    ...(!isListed && !isBare && { unknown: true }),
     kubelet: node?.kubelet,
   };
 }

@@ -122,8 +122,15 @@ export async function followPlan<Planned extends PlannedCluster>(
           if (isNew) born.add(host);
         } catch (error) {
           if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
-          failed.push({ host, phase, reason: error instanceof SshError ? error.reason : error.message });
-          context.report({ type: 'note', level: 'warning', text: `${host}: ${phase} ${to ?? ''} has failed` });
+          const reason = error instanceof SshError ? error.reason : error.message;
+          // What comes next for it does not depend on what this has reached.
+          if (phase === 'repair') done.push({ host, phase });
+          else failed.push({ host, phase, reason });
+          const text =
+            phase === 'repair'
+              ? `${host}: its repair in place has failed: ${reason}`
+              : `${host}: ${phase} ${to ?? ''} has failed`;
+          context.report({ type: 'note', level: 'warning', text });
         }
       },
       { width: AT_ONCE, signal: lock.signal },

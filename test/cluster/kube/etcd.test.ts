@@ -67,9 +67,9 @@ test('members have the ids of 64 bits that they have, and those that do not answ
     },
   }));
   assert.equal(await server.etcd.members(), [
-    { id: '18446744073709551615', name: 'one', addresses: ['127.0.0.1'], learner: false, healthy: true },
-    { id: '2', name: 'two', addresses: ['fd00::2'], learner: true, healthy: false },
-    { id: '3', name: '', addresses: ['127.0.0.1'], learner: false, healthy: false },
+    { id: '18446744073709551615', name: 'one', addresses: ['127.0.0.1'], learner: false, healthy: true, answers: true },
+    { id: '2', name: 'two', addresses: ['fd00::2'], learner: true, healthy: false, answers: false },
+    { id: '3', name: '', addresses: ['127.0.0.1'], learner: false, healthy: false, answers: false },
   ]);
 });
 
@@ -78,7 +78,9 @@ test('a member that raises an alarm is not healthy', async () => {
     '/health': { health: 'false', reason: 'ALARM NOSPACE' },
     '/v3/cluster/member/list': { members: [{ ID: '1', name: 'one', clientURLs: [own] }] },
   }));
-  assert.equal(await server.etcd.members(), [{ id: '1', name: 'one', addresses: [], learner: false, healthy: false }]);
+  assert.equal(await server.etcd.members(), [
+    { id: '1', name: 'one', addresses: [], learner: false, healthy: false, answers: true },
+  ]);
 });
 
 test('a member is removed by its id, and a refusal has the reason', async () => {

@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# Machines of a file that are broken, in each of the ways that status finds, and repaired over SSH. Sourced by scripts/grid.
+
+# shellcheck source=test/grid/operator.bash
+source test/grid/operator.bash
+NODES=(one=control-plane two=worker)
+
+# usage: breaks NODE WORD…; the Node is not ready afterwards
+breaks() {
+  on "$1" 60 sh -c "${*:2}" && grid_until 120 node_is_broken "$1"
+}
+
+# usage: node_is_broken NODE
+node_is_broken() {
+  [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" =~ ^(Unknown|False)$ ]]
+}
+
+# usage: status_names NODE TEXT
+status_names() {
+  local text status=0
+  text="$(operator cluster status "$OPERATOR/grid.yaml")" || status=$?
+  printf '%s\n' "$text"
+  ((status == 2)) && [[ "$text" == *"$1"*"$2"* ]]
+}
+
+# The only control plane: its API server goes with it.
+loses_etcd() {
+  on one 20 rm /etc/kubernetes/manifests/etcd.yaml && grid_until 60 on one 20 sh -c '! crictl ps | grep -q " etcd "'
+}
+
+# usage: is_repaired NODE; pods of the machine talk to those of the others again
+is_repaired() {
+  machine repair "$1" --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && grid_until 60 node_ready "$1" && pods_talk
+}
+
+VERSION="$(tools_version grid-kubernetes)"
+step "the operator's machine" operator_machine
+step 'node one boots' starts_bare one 1
+step 'node two boots' starts_bare two 2
+step 'a file' cluster_file "$VERSION" "${NODES[@]}"
+step 'apply' apply bundle --yes
+step 'pods talk across nodes' pods_talk
+step 'containerd is stopped' breaks two systemctl stop containerd
+step 'status names it' status_names two 'containerd does not run'
+step 'it is repaired' is_repaired two
+step 'the kubelet is off' breaks two systemctl disable --now kubelet
+step 'it is repaired' is_repaired two
+# The same on the machine itself.
+step 'the kubelet is stopped' breaks two systemctl stop kubelet
+step 'it repairs itself' on two 400 /var/lib/curlew-remote/bundle/tasks.sh node repair
+step 'the network is gone' breaks two 'rm /etc/cni/net.d/*; systemctl restart containerd'
+step 'it is repaired' is_repaired two
+step 'etcd has no manifest' loses_etcd
+step 'status names it' status_names one 'etcd has no manifest'
+step 'it is repaired' is_repaired one
+step 'containerd cannot start' breaks two 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
+step 'it is reset, and joins again' is_repaired two
