@@ -943,7 +943,6 @@ with_pods() {
   printf 'a\nb\n' >pods
   ctr() { cat pods; }
   systemctl() { echo "systemctl $*" >>calls; }
-  pkill() { echo "pkill $*" >>calls; }
   kubeadm() { echo "kubeadm $*" >>calls; }
 }
 
@@ -969,7 +968,7 @@ with_pods() {
 @test "where containerd does not start, the processes of pods are ended, and their mounts go" {
   with_pods
   ctr() { return 1; }
-  systemctl() { return 1; }
+  systemctl() { echo "systemctl $*" >>calls && return 1; }
   umount() { echo "umount $*" >>calls; }
   kill() { echo "kill $*" >>calls; }
   mkdir -p sys/fs/cgroup/kubepods.slice/pod1
@@ -980,7 +979,7 @@ with_pods() {
   [ "$status" -eq 1 ]
   strict kubernetes_kill_pods
   [ ! -e run/containerd/io.containerd.runtime.v2.task/k8s.io ]
-  grep -q '^pkill -KILL --full containerd-shim.* -namespace k8s' calls
+  grep -qx 'systemctl kill --signal=KILL containerd' calls
   grep -qx 'kill -KILL 4711' calls
   [ "$(grep ^umount calls)" = "$(lines "umount --lazy $PWD/run/containerd/io.containerd.runtime.v2.task/k8s.io/a/rootfs" "umount --lazy $PWD/run/netns/cni-1")" ]
 }

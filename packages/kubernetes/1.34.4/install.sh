@@ -182,7 +182,8 @@ kubernetes_pods() {
 kubernetes_kill_pods() {
   local run=/run/containerd word mounts
   logWarn "containerd does not remove the pods of this machine: what is left of them is ended"
-  maybe pkill -KILL --full "containerd-shim.* -namespace k8s\.io .*-address $(kubeadm_get_containerd_sock)"
+  # They are processes of its service, and stay when that ends.
+  maybe systemctl kill --signal=KILL containerd
   while IFS= read -r word; do maybe kill -KILL "$word"; done < <(maybe find /sys/fs/cgroup{,/*}/kubepods* -name cgroup.procs -exec cat {} +)
   # At once: the list changes with each that goes.
   mapfile -t mounts < <(awk '{ print $2 }' /proc/self/mounts)
