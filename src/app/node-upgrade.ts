@@ -9,7 +9,7 @@ import type { InstallRequest } from '../requests/node.ts';
 import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import type { PlannedAddon } from '../runtime/plan/run-plan.ts';
 import type { RunView } from '../runtime/prepare/request.ts';
-import { owesUncordon } from '../runtime/run/node-steps.ts';
+import { owesUncordon } from '../runtime/plan/node-actions.ts';
 import type { NodeSteps } from '../runtime/run/run-result.ts';
 
 const DRAIN_MS = 5 * 60_000;

@@ -9,12 +9,12 @@ import { endOfLog } from '../hooks/log-tail.ts';
 import { CLOSED, type Journal } from '../journal/journal.ts';
 import { RunRecords } from '../node/run-records.ts';
 import { actionId } from '../plan/action-id.ts';
+import { withNodeActions } from '../plan/node-actions.ts';
 import { recordOf, rollbackTarget } from '../plan/records.ts';
 import { hookFunction, leftByRemoval } from '../plan/hooks.ts';
 import type { PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
 import { newRunId, runFolder, runsOf, type RunFolder } from '../prepare/run-folder.ts';
-import { withNodeSteps } from './node-steps.ts';
 import type { FailedRemoval, RunOptions, RunResult } from './run-result.ts';
 
 export interface Run extends RunView, RunOptions {
@@ -50,7 +50,7 @@ export interface Run extends RunView, RunOptions {
 /** Changes nothing: its phases do. */
 export async function beginRun(view: RunView, options: RunOptions): Promise<Run> {
   const { request, records } = view;
-  const plan = withNodeSteps(view.plan, options.node);
+  const plan = withNodeActions(view.plan, options.node);
   const { place, variables, env } = request;
   const { directory } = place;
   const folder = runFolder(directory, newRunId(new Date(), (await runsOf(directory))[0]));
