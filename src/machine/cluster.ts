@@ -11,6 +11,10 @@ export interface DesiredMachine {
   readonly address?: string | undefined;
   /** Version of a worker that stays behind its cluster, by one minor at most. */
   readonly kubeletVersion?: string | undefined;
+  /** Labels of its node, over what others set. */
+  readonly labels?: Labels | undefined;
+  /** Taints of its node, as `KEY=VALUE:EFFECT`. */
+  readonly taints?: readonly string[] | undefined;
   /** How it gets what changes; a control plane gets its versions in place. Default: `Auto`. */
   readonly update?: Update | undefined;
 }
@@ -68,6 +72,7 @@ export interface SeenMachine {
   /** The last attempt to bring it to this version has failed. */
   readonly failed?: { readonly to: string; readonly reason: string };
   readonly labels?: Labels;
+  readonly taints?: readonly string[];
   readonly ageDays?: number;
 }
 
@@ -112,6 +117,7 @@ export type Phase =
   | 'upgrade'
   | 'uncordon'
   | 'repair'
+  | 'label'
   | 'mark'
   | 'remove-member'
   | 'reset'

@@ -8,6 +8,7 @@ import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
 import { skippedMinor, workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
+import { missingMarks } from './marks.ts';
 import { lostReason, silenceOf, EMPTY_TURN, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
@@ -36,7 +37,8 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
     const turn = turnOf(world);
     if (turn.chains.length === 0) {
       const held = withSilent(world, withLost(world, turn.held)).filter(({ host }) => !refused.has(host));
-      return { steps, held, refused: own };
+      const labels = labelSteps(world).filter(({ host }) => !refused.has(host));
+      return { steps: [...steps, ...labels], held, refused: own };
     }
     const ends = turn.chains.map((chain) => titleOf(chain.at(-1)));
     for (const chain of turn.chains) {
@@ -56,6 +58,20 @@ function withLost(world: World, held: readonly Held[]): readonly Held[] {
     return reason === undefined ? [] : [{ host: machine.name, reason }];
   });
   return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
+}
+
+/** What the nodes of the file have not of its labels and taints. What it no longer has stays: others may have set it. */
+function labelSteps({ desired, seen, machines }: World): readonly Step[] {
+  if (desired.paused === true || !seen.complete) return [];
+  return desired.machines.flatMap((wanted): readonly Step[] => {
+    const { name: host } = wanted;
+    const node = machines.get(host);
+    // Those of a node that joins, or that an earlier version has listed, are not known.
+    if (node?.joined !== true || node.leaving === true) return [];
+    const missing = missingMarks(wanted, node);
+    if (missing.length === 0) return [];
+    return [{ host, phase: 'label', reason: `the file has ${missing.join(', ')}`, waits: [] }];
+  });
 }
 
 /** Nor is a machine of the file that does not answer as the file says, whatever the cluster says of its node. */

@@ -160,6 +160,8 @@ export class World {
           this.machines.set(host, { name: host, joined: false, answers, hostId, cluster, images, exists, outdated });
         }
         return undefined;
+      case 'label':
+        return undefined;
       case 'addon':
         this.addons.set(addon ?? '', { version: to });
     }

@@ -112,6 +112,27 @@ tests('a step that outlives its operator is followed before the cluster is asked
   assert.match((await at.apply()).refused[0]?.reason ?? '', 'etcd does not answer');
 });
 
+tests('labels and taints that the file has got are set on a node in place', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  const own = (labels: object): string =>
+    `sed -i 's/}$/,"labels":${JSON.stringify(labels)},"taints":[]}/' ${at.api}/node-p1`;
+  await at.on('p1', own({}));
+  const sets = `echo "kubectl $KUBECONFIG $*" >>${at.api}/calls; sed -i 's/"labels":{}/"labels":{"disk":"ssd"}/; s/"taints":\\[\\]/"taints":["db=:NoSchedule"]/' ${at.api}/node-p1`;
+  await at.on('p1', `cat >/usr/local/bin/kubectl <<'END'\n#!/bin/sh\n${sets}\nEND\nchmod +x /usr/local/bin/kubectl`);
+  await at.write({
+    p1: { role: 'control-plane', labels: { disk: 'ssd' }, taints: [{ key: 'db', effect: 'NoSchedule' }] },
+  });
+  const result = await at.apply();
+  assert.equal([done(result), result.failed, result.steps], [['p1 label'], [], []]);
+  const conf = '/etc/kubernetes/admin.conf';
+  assert.equal((await at.calls()).slice(-2), [
+    `kubectl ${conf} label node p1 disk=ssd --overwrite`,
+    `kubectl ${conf} taint node p1 db=:NoSchedule --overwrite`,
+  ]);
+});
+
 tests('a title that --ignore passes is unknown only if no machine has a check of that title', async () => {
   await using at = await hostScene('p1', 'p2');
   await at.write({ ...P1, p2: { address: 'localhost' } });

@@ -22,6 +22,12 @@ labels_are_set() {
   [[ "$(kubectl_on one get nodes -o jsonpath='{range .items[*]}{.metadata.name}={.metadata.labels.rack} {end}')" == 'one=one two=two ' ]]
 }
 
+# A label that the file gets later is set in place.
+label_is_added() {
+  sed -i '/name: two,/s/rack: two/rack: two, disk: ssd/' "$OPERATOR/grid.yaml" && apply older --yes &&
+    [[ "$(kubectl_on one get node two -o jsonpath='{.metadata.labels.disk}')" == ssd ]]
+}
+
 # Nothing secret in the arguments or files of a host, and nothing in its folder for temporary files.
 hosts_are_clean() {
   local node
@@ -113,6 +119,7 @@ step 'the kubeconfig works' kubeconfig_works
 step 'hosts are clean' hosts_are_clean
 step 'pods talk across nodes' pods_talk
 step 'a second apply changes nothing' nothing_is_left older
+step 'a label is added' label_is_added
 step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe
 step 'an upgrade is planned' upgrade_is_planned

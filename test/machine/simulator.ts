@@ -177,6 +177,8 @@ export class Simulator {
           () => void (host.restarting = true),
           () => Object.assign(host, { kubelet: to, restarting: false, up: true, failed: undefined }),
         ];
+      case 'label':
+        return [];
       case 'uncordon':
         return [
           () => host.cordon === 'other' && this.broken.push(`${name} was cordoned by a person`),

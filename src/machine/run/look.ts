@@ -216,6 +216,8 @@ const nodesSchema = v.object({
       cordon: v.exactOptional(v.picklist(['curlew', 'other'])),
       cordonFor: v.exactOptional(v.string()),
       leaving: v.exactOptional(v.boolean()),
+      labels: v.exactOptional(v.record(v.string(), v.string())),
+      taints: v.exactOptional(v.array(v.string())),
     }),
   ),
   members: v.exactOptional(

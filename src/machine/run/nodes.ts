@@ -14,6 +14,7 @@ import { apiPath } from '../../cluster/kube/path.ts';
 import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { quorumProblem } from './quorum.ts';
+import { taintText } from '../marks.ts';
 
 export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** The mark of a node that is being removed, with the time of its first attempt. */
@@ -166,6 +167,8 @@ export function seenNode(node: LiveObject): SeenMachine {
     ready: ready === 'True',
     role: isControlPlane ? 'control-plane' : 'worker',
     kubelet: version,
+    labels,
+    taints: (spec.taints ?? []).map(taintText),
     ...(isControlPlane && { apiServer: version }),
     cordon: spec.unschedulable ? (isLeaving || cordonFor !== undefined ? 'curlew' : 'other') : undefined,
     ...(cordonFor !== undefined && { cordonFor }),

@@ -9,6 +9,7 @@ import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { SshError } from '../ssh/ssh.ts';
 import type { Phase, Step } from '../cluster.ts';
+import { taintText } from '../marks.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { reached } from './listed.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
@@ -137,6 +138,16 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
       case 'reset':
         // The packages of the bundle were moved to where the reset removes them.
         return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest ../unfinished']);
+      case 'label': {
+        const speaker = look.speaker ?? (await speakerFor(scene, name));
+        const marks = [
+          ...words.map((text) => `label ${text}`),
+          ...(host.machine.taints ?? []).map((one) => `taint ${taintText(one)}`),
+        ];
+        const about = { script: LABEL, operands: [name, ...marks], limitMs: SHORT_MS, signal: remote.signal };
+        await remote.ssh.run(speaker.ssh, about);
+        return undefined;
+      }
       case 'addon':
       case 'mark':
       case 'remove-member':
@@ -251,7 +262,7 @@ async function speakerFor({ look, remote, file }: Scene, about: string): Promise
 /** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes those of Kubernetes from its cluster. */
 function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readonly<Record<string, unknown>>): string {
   const { installer, name } = cluster;
-  const taints = (machine.taints ?? []).map(({ key, value = '', effect }) => `${key}=${value}:${effect}`);
+  const taints = (machine.taints ?? []).map(taintText);
   const kubernetes = {
     ...(token ?? fieldsOf(installer['kubernetes'])),
     ...(taints.length > 0 && { nodeTaints: taints.join(',') }),
@@ -259,6 +270,10 @@ function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readon
   const spec = { ...installer, kubernetes };
   return printableJson({ apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', metadata: { name }, spec });
 }
+
+/** Both are set again where a node has them already. */
+const LABEL = `export KUBECONFIG=/etc/kubernetes/admin.conf; node=$1; shift
+for mark; do kubectl "\${mark%% *}" node "$node" "\${mark#* }" --overwrite >/dev/null || exit; done`;
 
 const TOKEN = `cd "$1/bundle" || exit 70
 file=../$2; shift 2

@@ -1,6 +1,7 @@
 /** What is to do on the machines of a cluster by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
+import { taintText } from '../marks.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
 import { splitRefusals, withoutHosts } from '../refusals.ts';
 import type { WrittenCluster } from './cluster-file.ts';
@@ -47,8 +48,10 @@ export function planOf(
   const { hosts, seen, busy } = look;
   // Providers say addresses only when they are asked.
   const addresses = new Map(hosts.map(({ host }) => [host.name, host.address]));
-  const machines = cluster.machines.map(({ name, role, address = addresses.get(name), kubeletVersion, update }) => {
-    return { name, role, address, kubeletVersion, update };
+  const machines = cluster.machines.map(({ name, role, address = addresses.get(name), machine, ...own }) => {
+    const { labels, taints } = machine;
+    const { kubeletVersion, update } = own;
+    return { name, role, address, kubeletVersion, update, labels, taints: taints?.map(taintText) };
   });
   const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
   const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
