@@ -887,6 +887,39 @@ version_folders() {
   [ "$(find . .. -maxdepth 1 -name '.new-*')" = '' ]
 }
 
+@test "each version of kubernetes has the files of the template" {
+  version_folders packages/kubernetes
+  ./generate.sh --files
+  diff -r "$ROOT/packages/kubernetes" ..
+}
+
+@test "kubernetes goes to the newest patch of each minor version that is there, and to the next minor version" {
+  version_folders packages/kubernetes
+  mkdir programs
+  # Upstream has a patch of the minor version, the next minor version, and one after that.
+  cat >programs/curl <<'END'
+#!/bin/bash
+case "${*: -1}" in
+  */stable-1.34.txt) echo v1.34.9 ;;
+  */stable-1.35.txt) if [[ -e next ]]; then echo v1.35.4; else exit 22; fi ;;
+  */stable*) echo v1.37.2 ;;
+  */kubeadm) printf '#!/bin/sh\nfor name in a b c d e f g; do echo "registry.k8s.io/$name:v1"; done\n' ;;
+esac
+END
+  chmod +x programs/curl
+  PATH="$PWD/programs:$PATH" GITHUB_OUTPUT="$PWD/made" ./generate.sh
+  [ "$(cat made)" = 'kubernetes_version=1.34.9' ]
+  [ "$(cd .. && echo 1.*)" = '1.34.4 1.34.9' ]
+  touch next
+  PATH="$PWD/programs:$PATH" GITHUB_OUTPUT="$PWD/made" ./generate.sh
+  [ "$(cd .. && echo 1.*)" = '1.34.4 1.34.9 1.35.4' ]
+  grep -qx 'image a registry.k8s.io/a:v1' ../1.35.4/Manifest
+  printf '#!/bin/sh\nexit 6\n' >programs/curl
+  run env PATH="$PWD/programs:$PATH" ./generate.sh
+  [ "$status" -eq 1 ]
+  [[ "$output" == *'cannot fetch https://dl.k8s.io/release/stable-1.34.txt'* ]]
+}
+
 @test "the next version of flannel has the CNI plugin of upstream's YAML" {
   version_folders addons/flannel
   printf '        image: ghcr.io/flannel-io/flannel-cni-plugin:v2.0.0-flannel1\n' >upstream.yaml
