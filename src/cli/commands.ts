@@ -205,7 +205,6 @@ const NODE_COMMANDS = [
   row(STATUS, async () => (await import('./commands/status.ts')).command),
   row(WHY, async () => (await import('./commands/why.ts')).command),
   row(LOGS, async () => (await import('./commands/logs.ts')).command),
-  row(SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
   row(LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
 ];
 
@@ -213,6 +212,7 @@ const OWN_COMMANDS = [
   row(HELP, async () => (await import('./commands/own.ts')).help),
   row(VERSION, async () => (await import('./commands/own.ts')).version),
   row(DOCTOR, async () => (await import('./commands/doctor.ts')).command),
+  row(SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
   row(COMPLETION, async () => (await import('./commands/completion.ts')).command),
 ];
 
@@ -296,7 +296,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   why: ['describe', 'explain'],
   logs: ['log', 'journal', 'history', 'runs'],
   'load-images': ['load'],
-  doctor: ['diagnose', 'troubleshoot', 'support-bundle', 'env'],
+  doctor: ['diagnose', 'troubleshoot', 'env'],
 };
 
 /** Empty if the commands of other tools have another meaning. */

@@ -66,7 +66,7 @@ function labelSteps({ desired, seen, machines }: World): readonly Step[] {
   return desired.machines.flatMap((wanted): readonly Step[] => {
     const { name: host } = wanted;
     const node = machines.get(host);
-    // Those of a node that joins, or that an earlier version has listed, are not known.
+    // Labels of a node that joins, or that an earlier version has listed, are not known.
     if (node?.joined !== true || node.leaving === true) return [];
     const missing = missingMarks(wanted, node);
     if (missing.length === 0) return [];
@@ -76,9 +76,12 @@ function labelSteps({ desired, seen, machines }: World): readonly Step[] {
 
 /** Nor is a machine of the file that does not answer as the file says, whatever the cluster says of its node. */
 function withSilent(world: World, held: readonly Held[]): readonly Held[] {
+  // What holds the whole cluster says enough.
+  if (held.some(({ host }) => host === undefined)) return held;
   const silent = world.desired.machines.flatMap(({ name: host }) => {
     const machine = world.machines.get(host);
-    const isNamed = machine?.answers !== false || held.some((one) => one.host === host);
+    const isNamed =
+      machine?.answers !== false || machine.toCreate !== undefined || held.some((one) => one.host === host);
     return isNamed ? [] : [{ host, reason: silenceOf(machine) }];
   });
   return [...held, ...silent];

@@ -257,7 +257,7 @@ export const NODE_DRAIN = request(
   { dryRun: DRY_RUN },
 );
 
-export const NODE_REPAIR = request('node repair', 'Start what has stopped on this node, and put back missing files', {
+export const NODE_REPAIR = request('node repair', 'Start what has stopped on this node; replace missing files', {
   installDir: FOLDER.installDir,
 });
 
@@ -320,7 +320,7 @@ export type PreflightRequest = RequestOf<typeof PREFLIGHT.fields>;
 
 export const SUPPORT_BUNDLE = request(
   'support-bundle',
-  'Collect what a vendor needs to help into one file, without secrets',
+  'Collect what a vendor needs to help, without secrets',
   {
     files: paths('FILES', 'of all machines over SSH: file or folder with one Cluster and its machines', {
       operand: true,
