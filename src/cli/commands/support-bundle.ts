@@ -8,7 +8,7 @@ import { formatBytes } from '../render/units.ts';
 
 const DETAILS = `Without FILES, collects on this machine. With the file of a cluster, the curlew of each of its machines collects there, over SSH.
 
-The file has records and logs of runs, journals, facts of the machine, the configuration of Kubernetes, what the specs of installed add-ons collect (troubleshoot.yaml), and the verdicts of their analyzers. Other programs of Troubleshoot read it, too. Only its owner can read it.
+The file has records and logs of runs, journals, facts of the machine, the configuration of Kubernetes, what the specs of installed add-ons collect (troubleshoot.yaml), and the verdicts of their analyzers. Only its owner can read it.
 
 Secrets are removed: those that are known on this machine, and all that look like one. What this user may not read is left out, and so is what takes too long or does not fit: the bundle lists it, and the exit status is 2 then, 130 after Ctrl-C, and 18 on a full disk.`;
 
