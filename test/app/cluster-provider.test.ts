@@ -102,7 +102,11 @@ test('a list that fails creates nothing, and says why', async () => {
   const plan = await at.plan(P1, P2);
   assert.equal(steps(plan), []);
   const why = 'list by the provider lab: its answer is not one of provider.curlew.dev/v1: not JSON';
-  assert.equal(reasons(plan), [why, 'p1: it does not answer, and could be part of the cluster already']);
+  assert.equal(reasons(plan), [
+    why,
+    'p1: it does not answer, and could be part of the cluster already',
+    'p2: it does not answer',
+  ]);
   assert.equal(
     plan.hosts.map(({ answers, text }) => [answers, text]),
     [
