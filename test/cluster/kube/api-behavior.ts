@@ -348,6 +348,9 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
       const labels = { app: 'web' };
       const pods = `/api/v1/namespaces/${space}/pods`;
       const budgets = `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`;
+      // A real server admits no pod without it, and its controller does not run here.
+      const account = { metadata: { name: 'default' }, automountServiceAccountToken: false };
+      expectStatus(await api.create(`/api/v1/namespaces/${space}/serviceaccounts`, account), 201);
       const spec = { nodeName: 'none', containers: [{ name: 'main', image: 'web:1' }] };
       expectStatus(await api.create(pods, { metadata: { name: 'web', labels }, spec }), 201);
       const conditions = [{ type: 'Ready', status: 'True' }];
