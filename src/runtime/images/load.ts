@@ -188,15 +188,14 @@ async function sendLayout(
     const [, hex] = /^blobs\/sha256\/([0-9a-f]{64})$/.exec(path) ?? [];
     return hex === undefined || selected.has(`sha256:${hex}`);
   };
-  // The names come last: a runtime may take a stream that ends early, at a damaged blob, for the whole.
   const entries: SentEntry[] = [
+    ...files.filter(({ path }) => isSelected(path)).map(({ path, data }) => sentBytes(path, data)),
     ...blobs
       .filter(({ path }) => isSelected(path))
       .map(({ path, descriptor }): SentEntry => {
         const open = (): AsyncIterable<Uint8Array> => blob(descriptor, { signal });
         return { kind: 'file', path, mode: 0o644, size: descriptor.size, content: { kind: 'stream', open } };
       }),
-    ...files.filter(({ path }) => isSelected(path)).map(({ path, data }) => sentBytes(path, data)),
   ];
   await send(load, sendTar(entries, { signal }), { signal });
   load.bytes += bytesOf({ kind: 'oci', image, blob, diffIds: [] }, selected);

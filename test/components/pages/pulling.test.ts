@@ -21,7 +21,7 @@ curlew sign /srv/www/bundle.tar.gz --key release.key`);
   // A download of another program under that name is resumed.
   await machine.run('curl -sS --range 0-9999999 https://dl.example/bundle.tar.gz -o bundle.tar.gz');
   const printed = await machine.block('curlew pull');
-  const [, size, fetched] = /: ok, (\d+\.\d) MB, (\d+\.\d) MB fetched$/m.exec(printed) ?? [];
+  const [, size, fetched] = /: ok, (\d+(?:\.\d)?) MB, (\d+(?:\.\d)?) MB fetched$/m.exec(printed) ?? [];
   assert.is((Number(size) - Number(fetched)).toFixed(1), '10.0', printed);
   await machine.run(`cmp bundle.tar.gz /srv/www/bundle.tar.gz
 cmp bundle.tar.gz.sigstore.json /srv/www/bundle.tar.gz.sigstore.json
