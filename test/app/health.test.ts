@@ -167,10 +167,7 @@ test('components that a cut has left stopped are a problem, with what starts the
   await mkdir(one.box.at('kubernetes/curlew/manifests'), { recursive: true });
   assert.equal((await found(one)).problems, []);
   await writeFile(one.box.at('kubernetes/curlew/manifests/kube-scheduler.yaml'), '');
-  assert.match(
-    (await found(one)).problems[0] ?? '',
-    'kube-scheduler stopped: run it again, or curlew certificates renew',
-  );
+  assert.match((await found(one)).problems[0] ?? '', 'kube-scheduler stopped: run it again, or curlew node repair');
 });
 
 test("the disk of images is compared with the kubelet's own limit", async () => {

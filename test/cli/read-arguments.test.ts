@@ -61,6 +61,7 @@ const UNLIMITED = [
   'pull',
   'sbom',
   'sign',
+  'support-bundle',
   'uninstall',
   'upgrade',
   'verify',

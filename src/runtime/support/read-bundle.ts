@@ -18,7 +18,7 @@ export async function readSupportBundle(
     new CurlewError('PACKAGE_INVALID', `cannot read the support bundle ${path}: ${what}`, {
       hint: 'check that its transfer is complete',
     });
-  await using file = createReadStream(path);
+  const file = createReadStream(path);
   const stream = file.pipe(createGunzip());
   file.on('error', (error) => stream.destroy(error));
   let isBundle = false;
@@ -41,6 +41,7 @@ export async function readSupportBundle(
     throw error instanceof CurlewError ? error : bad('it is damaged');
   } finally {
     stream.destroy();
+    file.destroy();
   }
   if (!isBundle) return undefined;
   throw bad('it has no index, so another program has made it: analyze of Troubleshoot reads it');
