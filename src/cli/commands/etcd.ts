@@ -8,8 +8,8 @@ export const snapshot = commandFor(ETCD_SNAPSHOT, {
     'Runs on a control plane, whose etcd kubeadm has made. The file is a tar with the data of etcd (etcd.db, what `etcdctl snapshot save` writes), the keys that all control planes share, and the configuration with which Secrets are encrypted, so that another machine can take over. Only root can read it, and with --recipient only who has the identity (age --decrypt opens it). An upgrade of Kubernetes saves one first. With --every, the command also starts a timer of systemd that repeats it with the same options; variables such as credentials of S3 come from /etc/kubernetes/curlew/snapshot.env.',
   examples: [
     'curlew etcd snapshot',
-    'curlew etcd snapshot /media/backup/shop.tar --recipient age1…',
-    'curlew etcd snapshot --every 6h --copy-to s3://backup/shop --recipient age1…',
+    'curlew etcd snapshot /media/backup/shop.tar --recipient age1abc',
+    'curlew etcd snapshot --every 6h --copy-to s3://backup/shop --recipient age1abc',
   ],
   run: async ({ request }, context) => (await import('../../app/etcd-snapshot.ts')).etcdSnapshot(request, context),
   render: ({ file, copy, timer }) =>
