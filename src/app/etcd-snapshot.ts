@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
 import { openFileSource } from '../formats/archive/read.ts';
-import { ageRecipient } from '../machine/run/age.ts';
+import { encrypterFor } from '../machine/run/age.ts';
 import { startTimer } from '../machine/run/snapshot-timer.ts';
 import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -38,7 +38,7 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
     throw new CurlewError('UNSUPPORTED', 'this changes the machine, which requires root');
   }
   if (file !== undefined) await refuseExisting(file, undefined);
-  const recipients = request.recipient?.map(ageRecipient);
+  const encrypter = request.recipient && (await encrypterFor(request.recipient));
   using etcd = await openEtcd({ signal });
   if (etcd === undefined) {
     throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {
@@ -46,7 +46,7 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
     });
   }
   const directory = folderOf(request, context);
-  const options = { directory, recipients, report, signal };
+  const options = { directory, encrypter, report, signal };
   if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
   const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
   const copy = request.copyTo === undefined ? undefined : await copySnapshot(saved, request.copyTo, request, context);

@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { requireFitting } from '../../src/app/etcd-restore.ts';
+import { CurlewError } from '../../src/core/errors.ts';
 import type { Etcd } from '../../src/cluster/kube/etcd.ts';
-import { ageRecipient, encrypted } from '../../src/machine/run/age.ts';
+import { decrypted, decrypterFor, encrypted, encrypterFor } from '../../src/machine/run/age.ts';
 import { openSnapshot } from '../../src/machine/run/snapshot-file.ts';
 import { saveSnapshot } from '../../src/machine/run/snapshots.ts';
 import * as assert from '../support/assert.ts';
@@ -71,7 +73,7 @@ async function save(box: Tree, { authority = own.ca, recipients = [] as readonly
   await saveSnapshot(etcdWith(dataWith(authority)), file, NOW, {
     directory: box.at('curlew'),
     kubernetes,
-    recipients: recipients.map(ageRecipient),
+    encrypter: recipients.length === 0 ? undefined : await encrypterFor(recipients),
     report: () => undefined,
     signal: never,
   });
@@ -171,8 +173,47 @@ test('an encrypted snapshot has nothing that can be read, and opens with the ide
     );
   }
   for (const text of ['ssh-ed25519 AAAA', `${one[1].slice(0, -1)}q`, one[0]]) {
-    assert.throwsWith(() => ageRecipient(text), 'USAGE', /is not a recipient of age/);
+    await assert.rejectsWith(encrypterFor([text]), 'USAGE', /is not a recipient of age/);
   }
+});
+
+/** What the first version with `--recipient` has encrypted for the first pair. */
+const EARLIER = [
+  'YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBDa3BaR3RpbnBheXV6S2xLa0tuS3VvcHlQdEs4WHlYQjBwZzlVSHFUNUgw',
+  'CkxIV0dmOExtOEdIckNmemtiMVZRN3U2amd4ZzZEUkhPYzl3SUw4NkpoMDAKLS0tIE1uQXE1NER1NUI5LzZiN3dQb2pza2VsR3I4',
+  'RjdNamdCY3V2cWJldTRmcmcKleBidieeIrFgCjQKhqQH/oncyE5NHlufQ0CKp9Wtf7ljgGrlXmlCczg++4aLkqehEbiZXBc=',
+].join('');
+
+const refuse = (why: string): CurlewError => new CurlewError('CLUSTER_FAILED', why);
+const opened = async (bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> =>
+  decrypted(bytes, await decrypterFor(PAIRS[0][0], 'one.txt'), { refuse, notForThese: () => refuse('not for these') });
+
+test('a file of an earlier version is decrypted', async () => {
+  assert.is(await text(await opened(Readable.from([Buffer.from(EARLIER, 'base64')]))), 'of an earlier version');
+});
+
+test('of a large file, only parts are held, and a header without an end is not read on', async () => {
+  let read = 0;
+  async function* large(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (; read < 1000; read += 1) yield Buffer.alloc(64 * 1024, 'x');
+  }
+  const encrypter = await encrypterFor([PAIRS[0][1]]);
+  for (const bytes of [encrypted(large(), encrypter), await opened(encrypted(large(), encrypter))]) {
+    read = 0;
+    for await (const part of bytes) if (part.length > 1000) break;
+    assert.ok(read < 20, `${read} parts were read`);
+  }
+  read = 0;
+  await assert.rejectsWith(text(await opened(large())), 'CLUSTER_FAILED', /it is truncated or changed/);
+  assert.ok(read < 3, `${read} parts were read`);
+});
+
+test('a file that cannot be read to its end is not called changed', async () => {
+  async function* cut(): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* encrypted(Readable.from([Buffer.alloc(200_000)]), await encrypterFor([PAIRS[0][1]]));
+    throw new CurlewError('FILE_UNUSABLE', 'the disk fails');
+  }
+  await assert.rejectsWith(text(await opened(cut())), 'FILE_UNUSABLE', /the disk fails/);
 });
 
 unless(missing('age', 'age-keygen'), test)('age opens what curlew encrypts, and curlew what age encrypts', async () => {
@@ -186,7 +227,7 @@ unless(missing('age', 'age-keygen'), test)('age opens what curlew encrypts, and 
   // Its chunks have 64 KiB, and the last one says so.
   for (const size of [0, 1, 65_535, 65_536, 65_537, 131_072]) {
     const plain = Buffer.alloc(size, 'x');
-    const parts = encrypted(Readable.from([plain]), [ageRecipient(recipient)]);
+    const parts = encrypted(Readable.from([plain]), await encrypterFor([recipient]));
     await writeFile(box.at('sized.age'), parts);
     assert.is(Buffer.compare(execFileSync('age', ['-d', '-i', box.at('key.txt'), box.at('sized.age')]), plain), 0);
   }

@@ -10,7 +10,7 @@ import { sendTar, sentBytes, type SentEntry } from '../../formats/archive/send-t
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import { readFound } from '../../platform/files/state-file.ts';
-import { AGE_HEADER, ageIdentities, decrypted } from './age.ts';
+import { AGE_HEADER, decrypted, decrypterFor } from './age.ts';
 import { refused, requireWhole } from './whole-snapshot.ts';
 
 const TOP = 'snapshot';
@@ -150,7 +150,7 @@ async function decryptedFile(file: string, identity: string | undefined): Promis
   }
   const text = await readFound(identity, FILE_LIMIT);
   if (text === undefined) throw new CurlewError('FILE_UNUSABLE', `cannot read ${identity}: it does not exist`);
-  return decrypted(createReadStream(file), ageIdentities(text.toString('utf8'), identity), {
+  return decrypted(createReadStream(file), await decrypterFor(text.toString('utf8'), identity), {
     refuse: (why) => refused(file, why),
     notForThese: () =>
       new CurlewError('CLUSTER_FAILED', `cannot ${doing} with ${identity}: it is encrypted for others`, {

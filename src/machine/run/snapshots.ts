@@ -1,9 +1,9 @@
 /** Files with all data of an etcd and the keys of its cluster: only their owner can read them. */
-import type { KeyObject } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Encrypter } from 'age-encryption';
 import { fileError, isMissing } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
@@ -24,8 +24,8 @@ export interface SnapshotOptions {
   readonly directory: string;
   readonly report: Report;
   readonly signal: AbortSignal;
-  /** Recipients of age, for which the file is encrypted. */
-  readonly recipients?: readonly KeyObject[] | undefined;
+  /** Encrypts the file for recipients of age. */
+  readonly encrypter?: Encrypter | undefined;
   /** Default: /etc/kubernetes. */
   readonly kubernetes?: string;
 }
@@ -38,7 +38,7 @@ export async function saveSnapshot(
   etcd: Pick<Etcd, 'size' | 'save'>,
   file: string,
   now: Date,
-  { directory, report, signal, recipients = [], kubernetes }: SnapshotOptions,
+  { directory, report, signal, encrypter, kubernetes }: SnapshotOptions,
 ): Promise<void> {
   const doing = `write ${file}`;
   const scratch = join(directory, 'etcd');
@@ -57,7 +57,7 @@ export async function saveSnapshot(
         await requireWhole(data, file);
         await requireSpace(dirname(file), needed, doing);
         const plain = packSnapshot(data, { kubernetes, node: hostname().toLowerCase(), time: now, warn, signal });
-        const packed = recipients.length === 0 ? plain : encrypted(plain, recipients);
+        const packed = encrypter === undefined ? plain : encrypted(plain, encrypter);
         await writeAside(
           dirname(file),
           0o600,
@@ -94,7 +94,7 @@ export async function keepSnapshot(
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const all = (await readdir(folder)).filter((name) => NAME.test(name)).toSorted();
     const isFirst = upgradeTo !== undefined && !all.some((name) => name.includes(`${before}.`));
-    const own = `etcd-${time}${isFirst ? before : ''}.tar${(options.recipients ?? []).length === 0 ? '' : '.age'}`;
+    const own = `etcd-${time}${isFirst ? before : ''}.tar${options.encrypter === undefined ? '' : '.age'}`;
     const file = join(folder, own);
     // Two of the same second are the same to their reader.
     await rm(file, { force: true });
