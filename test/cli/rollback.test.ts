@@ -234,16 +234,21 @@ test('Kubernetes that was upgraded to the end is not rolled back, and nothing pr
   assert.equal([exitCode, /kubeadm does not downgrade/.test(stderr)], [22, true]);
 });
 
-test('Kubernetes whose upgrade failed is rolled back', async () => {
+test('in the middle of an upgrade of Kubernetes nothing offers a rollback, and one that is asked for goes back', async () => {
   await using box = await tree();
   for (const [version, hook] of [
     ['1.0.0', ''],
     ['2.0.0', 'kubernetes() { false; }'],
   ] as const) {
     await put(box, [tracer('kubernetes', hook, version)]);
-    const { exitCode } = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
-    assert.is(exitCode, hook === '' ? 0 : 20);
+    const { exitCode, stderr } = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+    assert.equal([exitCode, /curlew rollback/.test(stderr)], [hook === '' ? 0 : 20, false], stderr);
+    if (hook === '') await rename(box.at('b.tar.gz'), box.at('older.tar.gz'));
   }
+  const { stdout } = await onNode(box, 'status');
+  assert.equal([/not finished/.test(stdout), /rolled back/.test(stdout)], [true, false], stdout);
+  const older = await onNode(box, 'install', '--unconfined', '--bundle', 'older.tar.gz');
+  assert.equal([older.exitCode, /curlew rollback/.test(older.stderr)], [34, false], older.stderr);
   const back = await onNode(box, 'rollback', 'kubernetes', '--unconfined');
   assert.is(back.exitCode, 0, back.stderr);
 });

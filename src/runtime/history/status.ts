@@ -7,8 +7,7 @@ import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
-import { KUBERNETES } from '../plan/hooks.ts';
-import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../plan/records.ts';
+import { NO_RUN, offeredRollback, type ExtractedRecord, type Records } from '../plan/records.ts';
 import { whyUnavailable } from '../prepare/former-states.ts';
 
 export interface AddonStatus {
@@ -98,12 +97,10 @@ async function addonsOf(
     const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
-    const target = rollbackTarget(name, record);
+    const target = offeredRollback(name, record);
     const isBroken =
       target !== undefined && (await whyUnavailable(directory, name, target, { extracted, signal })) !== undefined;
-    // kubeadm does not return to a version once an upgrade has begun.
-    const isUpgrade = name === KUBERNETES && target?.version !== version;
-    const back = isBroken || isUpgrade ? undefined : target?.version;
+    const back = isBroken ? undefined : target?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };
   });

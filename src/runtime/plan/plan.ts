@@ -8,7 +8,7 @@ import {
   installedVersion,
   settingsDigest,
   replacedVersion,
-  rollbackTarget,
+  offeredRollback,
   type AppliedRecord,
   type Records,
   recordOf,
@@ -69,7 +69,7 @@ interface Downgrade {
 }
 
 function downgradeHint(older: readonly Downgrade[]): string {
-  const reversible = older.filter(({ name, version, before }) => rollbackTarget(name, before)?.version === version);
+  const reversible = older.filter(({ name, version, before }) => offeredRollback(name, before)?.version === version);
   const failed = reversible.find(({ before }) => installedVersion(before) !== before.version);
   if (failed !== undefined) {
     return `curlew rollback ${failed.name} restores the version before the failed upgrade`;

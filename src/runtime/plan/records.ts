@@ -67,6 +67,18 @@ export function rollbackTarget(
   return isFinal(name, { finished }) ? undefined : previous;
 }
 
+/**
+ * What messages offer for a rollback. Not an earlier version of Kubernetes: once its upgrade has begun, kubeadm completes it, and nothing
+ * says how far it got.
+ */
+export function offeredRollback(
+  name: string,
+  record: Pick<AppliedRecord, 'finished' | 'previous' | 'version'>,
+): PreviousRecord | undefined {
+  const target = rollbackTarget(name, record);
+  return name === KUBERNETES && target?.version !== record.version ? undefined : target;
+}
+
 /** Undefined if nothing is recorded of the add-on. */
 export function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
   // hasOwn: `constructor` is a valid name of an add-on.

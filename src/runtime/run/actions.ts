@@ -1,5 +1,5 @@
 /** The phases that change the machine and its cluster: hooks, and images that they need. */
-import { recordOf } from '../plan/records.ts';
+import { offeredRollback, recordOf } from '../plan/records.ts';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
@@ -141,7 +141,8 @@ async function rollbackVersion(
 ): Promise<string | undefined> {
   if (request.keepsPrevious === false) return undefined;
   const { applied, extracted } = changes.now;
-  const back = recordOf(applied, name)?.previous;
+  const record = recordOf(applied, name);
+  const back = record && offeredRollback(name, record);
   if (back === undefined || signal.aborted) return undefined;
   const lost = await whyUnavailable(directory, name, back, { extracted, signal });
   return lost === undefined ? back.version : undefined;
