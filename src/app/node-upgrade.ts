@@ -2,8 +2,9 @@
 import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
-import { openEtcd } from '../cluster/kube/etcd.ts';
+import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
 import { openOwnApi } from '../machine/run/nodes.ts';
+import { quorumProblem } from '../machine/run/quorum.ts';
 import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
 import type { InstallRequest } from '../requests/node.ts';
 import { KUBERNETES } from '../runtime/plan/hooks.ts';
@@ -23,12 +24,20 @@ interface Around extends Pick<NodeUpgrade, 'node' | 'steps'> {
   readonly next: () => string | undefined;
 }
 
+/** For tests. */
+interface OwnCluster {
+  /** Default: that of kubeadm. */
+  readonly folder?: string;
+  /** Default: the member of this machine, if it has one. */
+  readonly open?: () => Promise<Etcd | undefined>;
+}
+
 /** Undefined where the run does not upgrade a node, and has none to uncordon; what may stop it is reported. */
 export async function upgradeOf(
   { plan, last, request: { place } }: Pick<RunView, 'plan' | 'last' | 'request'>,
   { root, drainTimeout: limitMs = DRAIN_MS }: Pick<InstallRequest, 'root' | 'drainTimeout'>,
   context: Context,
-  folder = '/etc/kubernetes',
+  { folder = '/etc/kubernetes', open = async () => openEtcd(context) }: OwnCluster = {},
 ): Promise<Around | undefined> {
   const known = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
   const kubernetes = known.find(({ ref }) => ref.name === KUBERNETES);
@@ -37,11 +46,14 @@ export async function upgradeOf(
   if (root !== undefined || addon === undefined) return undefined;
   const versions = { kubernetes: changedTo(kubernetes), containerd: changedTo(containerd) };
   const isIdle = (versions.kubernetes ?? versions.containerd) === undefined;
-  const { signal, report } = context;
+  const { report } = context;
   try {
     const cluster = await openOwnApi(context, { folder, ...(isIdle && { patienceMs: SHORT_MS }) });
     if (cluster === undefined) return undefined;
-    const own = { ...cluster, openEtcd: async () => openEtcd({ signal }) };
+    // An API server without etcd is asked for a minute, and never says why it does not answer.
+    const lost = isIdle ? undefined : await quorumProblem(context, open);
+    if (lost !== undefined) throw lost;
+    const own = { ...cluster, openEtcd: open };
     const rights = { leads: plan.kind === 'install', isAdmin: cluster.isAdmin };
     const about = { node: hostname().toLowerCase(), limitMs, directory: place.directory, owed: owesUncordon(last) };
     const upgrade = await planNodeUpgrade(own, { ...versions, ...rights, ...about }, context);

@@ -57,7 +57,7 @@ async function scene(): Promise<Scene> {
         await packagesOf(bundleOf([tracer('kubernetes', '', version), tracer('flannel')])),
       );
       await using prepared = await prepare(request, context);
-      const upgrade = await upgradeOf(prepared, {}, context, box.at('kubernetes'));
+      const upgrade = await upgradeOf(prepared, {}, context, { folder: box.at('kubernetes') });
       await execute(prepared, { report, signal, node: upgrade?.around });
       return upgrade?.next();
     },

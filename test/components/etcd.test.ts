@@ -2,12 +2,17 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { requireConfirmed, viewOf } from '../../src/app/etcd-restore.ts';
+import { upgradeOf } from '../../src/app/node-upgrade.ts';
 import { openEtcd, type Etcd } from '../../src/cluster/kube/etcd.ts';
 import { quorumPlace } from '../../src/machine/etcd.ts';
 import { quorumProblem } from '../../src/machine/run/quorum.ts';
+import { prepare } from '../../src/runtime/prepare/prepare.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
+import { kubeconfigText } from '../support/kube-server.ts';
 import { missing, unless } from '../support/needs.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packagesOf, requestOf, tracer } from '../support/node-install.ts';
 import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -105,6 +110,15 @@ withEtcd('a restore is refused while members agree, and not for members that are
     /^etcd has lost its quorum: 1 of 3 members answers, and (two and three|three and two) do not$/,
   );
   assert.match(problem?.hint ?? '', 'curlew etcd restore');
+
+  // An upgrade does not wait for an API server that cannot answer.
+  await mkdir(box.at('kubernetes'));
+  await writeFile(box.at('kubernetes/admin.conf'), kubeconfigText(`https://127.0.0.1:${await freePort()}`, {}, {}));
+  await using prepared = await prepare(requestOf(box, await packagesOf(bundleOf([tracer('kubernetes')]))), context);
+  const place = { folder: box.at('kubernetes'), open: async () => running.etcdAt(0) };
+  const signal = AbortSignal.timeout(20_000);
+  const error = await assert.rejectsWith(upgradeOf(prepared, {}, { ...context, signal }, place), 'CLUSTER_FAILED');
+  assert.match(error.message, 'etcd has lost its quorum: 1 of 3 members answers');
 });
 
 test.run();
