@@ -78,6 +78,11 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
 done`;
 }
 
+/** What {@link brokenScript} has printed. */
+export function brokenIn(text: string): readonly string[] {
+  return text.split(';').flatMap((one) => (one.trim() === '' ? [] : one.trim()));
+}
+
 /** For sh; `$1` is the folder of records. Prints one fact per line. */
 export const FACTS_SCRIPT = `p() { printf '%s=%s\\n' "$1" "$2"; }
 p hostname "$(uname -n)"
@@ -141,7 +146,7 @@ export function readFacts(text: string): HostFacts | undefined {
     hasImages: values.has('images'),
     running: values.get('running'),
     born: bornOf(values.get('born')),
-    broken: (values.get('broken') ?? '').split(';').flatMap((one) => (one.trim() === '' ? [] : one.trim())),
+    broken: brokenIn(values.get('broken') ?? ''),
     lock: lockOf(values.get('lock')),
   };
 }

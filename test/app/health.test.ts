@@ -1,6 +1,6 @@
 /** What a node says of its cluster: tested with an API server in this process, and folders as kubeadm makes them. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { clusterHealth, type ClusterHealth } from '../../src/machine/run/node-health.ts';
+import { clusterHealth, type ClusterHealth, type HealthFolders } from '../../src/machine/run/node-health.ts';
 import { encodeRecords } from '../../src/cluster/channel/record.ts';
 import { apiClient, type ApiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
@@ -17,6 +17,7 @@ interface Scene extends AsyncDisposable {
   readonly box: Tree;
   readonly api: ApiClient;
   readonly stop: () => Promise<void>;
+  readonly folders: HealthFolders;
   readonly health: () => Promise<ClusterHealth | undefined>;
 }
 
@@ -34,6 +35,7 @@ async function scene(): Promise<Scene> {
     box,
     api: apiClient(server.kubeconfig),
     stop: async () => server[Symbol.asyncDispose](),
+    folders,
     health: async () => clusterHealth(context, folders),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
@@ -168,6 +170,32 @@ test('components that a cut has left stopped are a problem, with what starts the
   assert.equal((await found(one)).problems, []);
   await writeFile(one.box.at('kubernetes/curlew/manifests/kube-scheduler.yaml'), '');
   assert.match((await found(one)).problems[0] ?? '', 'kube-scheduler stopped: run it again, or curlew node repair');
+});
+
+test('components that do not run are a problem, with what starts them', async () => {
+  await using one = await scene();
+  await using host = await tree({
+    'etc/kubernetes/kubelet.conf': '',
+    'etc/kubernetes/pki/apiserver.crt': '',
+    'etc/kubernetes/manifests/kube-scheduler.yaml': '',
+    'etc/cni/net.d/10-flannel.conflist': '',
+    'run/systemd/system/x': '',
+    'bin/systemctl': '#!/bin/sh\n[ "$1" = cat ]\n',
+    'bin/ctr': '#!/bin/sh\nexit 1\n',
+  });
+  const env = { PATH: `${host.at('bin')}:${process.env['PATH']}` };
+  const problems = async (user?: number) => {
+    const folders = { ...one.folders, root: host.path };
+    return (await clusterHealth({ env, user, signal: never }, folders))?.problems ?? [];
+  };
+  const lost = 'the kubelet does not run; containerd does not run; ';
+  const none = 'kube-apiserver has no manifest; kube-controller-manager has no manifest';
+  const cure = ': curlew node repair starts what has stopped, and puts missing files back';
+  assert.is((await problems(0))[0], lost + none + cure);
+  assert.equal(await problems(1000), [], 'only root may ask the container runtime');
+  await mkdir(one.box.at('kubernetes/curlew/manifests'), { recursive: true });
+  await writeFile(one.box.at('kubernetes/curlew/manifests/kube-apiserver.yaml'), '');
+  assert.is((await problems(0))[1], `${lost}kube-controller-manager has no manifest${cure}`);
 });
 
 test("the disk of images is compared with the kubelet's own limit", async () => {

@@ -15,7 +15,9 @@ import { madeIn } from '../../cluster/kube/made.ts';
 import { listObjects, mapObjects, type LiveObject } from '../../cluster/kube/objects.ts';
 import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
+import { brokenIn, brokenScript } from '../facts.ts';
 import { readFound } from '../../platform/files/state-file.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 import {
   certificateOf,
   certificatesIn,
@@ -62,6 +64,8 @@ export interface HealthFolders {
   readonly kubernetes: string;
   readonly kubelet: string;
   readonly images: string;
+  /** For tests; of the paths that `brokenScript` asks. */
+  readonly root?: string;
 }
 
 const FOLDERS: HealthFolders = {
@@ -74,12 +78,13 @@ const MAX_PODS = 10;
 const FILE_LIMIT = 1 << 20;
 /** A person waits for the answer, and an API server that is down is one. */
 const PATIENCE_MS = 5000;
+const BROKEN_MS = 60_000;
 /** imageGCHighThresholdPercent, defaults.go of the kubelet's configuration. */
 const COLLECTS_AT = 85;
 
 /** Undefined if kubeadm has not made this machine a node. Whatever cannot be found out is a problem, never an error. */
 export async function clusterHealth(
-  { env, signal }: Pick<Context, 'env' | 'signal'>,
+  { env, user, signal }: Pick<Context, 'env' | 'user' | 'signal'>,
   folders: HealthFolders = FOLDERS,
 ): Promise<ClusterHealth | undefined> {
   const problems: string[] = [];
@@ -104,6 +109,13 @@ export async function clusterHealth(
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
     problems.push(`a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew node repair`);
+  }
+  // Only root may ask the container runtime.
+  const found = user === 0 ? await attempt(brokenOn(folders, { env, signal }), []) : [];
+  const broken = found.filter((text) => !stopped.some((name) => text.startsWith(`${name} `)));
+  if (broken.length > 0) {
+    const cure = 'curlew node repair starts what has stopped, and puts missing files back';
+    problems.push(`${broken.join('; ')}: ${cure}`);
   }
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
@@ -182,6 +194,15 @@ async function stoppedIn(kubernetes: string): Promise<readonly string[]> {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** The same as machines say over SSH, without the API server. */
+async function brokenOn(
+  { root }: HealthFolders,
+  { env, signal }: Pick<Context, 'env' | 'signal'>,
+): Promise<readonly string[]> {
+  const { stdout } = await runProgram('sh', ['-c', brokenScript(root)], { env, limitMs: BROKEN_MS, signal });
+  return brokenIn(stdout);
 }
 
 async function imagesDisk({ images: folder, kubelet }: HealthFolders): Promise<ClusterHealth['images']> {
