@@ -169,7 +169,8 @@ test('a file that is no snapshot is refused before anything else', async () => {
     'CLUSTER_FAILED',
     /is not a whole snapshot of etcd/,
   );
-  await assert.rejectsWith(etcdRestore({ file: 'missing.db' }, context), 'FILE_UNUSABLE');
+  const missing = await assert.rejectsWith(etcdRestore({ file: 'missing.db' }, context), 'NOT_FOUND');
+  assert.match(missing.hint ?? '', 'check the path; those of curlew etcd snapshot are in /var/lib/curlew/etcd');
   await assert.rejectsWith(renewCertificates({}, context), 'CLUSTER_FAILED', /has none of an API server/);
 });
 

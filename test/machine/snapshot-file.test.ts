@@ -160,7 +160,7 @@ test('an encrypted snapshot has nothing that can be read, and opens with the ide
     /cannot decrypt .* with .*none.txt: it is encrypted for others/,
   );
   await assert.rejectsWith(open(file, file), 'CLUSTER_FAILED', /has no identity of age/);
-  await assert.rejectsWith(open(file, box.at('missing.txt')), 'FILE_UNUSABLE');
+  await assert.rejectsWith(open(file, box.at('missing.txt')), 'NOT_FOUND');
   const whole = await readFile(file);
   const flipped = Buffer.from(whole);
   flipped[whole.length - 3000] = (flipped[whole.length - 3000] ?? 0) ^ 1;

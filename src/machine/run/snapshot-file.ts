@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
 import { jsonIn } from '../../core/json.ts';
 import { receiveTar } from '../../formats/archive/receive-tar.ts';
 import { sendTar, sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
@@ -89,7 +89,7 @@ export async function openSnapshot(
     signal,
   }: { readonly folder: string; readonly identity?: string | undefined; readonly signal: AbortSignal },
 ): Promise<SnapshotFile> {
-  const head = await headOf(file);
+  const head = await headOf(file, folder);
   const isEncrypted = head.startsWith(AGE_HEADER);
   if (!isEncrypted && !(head.startsWith(`${TOP}/`) && head.slice(257, 262) === 'ustar')) {
     await requireWhole(file);
@@ -131,13 +131,16 @@ async function extract(
   if (!v.is(aboutSchema, about && jsonIn(about.toString('utf8')))) throw refuse(`${ABOUT} is not one of this version`);
 }
 
-async function headOf(file: string): Promise<string> {
+async function headOf(file: string, folder: string): Promise<string> {
   try {
     await using opened = await open(file, 'r');
     const { buffer } = await opened.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
     return buffer.toString('latin1');
   } catch (error) {
-    throw fileError(`read ${file}`, error);
+    if (!isMissing(error)) throw fileError(`read ${file}`, error);
+    throw new CurlewError('NOT_FOUND', `cannot read ${file}: no such file`, {
+      hint: `check the path; those of curlew etcd snapshot are in ${join(folder, 'etcd')}`,
+    });
   }
 }
 
@@ -149,7 +152,11 @@ async function decryptedFile(file: string, identity: string | undefined): Promis
     });
   }
   const text = await readFound(identity, FILE_LIMIT);
-  if (text === undefined) throw new CurlewError('FILE_UNUSABLE', `cannot read ${identity}: it does not exist`);
+  if (text === undefined) {
+    throw new CurlewError('NOT_FOUND', `cannot read ${identity}: no such file`, {
+      hint: 'check the path of --identity',
+    });
+  }
   return decrypted(createReadStream(file), await decrypterFor(text.toString('utf8'), identity), {
     refuse: (why) => refused(file, why),
     notForThese: () =>
