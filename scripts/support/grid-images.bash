@@ -46,27 +46,17 @@ grid_iptables() {
   done
 }
 
-# usage: grid_program NAME; its path. While GRID_OLDER is set, Kubernetes is the minor before.
+# usage: grid_program NAME; the path of a program of Kubernetes GRID_VERSION, or of its etcd
 grid_program() {
-  local folder
-  for folder in ${GRID_OLDER:+older} grid bin; do
-    if [[ -e "$TOOLS/$folder/$1" ]]; then
-      printf '%s\n' "$TOOLS/$folder/$1"
-      return 0
-    fi
-  done
-  return 1
+  case "$1" in
+    etcd | etcdutl) printf '%s\n' "$TOOLS/$(grid_etcd "$GRID_VERSION")/$1" ;;
+    *) printf '%s\n' "$TOOLS/kubernetes-${GRID_VERSION%.*}/$1" ;;
+  esac
 }
 
-# usage: grid_kubernetes FOLDER; FOLDER/kubernetes with the package, or that of the minor before
-grid_kubernetes() {
-  local version
-  rm -rf "$1/kubernetes"
-  cp -r packages/kubernetes "$1/" || return 1
-  [[ -n "${GRID_OLDER-}" ]] || return 0
-  version="$(tools_version grid-kubernetes-older)"
-  "$1/kubernetes/template/generate.sh" "--version=${version#v}" --from="$TOOLS/older/kubeadm" || return 1
-  find "$1/kubernetes" -mindepth 1 -maxdepth 1 -name '1.*' ! -name "${version#v}" -exec rm -r {} +
+# usage: grid_etcd VERSION; the tool of the etcd that its package names, such as etcd-3.6
+grid_etcd() {
+  sed -n 's,^image etcd .*:\([0-9]*\.[0-9]*\).*,etcd-\1,p' "packages/kubernetes/$1/Manifest"
 }
 
 # usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
@@ -78,7 +68,7 @@ grid_images() {
     grid_place "$box/$id" usr/local/bin "$(grid_program "$id")"
   done
   grid_iptables "$box/kube-proxy" "$node"
-  grid_place "$box/etcd" usr/local/bin "$made/etcd" "$made/etcdutl"
+  grid_place "$box/etcd" usr/local/bin "$(grid_program etcd)" "$(grid_program etcdutl)"
   grid_place "$box/coredns" . "$made/coredns"
   grid_place "$box/pause" . "$made/programs"
   mv "$box/pause/programs" "$box/pause/pause"
@@ -98,7 +88,7 @@ grid_images() {
       pause | sandbox) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
       *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
     esac
-  done < <(grep -h '^image ' "$1"/kubernetes/*/Manifest addons/{containerd,flannel}/*/Manifest)
+  done < <(grep -h '^image ' "packages/kubernetes/$GRID_VERSION/Manifest" addons/{containerd,flannel}/*/Manifest)
   grid_image "$box/web" registry.example/grid/web:1 "$out/web.tar"
   rm -rf "$box" "$node"
 }
@@ -106,11 +96,11 @@ grid_images() {
 # usage: grid_repository FOLDER; FOLDER/repository with the add-ons, whose assets and images are files there
 grid_repository() {
   local to="$1/repository" assets="$1/repository/assets" made="$TOOLS/grid" manifest
-  mkdir -p "$to/addons" "$to/packages" "$assets" "$1/containerd/bin"
+  mkdir -p "$to/addons" "$to/packages/kubernetes" "$assets" "$1/containerd/bin"
   cp -r addons/containerd addons/flannel "$to/addons/"
-  cp -r "$1/kubernetes" "$to/packages/"
+  cp -r packages/kubernetes/{README.md,categories.json} "packages/kubernetes/$GRID_VERSION" "$to/packages/kubernetes/"
   cp -r test/grid/addons/. "$to/addons/"
-  cp -L "$(grid_program kubeadm)" "$(grid_program kubelet)" "$TOOLS/bin/kubectl" "$assets/"
+  cp -L "$(grid_program kubeadm)" "$(grid_program kubelet)" "$(grid_program kubectl)" "$assets/"
   cp -L /usr/sbin/runc "$assets/runc"
   cp -L "$made"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
   tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin

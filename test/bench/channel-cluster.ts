@@ -62,7 +62,16 @@ export async function benchChannelCluster(home: string, { rounds, say }: Options
     milliseconds('node', [CURLEW, 'channel', 'apply', join(work, 'channel.yaml'), '--yes', ...words]);
   const kinds = ALLOWED.flatMap((kind) => ['--prune-allowlist', kind]);
   const kubectl = async (): Promise<number> =>
-    milliseconds(oracle('kubectl'), ['apply', '--prune', '-l', 'bench=theirs', ...kinds, '-f', theirs, ...words]);
+    milliseconds(oracle('../api-server/kubectl'), [
+      'apply',
+      '--prune',
+      '-l',
+      'bench=theirs',
+      ...kinds,
+      '-f',
+      theirs,
+      ...words,
+    ]);
   const both = async (changed: number, round: number): Promise<readonly [number, number]> => {
     await writeFolder(theirs, 'theirs', changed, round);
     await writeFolder(ours, 'ours', changed, round);

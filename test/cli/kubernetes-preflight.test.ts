@@ -7,7 +7,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/kubernetes-preflight');
-const SPEC = join(import.meta.dirname, '../../packages/kubernetes/1.34.4/host-preflight.yaml');
+const SPEC = join(import.meta.dirname, '../../packages/kubernetes/template/files/host-preflight.yaml');
 const SWAPS = 'Filename Type Size Used Priority\n/swapfile file 2097148 0 -2\n';
 
 interface Fact {
@@ -38,7 +38,7 @@ async function factsWith(box: Tree, outputs: Readonly<Record<string, string>>, h
 async function installer(box: Tree, setting: string): Promise<string> {
   const path = box.at('installer.yaml');
   const head = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: test}\nspec:\n';
-  await writeFile(path, `${head}  kubernetes:\n    version: 1.34.4\n${setting}`);
+  await writeFile(path, `${head}  kubernetes:\n    version: 1.37.2\n${setting}`);
   return path;
 }
 

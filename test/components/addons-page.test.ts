@@ -20,7 +20,7 @@ const page = await readFile(join(ROOT, 'docs/addons.md'), 'utf8');
 async function runBlock(box: Tree, block: string): Promise<string> {
   const env = {
     HOME: box.at('home'),
-    PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}:${dirname(oracle('kubectl'))}`,
+    PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}:${dirname(oracle('../api-server/kubectl'))}`,
   };
   const { all, exitCode } = await execa('bash', ['-euo', 'pipefail', '-c', block], {
     cwd: box.at('work'),

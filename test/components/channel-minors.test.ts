@@ -14,7 +14,7 @@ const test = suite('components/channel-minors', { timeoutMs: 240_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS, OLDER_API_SERVER);
 
 /** Looks like an index of kops: three versions of each add-on, whose ranges meet at minors. */
-const RANGES = { dns: ['<1.33.0', '>=1.33.0 <1.34.0', '>=1.34.0'], net: ['<1.32.0', '>=1.32.0', '>=1.36.0'] } as const;
+const RANGES = { dns: ['<1.35.0', '>=1.35.0 <1.36.0', '>=1.36.0'], net: ['<1.34.0', '>=1.34.0', '>=1.38.0'] } as const;
 
 if (reason === undefined) {
   test('two clusters get their own versions, and an upgraded one moves exactly the add-ons whose ranges say so', async () => {
@@ -64,8 +64,8 @@ if (reason === undefined) {
       ]);
 
     const [first, second] = [await apply(older.kubeconfig), await apply(newer.kubeconfig)];
-    assert.match(first.cluster.kubernetes, /^v1\.33\./);
-    assert.match(second.cluster.kubernetes, /^v1\.34\./);
+    assert.match(first.cluster.kubernetes, /^v1\.35\./);
+    assert.match(second.cluster.kubernetes, /^v1\.36\./);
     assert.equal(
       [outcomes(first), outcomes(second)],
       [
@@ -77,9 +77,9 @@ if (reason === undefined) {
     assert.is(await installed(newer), 'dns=v2 dns-v2= net=v1 net-v1= ');
 
     await older.kill();
-    await older.startAgain(oracle('kube-apiserver'));
+    await older.startAgain(oracle('../api-server/kube-apiserver'));
     const upgraded = await apply(older.kubeconfig);
-    assert.match(upgraded.cluster.kubernetes, /^v1\.34\./);
+    assert.match(upgraded.cluster.kubernetes, /^v1\.36\./);
     assert.equal(outcomes(upgraded), ['dns update applied', 'net none unchanged']);
     assert.equal(
       upgraded.addons[0]?.objects.map(({ object, change }) => `${change} ${object}`),

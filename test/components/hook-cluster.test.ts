@@ -17,7 +17,7 @@ if (reason === undefined) {
   /** Runs a line of a hook; the last line that it prints is its status. */
   const hook = async (line: string): Promise<string> => {
     const load = `for file in "${join(ROOT, 'scripts/lib')}"/*.sh; do source "$file"; done; set -eE`;
-    const path = `${dirname(oracle('kubectl'))}:${process.env['PATH'] ?? ''}`;
+    const path = `${dirname(oracle('../api-server/kubectl'))}:${process.env['PATH'] ?? ''}`;
     const env = { PATH: path, HOME: box.path, KUBECONFIG: server.kubeconfig, HOSTNAME: 'node-1', DIR: '.' };
     const script = `${load}\n(${line}\n) 2>&1 && echo "status 0" || echo "status $?"`;
     const options = { reject: false, stdin: 'ignore', cwd: box.path, extendEnv: false, env } as const;

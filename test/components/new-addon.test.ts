@@ -92,7 +92,10 @@ else {
     const call = async (words: string): Promise<string> => {
       const script = `set -eE; DIR=$PWD; for file in "$1"/*.sh; do . "$file"; done
         . addons/web/1.0.0/install.sh; ${words}`;
-      const env = { KUBECONFIG: server.kubeconfig, PATH: `${dirname(oracle('kubectl'))}:${process.env['PATH'] ?? ''}` };
+      const env = {
+        KUBECONFIG: server.kubeconfig,
+        PATH: `${dirname(oracle('../api-server/kubectl'))}:${process.env['PATH'] ?? ''}`,
+      };
       const { all } = await execa('bash', ['-c', script, 'bash', LIBRARY], { cwd: box.path, env, all: true });
       return all;
     };

@@ -37,7 +37,7 @@ if (reason === undefined) {
   });
 
   const run = async (box: Tree, ...words: readonly string[]): Promise<Outcome> => {
-    const env = { PATH: `${process.env['PATH'] ?? ''}:${dirname(oracle('kubectl'))}` };
+    const env = { PATH: `${process.env['PATH'] ?? ''}:${dirname(oracle('../api-server/kubectl'))}` };
     return curlew([...words, '--root', 'root'], { cwd: box.path, env });
   };
   const found = async (): Promise<string> =>
@@ -64,7 +64,7 @@ if (reason === undefined) {
 
   test('a new add-on is tried with the next command, and again after a change', async () => {
     await using box = await tree({ 'page.yaml': PAGE });
-    const env = { PATH: `${process.env['PATH'] ?? ''}:${dirname(oracle('kubectl'))}` };
+    const env = { PATH: `${process.env['PATH'] ?? ''}:${dirname(oracle('../api-server/kubectl'))}` };
     const call = async (...words: readonly string[]): Promise<string> => {
       const { exitCode, stdout, stderr } = await curlew(words, { cwd: box.path, env });
       assert.is(exitCode, 0, stderr);

@@ -5,7 +5,7 @@
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
-OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
+OLD="v$GRID_BEFORE" NEW="v$GRID_NEWEST"
 
 # usage: measured WHAT BY COMMAND…
 measured() {
@@ -38,7 +38,7 @@ nodes_are_bare() {
 # usage: send NODE; the bundle before it, over SSH
 send() {
   nsenter --net --target "$(cat "$GRID_RUN/engine")" "$OPERATOR/bin/ssh" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
-    "root@$(address_of "$1")" 'mkdir /root/bundle && tar -xzf - -C /root/bundle' <"$GRID/media/older.tar.gz"
+    "root@$(address_of "$1")" 'mkdir /root/bundle && tar -xzf - -C /root/bundle' <"$GRID/media/$GRID_BEFORE.tar.gz"
 }
 
 by_hand() {
@@ -46,7 +46,7 @@ by_hand() {
 }
 
 cluster_from_file() {
-  cluster_file "$OLD" one=control-plane two=worker && measured ssh curlew apply older --yes && versions_are "$OLD" "$OLD"
+  cluster_file "$OLD" one=control-plane two=worker && measured ssh curlew apply "$GRID_BEFORE" --yes && versions_are "$OLD" "$OLD"
 }
 
 plain_token() {

@@ -17,7 +17,7 @@ pods_run() {
   sed "s,IMAGE,$image," test/grid/foreign.yaml >"$GRID/foreign.yaml"
   grid_docker 20 cp "$GRID/foreign.yaml" one:/root/foreign.yaml &&
     grid_docker 20 cp "$PWD/test/grid/moved.yaml" one:/root/moved.yaml &&
-    on one 10 mkdir /root/foreign && grid_docker 20 cp "$TOOLS/grid/etcd" one:/root/foreign/kube-apiserver &&
+    on one 10 mkdir /root/foreign && grid_docker 20 cp "$(grid_program etcd)" one:/root/foreign/kube-apiserver &&
     kubectl_on one apply -f /root/foreign.yaml -f /root/moved.yaml &&
     kubectl_on one rollout status deployment/moved --timeout=55s &&
     grid_until 60 foreign_runs && on one 10 pgrep -f '^etcd --name=foreign' && on one 10 pgrep -f '^kube-apiserver --name=foreign'

@@ -65,7 +65,7 @@ earlier_cordon_is_lifted() {
 
 note "The first install is killed when admin.conf is there, and ${INSTALL_KILLS[*]} s after kubeadm init has begun"
 step 'node one boots' grid_start_node one 1
-step 'unpack the bundle before it' unpack one older
+step 'unpack the bundle before it' unpack one "$GRID_BEFORE"
 # Its rights come seconds later.
 step 'an install that was killed with admin.conf says so' killed_install /etc/kubernetes/admin.conf 0
 for seconds in "${INSTALL_KILLS[@]}"; do

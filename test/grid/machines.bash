@@ -9,13 +9,13 @@ FIRST_KILL=$((5 + RANDOM % 20)) SECOND_KILL=$((5 + RANDOM % 30))
 NODES=(one=control-plane two=worker)
 
 hosts_are_bare() {
-  cluster_file "$OLD" "${NODES[@]}" && is_planned older "one init $OLD" "two join $OLD" && on one 20 test ! -e /etc/kubernetes/kubelet.conf
+  cluster_file "$OLD" "${NODES[@]}" && is_planned "$GRID_BEFORE" "one init $OLD" "two join $OLD" && on one 20 test ! -e /etc/kubernetes/kubelet.conf
 }
 
 kubeconfig_works() {
   local node="$GRID/operator/grid.conf"
   [[ "$(stat -c %a "$node")" == 600 ]] &&
-    nsenter --net --target "$(cat "$GRID_RUN/engine")" timeout 30 "$TOOLS/bin/kubectl" --kubeconfig "$node" get nodes
+    nsenter --net --target "$(cat "$GRID_RUN/engine")" timeout 30 "$(grid_program kubectl)" --kubeconfig "$node" get nodes
 }
 
 labels_are_set() {
@@ -24,7 +24,7 @@ labels_are_set() {
 
 # A label that the file gets later is set in place.
 label_is_added() {
-  sed -i '/name: two,/s/rack: two/rack: two, disk: ssd/' "$OPERATOR/grid.yaml" && apply older --yes &&
+  sed -i '/name: two,/s/rack: two/rack: two, disk: ssd/' "$OPERATOR/grid.yaml" && apply "$GRID_BEFORE" --yes &&
     [[ "$(kubectl_on one get node two -o jsonpath='{.metadata.labels.disk}')" == ssd ]]
 }
 
@@ -105,20 +105,20 @@ cluster_is_deleted() {
   done
 }
 
-OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
+OLD="v$GRID_BEFORE" NEW="v$GRID_NEWEST"
 step "the operator's machine" operator_machine
 step 'node one boots' starts_bare one 1
 step 'node two boots' starts_bare two 2
 step 'a plan of bare hosts' hosts_are_bare
 note "kill -9 of the operator after $FIRST_KILL s, and after $SECOND_KILL s of the upgrade"
-step 'apply, killed' killed_after "$FIRST_KILL" apply older --yes
-step 'apply goes on' apply_goes_on older
+step 'apply, killed' killed_after "$FIRST_KILL" apply "$GRID_BEFORE" --yes
+step 'apply goes on' apply_goes_on "$GRID_BEFORE"
 step 'both nodes have the version' versions_are "$OLD" "$OLD"
 step 'labels are set' labels_are_set
 step 'the kubeconfig works' kubeconfig_works
 step 'hosts are clean' hosts_are_clean
 step 'pods talk across nodes' pods_talk
-step 'a second apply changes nothing' nothing_is_left older
+step 'a second apply changes nothing' nothing_is_left "$GRID_BEFORE"
 step 'a label is added' label_is_added
 step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe

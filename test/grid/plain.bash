@@ -8,6 +8,8 @@
 #        plain.bash drain|uncordon NODE
 set -euo pipefail
 KEPT=/root/plain
+# Of version 1 of cgroups.
+IGNORED=--ignore-preflight-errors=SystemVerification
 export KUBECONFIG=/etc/kubernetes/admin.conf
 
 keep() {
@@ -61,7 +63,7 @@ case "$1" in
   keep | empty) "$@" ;;
   install)
     host "$2"
-    kubeadm init --config /etc/kubernetes/curlew/init.yaml --skip-token-print
+    kubeadm init --config /etc/kubernetes/curlew/init.yaml --skip-token-print "$IGNORED"
     kubectl taint nodes --all node-role.kubernetes.io/control-plane- || true
     kubectl apply -f "$KEPT/$2/flannel.json"
     kubectl --namespace kube-flannel rollout status daemonset --timeout=120s
@@ -72,7 +74,7 @@ case "$1" in
     ;;
   join)
     host "$2"
-    "${@:3}"
+    "${@:3}" "$IGNORED"
     KUBECONFIG=/etc/kubernetes/kubelet.conf node_is_ready "$(hostname)"
     ;;
   drain)
@@ -87,7 +89,7 @@ case "$1" in
   upgrade)
     images "$2"
     tar -C / --no-same-owner -xf "$KEPT/$2/files.tar" usr/local/bin/kubeadm
-    if [[ "$4" == first ]]; then kubeadm upgrade apply "$3" --yes; else kubeadm upgrade node; fi
+    if [[ "$4" == first ]]; then kubeadm upgrade apply "$3" --yes "$IGNORED"; else kubeadm upgrade node "$IGNORED"; fi
     systemctl stop kubelet
     tar -C / --no-same-owner -xf "$KEPT/$2/files.tar" usr/local/bin opt/cni/bin
     systemctl daemon-reload

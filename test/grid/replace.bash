@@ -68,7 +68,7 @@ lost_at_others() {
 }
 
 kubeconfig_works() {
-  nsenter --net --target "$(cat "$GRID_RUN/engine")" timeout 30 "$TOOLS/bin/kubectl" --kubeconfig "$OPERATOR/grid.conf" get nodes
+  nsenter --net --target "$(cat "$GRID_RUN/engine")" timeout 30 "$(grid_program kubectl)" --kubeconfig "$OPERATOR/grid.conf" get nodes
 }
 
 # usage: refused TEXT COMMAND…; status 2 or 33

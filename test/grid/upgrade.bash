@@ -59,12 +59,12 @@ worker_goes_up() {
   killed_upgrade two 'no new pods, and evicting' && upgrade_on two && versions_are "$NEW" "$NEW"
 }
 
-OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
+OLD="v$GRID_BEFORE" NEW="v$GRID_NEWEST"
 step 'node one boots' grid_start_node one 1
-step 'unpack the bundle before it' unpack one older
+step 'unpack the bundle before it' unpack one "$GRID_BEFORE"
 step 'install' install_on one
 step 'node two boots' grid_start_node two 2
-step 'unpack the bundle before it' unpack two older
+step 'unpack the bundle before it' unpack two "$GRID_BEFORE"
 step 'a file for node two' join_file two
 step 'join' join_on two
 step 'a workload of two pods' served_pods

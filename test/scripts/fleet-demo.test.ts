@@ -29,7 +29,7 @@ test('without its tools, it names them and how to build them, and starts nothing
   });
   assert.equal([exitCode, stdout], [1, '']);
   const line =
-    /^error: the demo needs kubernetes grid-kubernetes helm-4: scripts\/fleet-demo --prepare builds .* in about 17 min$/;
+    /^error: the demo needs api-server kubernetes-1\.36 helm-4: scripts\/fleet-demo --prepare builds .* in about 17 min$/;
   assert.match(stderr, line);
   assert.equal((await readdir(box.path)).toSorted(), ['.curlew', 'scripts', 'test']);
 });

@@ -5,7 +5,7 @@ import { generate } from 'selfsigned';
 import { makeCertificate } from '../../support/tls.ts';
 import { freePort } from '../../support/ports.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
-import { oracle, ROOT, run, succeeds } from './programs.ts';
+import { oracle, run, succeeds } from './programs.ts';
 
 export interface ApiServer extends AsyncDisposable {
   /** Path of a kubeconfig with the rights of an administrator. */
@@ -23,7 +23,11 @@ export interface ApiServer extends AsyncDisposable {
 const TOKEN = 'test-token-of-the-administrator';
 
 /** Why there can be no API server here, or undefined. */
-export const API_SERVER_PROGRAMS: readonly string[] = ['etcd', oracle('kube-apiserver'), oracle('kubectl')];
+export const API_SERVER_PROGRAMS: readonly string[] = [
+  'etcd',
+  oracle('../api-server/kube-apiserver'),
+  oracle('../api-server/kubectl'),
+];
 
 /** Memory for processor time: Go collects its garbage when the heap has grown to five times what is in use, not to twice. */
 const COLLECT_LATER = { GOGC: '400' };
@@ -61,8 +65,8 @@ async function writeSecrets(folder: string, name = 'localhost'): Promise<{ reado
   return { ca };
 }
 
-/** The API server of an earlier minor, which only `--all` makes. */
-export const OLDER_API_SERVER: string = join(ROOT, '.curlew/tools/older/kube-apiserver');
+/** The API server of the minor before, which only `--all` makes. */
+export const OLDER_API_SERVER: string = oracle('../kubernetes-1.35/kube-apiserver');
 
 export interface ApiServerOptions {
   /** Further ones of the API server. */
@@ -78,7 +82,7 @@ export interface ApiServerOptions {
 /** Starts both below `folder`, which is made if need be; 10 to 20 seconds. */
 export async function startApiServer(
   folder: string,
-  { options = [], first = oracle('kube-apiserver'), within = [], address }: ApiServerOptions = {},
+  { options = [], first = oracle('../api-server/kube-apiserver'), within = [], address }: ApiServerOptions = {},
 ): Promise<ApiServer> {
   await mkdir(folder, { recursive: true });
   const etcd = await startEtcd(folder, within);
@@ -87,7 +91,7 @@ export async function startApiServer(
   const { ca } = await writeSecrets(folder, address?.name);
   const kubeconfig = join(folder, 'admin.conf');
   await writeFile(kubeconfig, kubeconfigText(url, ca), { mode: 0o600 });
-  const [program, ...before] = [...within, oracle('kubectl')];
+  const [program, ...before] = [...within, oracle('../api-server/kubectl')];
   const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
     const env = { KUBECONFIG: kubeconfig, HOME: folder };
     return run(program, [...before, ...args], input === undefined ? { env } : { env, input });

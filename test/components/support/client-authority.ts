@@ -7,7 +7,7 @@ import { startDaemon, type Daemon } from './daemon.ts';
 import { oracle } from './programs.ts';
 
 /** What signs. */
-export const MANAGER: string = oracle('../grid/kube-controller-manager');
+export const MANAGER: string = oracle('../kubernetes-1.36/kube-controller-manager');
 
 export interface ClientAuthority {
   /** For an API server that accepts it. */

@@ -21,7 +21,7 @@ export interface Spec {
 export async function boxOf(server: ApiServer): Promise<Tree> {
   const box = await tree();
   await mkdir(box.at('path'));
-  await symlink(oracle('kubectl'), box.at('path/kubectl'));
+  await symlink(oracle('../api-server/kubectl'), box.at('path/kubectl'));
   return {
     ...box,
     [Symbol.asyncDispose]: async () => {

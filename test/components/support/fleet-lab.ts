@@ -70,7 +70,7 @@ async function open(
 ): Promise<FleetLab> {
   const box = opened.keep(await tree());
   await writeTree(box.path, { 'bin/curlew': `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n` });
-  await symlink(oracle('kubectl'), box.at('bin/kubectl'));
+  await symlink(oracle('../api-server/kubectl'), box.at('bin/kubectl'));
   await symlink(HELM, box.at('bin/helm'));
   const env = { PATH: `${box.at('bin')}:${process.env['PATH']}`, KUBECONFIG: box.at('hub.conf') };
   const shown = { cwd: box.path, env: cleanEnvironment({ cwd: box.path, env }), extendEnv: false, all: true } as const;

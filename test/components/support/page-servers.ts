@@ -89,7 +89,7 @@ export async function startHub(machine: Machine, name: string): Promise<ApiServe
 }
 
 async function withKubeconfig(machine: Machine, box: Tree, server: ApiServer): Promise<ApiServer> {
-  await machine.run(`mkdir -p ~/.kube && ln -sf '${oracle('kubectl')}' /run/bin/kubectl`);
+  await machine.run(`mkdir -p ~/.kube && ln -sf '${oracle('../api-server/kubectl')}' /run/bin/kubectl`);
   await copyFile(server.kubeconfig, machine.at('/root/.kube/config'));
   return {
     ...server,

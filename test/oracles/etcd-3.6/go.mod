@@ -1,4 +1,4 @@
-module curlew.invalid/oracles/etcd
+module curlew.invalid/oracles/etcd-3.6
 
 go 1.24.0
 
