@@ -482,6 +482,21 @@ cut_join() {
   [[ "$status" -eq 1 && "$output" == *'one minor version at a time'* ]]
 }
 
+@test "checks of kubeadm that the operator ignores are ignored on the first node and on the others" {
+  prepare
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2 KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS=A,B
+  mkdir -p state
+  kubeadm() { echo "kubeadm $*" >>calls; }
+  kubernetes_host() { :; }
+  kubernetes_api_answers() { :; }
+  kubernetes_knows_node() { :; }
+  kubernetes_reconfigure() { :; }
+  kubernetes_upgrade_first
+  kubernetes_upgrade_node
+  [ "$(cat calls)" = "$(lines 'kubeadm upgrade apply v1.37.2 --yes --ignore-preflight-errors=A,B' \
+    'kubeadm upgrade node --ignore-preflight-errors=A,B')" ]
+}
+
 @test "an upgrade that was cut in kubeadm goes on once the API server stays, and each try waits until it answers" {
   prepare
   KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2

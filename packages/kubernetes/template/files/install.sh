@@ -678,9 +678,13 @@ kubernetes_upgrade_first() {
 }
 
 kubernetes_apply_upgrade() {
-  try_5m kubernetes_api_answers &&
-    kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
-      ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
+  try_5m kubernetes_api_answers && kubernetes_upgrade_by_kubeadm apply "v$KUBERNETES_VERSION" --yes
+}
+
+# usage: kubernetes_upgrade_by_kubeadm WORD…; without the checks that the operator ignores
+kubernetes_upgrade_by_kubeadm() {
+  kubeadm upgrade "$@" \
+    ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
 }
 
 # True if kubeadmTokenCAHash is not the digest of the key that signs the certificates of this machine's cluster.
@@ -709,7 +713,7 @@ kubernetes_knows_node() {
 }
 
 kubernetes_upgrade_node() {
-  try_5m kubernetes_knows_node && kubeadm upgrade node
+  try_5m kubernetes_knows_node && kubernetes_upgrade_by_kubeadm node
 }
 
 kubernetes_update_node() {
