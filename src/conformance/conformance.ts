@@ -9,7 +9,6 @@ import { objectKey } from '../cluster/channel/objects.ts';
 import { planUpgrade } from '../cluster/channel/plan.ts';
 import { prune as pruneObjects } from '../cluster/channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from '../cluster/channel/range.ts';
-import { rollingSizes, type RollingLimits } from '../cluster/channel/rolling.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { orError } from './machines.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
@@ -52,16 +51,11 @@ export {
   etcdSafe,
   kcpPick,
   kcpVersionChange,
-  kepRepair,
-  kepRoles,
-  kepUpdate,
   mhcAllowed,
-  planFromVersions,
   upgradeOrder,
   upgradePlan,
   workerSkew,
 } from './machines.ts';
-export type { MachineRules } from '../machine/versions.ts';
 export type { Rules } from '../fleet/rollout/limits.ts';
 
 export interface VectorEntry extends Identity {
@@ -167,14 +161,6 @@ export function prune(input: {
     return [kind, ...(namespace === undefined ? [] : [namespace]), name].join('/');
   });
   return titles.toSorted();
-}
-
-/** How many nodes kops replaces at the same time. */
-export function kopsRolling(input: RollingLimits & { readonly nodes: number; readonly controlPlane?: boolean }): {
-  readonly surge: number;
-  readonly unavailable: number;
-} {
-  return rollingSizes(input.nodes, input, { isControlPlane: input.controlPlane ?? false });
 }
 
 /** The steps of an upgrade of Kubernetes with one add-on, or `gap at VERSION` as `error`. */

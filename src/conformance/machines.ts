@@ -1,16 +1,9 @@
 /** Test vectors of clusters and their machines; conformance.ts has the rest, and exports these. */
-import { kubernetesSteps } from '../cluster/channel/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { clusterDiff as differencesOf, type ClusterDifference } from '../machine/difference.ts';
 import { drainPlan as planDrain, type DrainedPod, type DrainPlan } from '../machine/drain.ts';
 import { quorumAfter, type EtcdMember, type Quorum } from '../machine/etcd.ts';
-import {
-  kepUpdate as updateOf,
-  upgradeOrder as turnsOf,
-  type KepMachine,
-  type KepPhase,
-  type Role,
-} from '../machine/order.ts';
+import { upgradeOrder as turnsOf, type Role } from '../machine/order.ts';
 import {
   inDeletionOrder,
   mayRepair,
@@ -19,15 +12,7 @@ import {
   type DeletionOrder,
   type Pickable,
 } from '../machine/pick.ts';
-import {
-  mayMove,
-  newestOfMinors,
-  skewsOf,
-  workerSteps,
-  type MachineRules,
-  type Route,
-  type Skew,
-} from '../machine/versions.ts';
+import { mayMove, skewsOf, workerSteps, type Route, type Skew } from '../machine/versions.ts';
 
 /** A value, or `error` for what cannot be read. */
 export function orError<Value>(read: () => Value): Value | 'error' {
@@ -37,31 +22,6 @@ export function orError<Value>(read: () => Value): Value | 'error' {
     if (error instanceof CurlewError) return 'error';
     throw error;
   }
-}
-
-/** What a machine with these roles of KEP-0003 is. */
-export function kepRoles({ roles }: { readonly roles: readonly string[] }): string {
-  const [isMaster, isNode] = [roles.includes('Master'), roles.includes('Node')];
-  if (!isMaster) return isNode ? 'worker' : 'invalid';
-  return isNode ? 'schedulable-control-plane' : 'control-plane';
-}
-
-/** What is done to a machine that differs from what is desired, in order. */
-export function kepUpdate(input: {
-  readonly role: 'master' | 'worker';
-  readonly current: KepMachine;
-  readonly desired: KepMachine;
-}): readonly KepPhase[] {
-  return updateOf(input.role, input.current, input.desired);
-}
-
-/** Machines that are deleted and created again: those whose Node is not ready, but no masters. */
-export function kepRepair({
-  machines,
-}: {
-  readonly machines: readonly { readonly name: string; readonly role: string; readonly ready: boolean }[];
-}): readonly string[] {
-  return machines.flatMap(({ name, role, ready }) => (ready || role === 'Master' ? [] : [name]));
 }
 
 /** Names of machines that are upgraded together, turn by turn. */
@@ -82,29 +42,13 @@ export function clusterDiff(input: {
 }
 
 /** `allowed` or `denied`. */
-export function kcpVersionChange(
-  { from, to }: { readonly from: string; readonly to: string },
-  compat: MachineRules = 'capi',
-): string {
-  return mayMove(from, to, compat) ? 'allowed' : 'denied';
+export function kcpVersionChange({ from, to }: { readonly from: string; readonly to: string }): string {
+  return mayMove(from, to) ? 'allowed' : 'denied';
 }
 
 /** The versions that workers pass, or `error`. */
-export function upgradePlan(input: Route, compat: MachineRules = 'capi'): readonly string[] | 'error' {
-  return orError(() => workerSteps(input, compat));
-}
-
-/** The versions that a control plane passes, from a list of available ones; natively `error` where a minor is missing. */
-export function planFromVersions(
-  input: { readonly versions: readonly string[]; readonly desired: string; readonly controlPlane: string },
-  compat: MachineRules = 'capi',
-): readonly string[] | 'error' {
-  const { versions, desired, controlPlane } = input;
-  return orError(() =>
-    compat === 'native'
-      ? kubernetesSteps(controlPlane, desired, versions).slice(1)
-      : newestOfMinors(versions, { desired, controlPlane }),
-  );
+export function upgradePlan(input: Route): readonly string[] | 'error' {
+  return orError(() => workerSteps(input));
 }
 
 /** Why a worker does not fit its control plane. */

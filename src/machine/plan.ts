@@ -129,10 +129,7 @@ function nextVersion(
   try {
     const kubernetes = kubernetesSteps(current, desired.version, policy.available ?? []);
     const cpPlan = kubernetes.slice(1);
-    workerSteps(
-      { desired: desired.version, controlPlane: current, minWorkers: world.lists.lowestWorker, cpPlan },
-      'native',
-    );
+    workerSteps({ desired: desired.version, controlPlane: current, minWorkers: world.lists.lowestWorker, cpPlan });
     const { steps, gaps } = planUpgrade(entries, { kubernetes, installed, compat, allowGap });
     if (gaps.length > 0) return { ...EMPTY_TURN, held: gaps.map(({ message }) => ({ reason: message })) };
     const moves: Action[] = [];

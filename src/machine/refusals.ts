@@ -61,7 +61,7 @@ function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[]
       refusals.push({ host: name, reason: 'a control plane has the version of its cluster' });
     else if (
       isVersion(version) &&
-      (!mayMove(kubeletVersion, version, 'native') || versionOf(kubeletVersion).compare(version) > 0)
+      (!mayMove(kubeletVersion, version) || versionOf(kubeletVersion).compare(version) > 0)
     ) {
       refusals.push({
         host: name,
@@ -106,7 +106,7 @@ function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMac
   if (versionOf(version).compare(highest) < 0) {
     refusals.push({ reason: `downgrade: the cluster has ${highest}, and kubeadm cannot return to ${version}` });
   }
-  if (!mayMove(lowest, highest, 'native')) {
+  if (!mayMove(lowest, highest)) {
     refusals.push({
       reason: `skew: control planes have ${lowest} and ${highest}, which are more than one minor apart`,
     });

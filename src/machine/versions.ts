@@ -2,9 +2,6 @@
 import { parse } from 'semver';
 import { CurlewError } from '../core/errors.ts';
 
-/** Whose rules apply: those of KEP-0003 (2018), of Cluster API today, or curlew's own. */
-export type MachineRules = 'kep-0003' | 'capi' | 'native';
-
 /** Minors that a kubelet may be behind its API server (kubernetes.io, version skew policy). */
 const KUBELET_SKEW = 3;
 
@@ -47,16 +44,15 @@ function compareBuilds(a: Version, b: Version): number | undefined {
   return a.build.length - b.build.length;
 }
 
-/** May a control plane move from one version to the other? One minor up at most; natively never down, which kubeadm cannot. */
-export function mayMove(from: string, to: string, rules: MachineRules): boolean {
+/** May a control plane move from one version to the other? One minor up at most, and never down, which kubeadm cannot. */
+export function mayMove(from: string, to: string): boolean {
   const [old, next] = [versionOf(from), versionOf(to)];
-  const isNear = next.major < old.major || (next.major === old.major && next.minor < old.minor + 2);
-  return isNear && (rules !== 'native' || next.compare(old.raw) >= 0);
+  return next.major === old.major && next.minor < old.minor + 2 && next.compare(old.raw) >= 0;
 }
 
 /** Why a cluster may not go from one version to the other: it would miss a minor. Undefined if it may. */
 export function skippedMinor(from: string, to: string): string | undefined {
-  if (mayMove(from, to, 'native') || versionOf(to).compare(from) < 0) return undefined;
+  if (mayMove(from, to) || versionOf(to).compare(from) < 0) return undefined;
   const { major, minor } = versionOf(from);
   return `${to} skips a minor version: ${from} goes to ${major}.${minor + 1} first`;
 }
@@ -91,7 +87,7 @@ export interface Route {
  * The versions that workers pass on the way to the desired one, in order. `USAGE` for a route that leaves out a minor, goes down, does not
  * end at the desired version, or has steps where there is nothing to do.
  */
-export function workerSteps(route: Route, rules: MachineRules): readonly string[] {
+export function workerSteps(route: Route): readonly string[] {
   const { desired, controlPlane, minWorkers, cpPlan, workersPlan = [] } = route;
   const order = new Map([[controlPlane, -1]]);
   const minors = new Map([[versionOf(controlPlane).minor, controlPlane]]);
@@ -112,15 +108,14 @@ export function workerSteps(route: Route, rules: MachineRules): readonly string[
   const steps: string[] = [];
   for (let minor = first + KUBELET_SKEW; minor < last; minor += KUBELET_SKEW) {
     const step = minors.get(minor);
-    if (step !== undefined) steps.push(step);
-    // Cluster API wraps an error here that is not set, and so returns neither a plan nor an error.
-    else if (rules === 'capi') return [];
-    else
+    if (step === undefined) {
       throw wrong(
         'workers',
         minWorkers,
         `no version of the minor ${minor} is on the way, and they cannot go without it`,
       );
+    }
+    steps.push(step);
   }
   if (steps.at(-1) !== desired) steps.push(desired);
   checkSteps('workers', steps, { from: minWorkers, desired, apart: KUBELET_SKEW, order });
@@ -158,24 +153,4 @@ function checkSteps(
   if (compareBuilds(versionOf(current), versionOf(desired)) !== 0) {
     throw wrong(what, current, `the steps do not end at ${desired}`);
   }
-}
-
-/**
- * The versions that a control plane passes, as Cluster API takes them from an ascending list: the last one of each minor up to the
- * desired one. It does not miss a minor that the list does not have; `kubernetesSteps` of channels does.
- */
-export function newestOfMinors(
-  versions: readonly string[],
-  { desired, controlPlane }: Pick<Route, 'desired' | 'controlPlane'>,
-): readonly string[] {
-  const [from, to] = [versionOf(controlPlane), versionOf(desired)];
-  const steps = new Map<number, string>();
-  for (const text of versions) {
-    const version = versionOf(text);
-    if (version.compare(from.raw) <= 0) continue;
-    if ((compareBuilds(version, to) ?? 0) > 0) break;
-    if (version.minor !== from.minor || to.minor === from.minor) steps.set(version.minor, text);
-    if (version.raw === to.raw) break;
-  }
-  return [...steps.values()];
 }

@@ -99,15 +99,6 @@ test('an upgrade that no version of the add-on follows is a gap', () => {
   assert.equal(conformance.planAddons({ installed: '1.0.0', kubernetes, entries }), { error: 'gap at v1.31.0' });
 });
 
-test('kops replaces one node at least, and gives control planes no surge', () => {
-  assert.equal(conformance.kopsRolling({ nodes: 2, maxUnavailable: '10%', maxSurge: '10%' }), {
-    surge: 1,
-    unavailable: 1,
-  });
-  assert.equal(conformance.kopsRolling({ nodes: 3, maxSurge: 2, controlPlane: true }), { surge: 0, unavailable: 1 });
-  assert.equal(conformance.kopsRolling({ nodes: 3, maxSurge: 2 }), { surge: 2, unavailable: 0 });
-});
-
 test('natively a wildcard can be excluded, and what kops ignores is not a range', () => {
   const natively = (range: string) => conformance.rangeMatch({ range, kubernetesVersion: 'v1.5.0' }, 'native');
   assert.equal(natively('!=1.2.x'), { matches: true });
