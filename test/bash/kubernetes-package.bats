@@ -1020,8 +1020,8 @@ with_pods() {
   ctr() { return 1; }
   systemctl() { echo "systemctl $*" >>calls && return 1; }
   umount() { echo "umount $*" >>calls; }
-  kill() { echo "kill $*" >>calls; }
-  mkdir -p sys/fs/cgroup/kubepods.slice/pod1
+  kill() { echo "kill $*" >>calls && rm sys/fs/cgroup/kubepods.slice/pod1/cgroup.procs; }
+  mkdir -p sys/fs/cgroup/kubepods.slice/pod1 sys/fs/cgroup/cpu/kubepods/burstable sys/fs/cgroup/cpu/system.slice
   echo 4711 >sys/fs/cgroup/kubepods.slice/pod1/cgroup.procs
   printf 'x %s x x 0 0\n' "$PWD/run/containerd/io.containerd.runtime.v2.task/k8s.io/a/rootfs" \
     "$PWD/run/containerd/io.containerd.runtime.v2.task/moby/b/rootfs" "$PWD/run/netns/cni-1" "$PWD/run/netns/other" >mounts
@@ -1031,6 +1031,7 @@ with_pods() {
   [ ! -e run/containerd/io.containerd.runtime.v2.task/k8s.io ]
   grep -qx 'systemctl kill --signal=KILL containerd' calls
   grep -qx 'kill -KILL 4711' calls
+  [ "$(ls -A sys/fs/cgroup sys/fs/cgroup/cpu)" = "$(lines sys/fs/cgroup: cpu '' sys/fs/cgroup/cpu: system.slice)" ]
   [ "$(grep ^umount calls)" = "$(lines "umount --lazy $PWD/run/containerd/io.containerd.runtime.v2.task/k8s.io/a/rootfs" "umount --lazy $PWD/run/netns/cni-1")" ]
 }
 

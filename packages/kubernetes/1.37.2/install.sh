@@ -194,6 +194,14 @@ kubernetes_kill_pods() {
   done
   rm -rf "$run"/io.containerd.runtime.v2.task/k8s.io "$run"/io.containerd.grpc.v1.cri /run/netns/cni-* ||
     logWarn "Not all of the pods' mounts in $run are gone: restart the machine before it joins again"
+  # A kubelet asks containerd for each that is left, for seconds, and its Node is registered minutes later.
+  spinner_until 10 kubernetes_remove_cgroups || true
+}
+
+# A process that was killed leaves its cgroup a moment later.
+kubernetes_remove_cgroups() {
+  maybe find /sys/fs/cgroup{,/*}/kubepods* -depth -type d -exec rmdir {} +
+  [[ -z "$(maybe find /sys/fs/cgroup{,/*}/kubepods* -maxdepth 0)" ]]
 }
 
 # CNI plugins and configurations of other programs stay.
