@@ -75,6 +75,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, hook, clust
   ].join('\n');
 }
 
+const REPAIR = 'curlew node repair starts what has stopped, and puts missing files back';
 const ROLES = { 'control-plane': 'control plane', worker: 'worker' } as const;
 
 function clusterLines({
@@ -84,6 +85,7 @@ function clusterLines({
   morePods,
   certificates,
   images,
+  broken,
   problems,
 }: ClusterHealth): readonly string[] {
   const rows = nodes.map(({ name, version, role, cordoned, reason }) => [
@@ -107,6 +109,7 @@ function clusterLines({
       : [
           `Images: the disk of ${images.folder} is ${images.used} % full; the kubelet removes images from ${images.limit} % on.`,
         ]),
+    ...(broken.length === 0 ? [] : [`Problem: ${broken.join('; ')}: ${REPAIR}`]),
     ...problems.map((problem) => `Problem: ${problem}`),
   ].map(visible);
 }

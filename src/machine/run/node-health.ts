@@ -56,6 +56,8 @@ export interface ClusterHealth {
   readonly certificates: readonly { readonly name: string; readonly expires: string }[];
   /** How full the disk of images is, in percent of its bytes, and from which percentage on the kubelet removes images. */
   readonly images: { readonly folder: string; readonly used: number; readonly limit: number } | undefined;
+  /** What a node needs and does not run on this machine, such as `etcd has no manifest`; none where it was not asked for. */
+  readonly broken: readonly string[];
   /** What could not be found out, and why. */
   readonly problems: readonly string[];
 }
@@ -113,10 +115,6 @@ export async function clusterHealth(
   // Only root may ask the container runtime.
   const found = user === 0 ? await attempt(brokenOn(folders, { env, signal }), []) : [];
   const broken = found.filter((text) => !stopped.some((name) => text.startsWith(`${name} `)));
-  if (broken.length > 0) {
-    const cure = 'curlew node repair starts what has stopped, and puts missing files back';
-    problems.push(`${broken.join('; ')}: ${cure}`);
-  }
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
   const own = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
@@ -125,7 +123,7 @@ export async function clusterHealth(
   // Without etcd, an API server answers with anything but the reason.
   const api = lost === undefined ? await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined) : undefined;
   const live = api && (await attempt(askCluster(api, signal), undefined));
-  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, images, problems };
+  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, images, broken, problems };
 }
 
 async function askCluster(
