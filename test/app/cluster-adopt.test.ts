@@ -113,7 +113,7 @@ test('the file of a running cluster has its nodes, and with their host keys noth
     const members = ['p1', 'p2', 'p3'].map((name) => ({ name, healthy: true }));
     const seen = { complete: true, machines, members };
     const look = { hosts: [], extras: [], seen, held: [], refused: [], isListed: true, speaker: undefined };
-    const { steps, held, refused } = planOf(cluster, { ...look, silent: undefined, busy: [] }, undefined);
+    const { steps, held, refused } = planOf(cluster, { ...look, silent: undefined, busy: [], unasked: [] }, undefined);
     assert.equal([steps, held, refused], [[], [], []]);
   });
 });

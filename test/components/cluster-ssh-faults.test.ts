@@ -2,9 +2,11 @@
 import { rmSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
-import { REMOTE } from '../../src/machine/run/look.ts';
+import { readHosts } from '../../src/machine/run/cluster-file.ts';
+import { REMOTE, type ClusterLook } from '../../src/machine/run/look.ts';
+import { planOf, type PlannedCluster } from '../../src/machine/run/planned.ts';
 import type { Report } from '../../src/core/events.ts';
-import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import { followPlan, type AppliedCluster } from '../../src/machine/run/settle.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';
@@ -107,10 +109,37 @@ tests('a step that outlives its operator is followed before the cluster is asked
   assert.equal([second.refused, second.failed, second.held, done(second)], [[], [], [], []]);
   assert.equal(lines, ['kubeadm replaces etcd']);
   assert.is((await at.calls()).filter((line) => line.startsWith('upgrade.sh')).length, 1);
-  // Where nothing runs, it is what the cluster says.
-  await writeFile(`${at.api}/no-etcd`, '');
-  assert.match((await at.apply()).refused[0]?.reason ?? '', 'etcd does not answer');
 });
+
+tests(
+  'a control plane that does not answer yet, as after a restart, is asked again for a while, and refuses nothing',
+  async () => {
+    await using at = await hostScene('p1');
+    await at.write(P1);
+    await at.apply();
+    await writeFile(`${at.api}/no-etcd`, '');
+    const shown = await at.plan();
+    const reason =
+      'its cluster cannot be asked yet: p1 says: etcd does not answer: connect ECONNREFUSED 127.0.0.1:2379';
+    assert.equal([shown.refused, shown.steps, shown.held], [[], [], [{ host: 'p1', reason }]]);
+    const notes: string[] = [];
+    const result = await at.apply({
+      report: (event) => {
+        if (event.type !== 'note') return;
+        notes.push(event.text);
+        rmSync(`${at.api}/no-etcd`, { force: true });
+      },
+    });
+    assert.equal(notes, [`p1: ${reason}`]);
+    assert.equal([result.refused, result.failed, result.held, done(result)], [[], [], [], []]);
+    // A failure that lasts is what the result says, and nothing was done.
+    await writeFile(`${at.api}/no-etcd`, '');
+    const cluster = await readHosts({ files: ['paris.yaml'] }, 'apply', at.context);
+    const next = (look: ClusterLook): PlannedCluster => planOf(cluster, look, undefined);
+    const left = await followPlan({ cluster, doing: 'apply paris', next, patienceMs: 100 }, at.context);
+    assert.equal([left.refused, left.done, left.held], [[], [], [{ host: 'p1', reason }]]);
+  },
+);
 
 tests('labels and taints that the file has got are set on a node in place', async () => {
   await using at = await hostScene('p1');

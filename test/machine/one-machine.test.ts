@@ -54,16 +54,14 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
   });
   const control = seen.filter(({ role }) => role === 'control-plane');
   const members = control.map(({ name, ready }) => ({ name, healthy: ready === true }));
+  const none = { refused: [], extras: [], held: [], busy: [], unasked: [] };
   return {
+    ...none,
     hosts,
     seen: { complete: true, machines: seen, members },
-    refused: [],
-    extras: [],
-    held: [],
     isListed: true,
     speaker: machines[0],
     silent: undefined,
-    busy: [],
   };
 }
 

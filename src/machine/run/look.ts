@@ -26,6 +26,8 @@ const AT_ONCE = 16;
 const LIMIT_MS = 60_000;
 /** After that, all control planes are asked for the nodes. */
 const PATIENCE_MS = 5000;
+/** The same for one on which something does not run. */
+const BROKEN_MS = 10_000;
 const FACTS_LIMIT = 64 << 10;
 const NODES_LIMIT = 32 << 20;
 const KUBECONFIG_LIMIT = 1 << 20;
@@ -63,6 +65,8 @@ export interface ClusterLook {
   readonly silent: WrittenHost | undefined;
   /** Control planes that run a step, as long as none can be asked: kubeadm may be replacing etcd or the API server. */
   readonly busy: readonly WrittenHost[];
+  /** Why no control plane can be asked, where none runs a step: nothing is known of nodes, be it for a moment, as after a start. */
+  readonly unasked: readonly Held[];
 }
 
 export async function lookAt(
@@ -95,13 +99,21 @@ export async function lookAt(
     return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
-  const answers = await firstAnswer(able, async ({ host }, at) => nodesOf(ssh, host, { limitMs, signal: at.signal }), {
+  const ask = async ({ host, facts }: HostLook, at: { readonly signal: AbortSignal }): Promise<Nodes> => {
+    // It would wait for an API server that does not run.
+    const most = facts?.broken.length === 0 ? limitMs : Math.min(limitMs, BROKEN_MS);
+    return nodesOf(ssh, host, { limitMs: most, signal: at.signal });
+  };
+  const answers = await firstAnswer(able, ask, {
     patienceMs: PATIENCE_MS,
     signal,
   });
   const speaker = answers.found?.item.host;
   let nodes = answers.found?.answer;
-  const failures = answers.failures.map(({ item, error }): Held => ({ host: item.host.name, reason: error.message }));
+  const failures = answers.failures.map(({ item, error }): Held => {
+    const reason = error instanceof SshError ? error.reason : error.message;
+    return { host: item.host.name, reason: `its cluster cannot be asked yet: ${reason}` };
+  });
   const silent = able.length === 0 ? speakers : [];
   for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);
   const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
@@ -137,22 +149,24 @@ export async function lookAt(
     const reason = `${facts?.running ?? ''} still runs there, and the cluster cannot be asked before it ends: curlew cluster apply follows it`;
     return { host: host.name, reason };
   });
+  const unasked = nodes === undefined && busy.length === 0 ? failures : [];
   const isAlone = speakers.length === 0 && hosts.every(({ facts }) => facts?.isControlPlane !== true);
   return {
     hosts,
     extras: listed.extras,
-    held: [...listed.held, ...stuck, ...waits],
+    held: [...listed.held, ...stuck, ...waits, ...unasked],
     seen: {
       complete:
         nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
     },
-    refused: [...refusedHosts(hosts), ...lost, ...(nodes === undefined && busy.length === 0 ? failures : [])],
+    refused: [...refusedHosts(hosts), ...lost],
     isListed: nodes !== undefined,
     speaker,
     silent: silent[0]?.host,
     busy: busy.map(({ host }) => host),
+    unasked,
   };
 }
 

@@ -55,7 +55,8 @@ function planFor(
 export function planUpgraded(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
   const plan = planMachine(wanted, look);
   const { name } = wanted;
-  if (look.seen.machines.some((one) => one.name === name && one.joined)) return plan;
+  const isKnown = look.busy.length + look.unasked.length === 0;
+  if (!isKnown || look.seen.machines.some((one) => one.name === name && one.joined)) return plan;
   const reason = 'it is not in the cluster: curlew cluster apply lets it join';
   return { ...plan, steps: [], refused: [...plan.refused, { host: name, reason }] };
 }

@@ -45,7 +45,7 @@ export function planOf(
   bundle: BundleFacts | undefined,
   { ignore = [], approveRemovals: approvedRemovals = 0 }: Choices = {},
 ): PlannedCluster {
-  const { hosts, seen, busy } = look;
+  const { hosts, seen, busy, unasked } = look;
   // Providers say addresses only when they are asked.
   const addresses = new Map(hosts.map(({ host }) => [host.name, host.address]));
   const machines = cluster.machines.map(({ name, role, address = addresses.get(name), machine, ...own }) => {
@@ -70,7 +70,8 @@ export function planOf(
   const refused = [...stops, ...alone];
   const steps = stops.length > 0 ? [] : able;
   const isAlone = ({ host }: Held): boolean => host !== undefined && alone.some((one) => one.host === host);
-  const held = [...look.held, ...(isKnown && busy.length === 0 ? planned.held.filter((one) => !isAlone(one)) : [])];
+  const isAsked = isKnown && busy.length + unasked.length === 0;
+  const held = [...look.held, ...(isAsked ? planned.held.filter((one) => !isAlone(one)) : [])];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({

@@ -2,18 +2,18 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { reportStep } from '../../core/events.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
-import { openSsh, SshError, type SshHost } from '../ssh/ssh.ts';
+import { openSsh, SshError } from '../ssh/ssh.ts';
 import type { Phase } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
+import { controlPlanes, lookPatiently } from './patient-look.ts';
 import { keepKubeconfig, perform, ranPhase, recordBirths, type Scene } from './perform.ts';
 import type { PlannedMachine } from './one-machine.ts';
 import type { Done, PlannedCluster } from './planned.ts';
-import { followRun, lockHosts, operatorOf, type BundleFile, type Remote } from './remote.ts';
+import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
 
 const AT_ONCE = 8;
 
@@ -41,6 +41,8 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly check?: (plan: Planned) => Promise<void>;
   /** Once others are locked out, and nothing is refused: before the first step, also where there is none. */
   readonly begin?: () => Promise<void>;
+  /** For tests: how long control planes that cannot be asked are asked again, in milliseconds. */
+  readonly patienceMs?: number;
 }
 
 /** What would be done. Changes nothing. */
@@ -59,22 +61,25 @@ export async function previewPlan<Planned extends PlannedCluster>(
  * hosts are in the result.
  */
 export async function followPlan<Planned extends PlannedCluster>(
-  { cluster, doing, bundle, ignore = [], next, check, begin }: Plan<Planned>,
+  { cluster, doing, bundle, ignore = [], next, check, begin, patienceMs }: Plan<Planned>,
   context: Context,
 ): Promise<Planned & AppliedCluster> {
   await using ssh = openSsh(context.env);
   const looking = { ssh, bundle: bundle?.facts };
   const owner = operatorOf(context.env);
-  let look = await lookAt(cluster, looking, context);
-  while (look.busy.length > 0) {
-    await followBusy({ ssh, signal: context.signal }, look, { owner, doing, report: context.report });
-    look = await lookAt(cluster, looking, context);
-  }
-  let plan = next(look, []);
-  await check?.(plan);
   const done: Done[] = [];
+  const born = new Set<string>();
   const failed: AppliedCluster['failed'][number][] = [];
-  if (plan.steps.length === 0 && (begin === undefined || plan.refused.length > 0)) {
+  const isIdle = (seen: ClusterLook): boolean => failed.length === 0 && next(seen, done).steps.length === 0;
+  const see = async (at: Context): Promise<ClusterLook> => {
+    const patience = { owner, doing, isLocked: at !== context, patienceMs, isIdle };
+    return lookPatiently(async () => lookAt(cluster, { ...looking, born }, at), patience, { ssh, ...at });
+  };
+  let look = await see(context);
+  let plan = next(look, done);
+  await check?.(plan);
+  const mayBegin = (): boolean => plan.refused.length + look.unasked.length === 0;
+  if (plan.steps.length === 0 && (begin === undefined || !mayBegin())) {
     // The operator who has made the cluster may be gone, with the only copy.
     const remote = { ssh, signal: context.signal };
     if (plan.refused.length === 0) await keepOwn({ cluster, look, remote, report: context.report });
@@ -84,7 +89,6 @@ export async function followPlan<Planned extends PlannedCluster>(
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
   const turns = createKeyedMutex();
-  const born = new Set<string>();
   const passed: Scene['passed'] = { runs: 0, unknown: new Map() };
   let whole: Promise<BundleFile> | undefined;
   const file = async (): Promise<BundleFile> => {
@@ -95,10 +99,10 @@ export async function followPlan<Planned extends PlannedCluster>(
     }));
   };
   // Another operator may have changed something before the lock was taken.
-  look = await lookAt(cluster, looking, inside);
+  look = await see(inside);
   plan = next(look, done);
   await check?.(plan);
-  if (plan.refused.length === 0) await begin?.();
+  if (mayBegin()) await begin?.();
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
@@ -135,7 +139,7 @@ export async function followPlan<Planned extends PlannedCluster>(
       },
       { width: AT_ONCE, signal: lock.signal },
     );
-    look = await lookAt(cluster, { ...looking, born }, inside);
+    look = await see(inside);
     await recordBirths(remote, look, { born, report: context.report });
     await lock.add(controlPlanes(look));
     plan = next(look, done);
@@ -145,27 +149,6 @@ export async function followPlan<Planned extends PlannedCluster>(
   }
   await keepOwn({ cluster, look, remote, report: context.report });
   return { ...plan, done, failed };
-}
-
-/** Shows what control planes still run to its end, as the operator who has begun it is gone. `BUSY` if that one is there. */
-async function followBusy(
-  remote: Remote,
-  look: ClusterLook,
-  { owner, doing, report }: { readonly owner: string; readonly doing: string; readonly report: Context['report'] },
-): Promise<void> {
-  await using lock = await lockHosts(remote, controlPlanes(look), { owner, doing });
-  const inside = { ...remote, signal: lock.signal };
-  for (const { name, ssh } of look.busy) {
-    const id = `follow ${name}`;
-    const title = `${name} still runs a step: it is followed to its end`;
-    const line = (text: string): void => report({ type: 'step-log', id, text });
-    await reportStep(
-      report,
-      { id, title },
-      async () => followRun(inside, ssh, line),
-      () => 'ended',
-    );
-  }
 }
 
 /** The kubeconfig of the cluster, for this operator. */
@@ -184,11 +167,6 @@ async function keepOwn({
     const text = `the kubeconfig is not in ${cluster.kubeconfig}: ${error.message}`;
     report({ type: 'note', level: 'warning', text });
   }
-}
-
-/** Hosts that every operator of this cluster has, as far as they answer. */
-function controlPlanes({ hosts }: ClusterLook): readonly SshHost[] {
-  return hosts.flatMap(({ host, facts }) => (host.role === 'control-plane' && facts !== undefined ? host.ssh : []));
 }
 
 /** Follows a plan about one machine, or only shows it. */
