@@ -1,4 +1,6 @@
 /** The API server in this process, which other tests use, behaves as the real one where they rely on it. */
+import { request } from 'node:https';
+import { setTimeout as wait } from 'node:timers/promises';
 import { apiClient } from '../../support/api-client.ts';
 import { apiBehavior } from './api-behavior.ts';
 import { applied } from '../../support/api-server/ownership.ts';
@@ -38,6 +40,24 @@ test('the time of a manager is that of its last change of fields', () => {
     return 'managers' in next ? next.managers.map(({ time }) => time) : [];
   };
   assert.equal([timesOf({ a: '1' }), timesOf({ a: '1', b: '1' })], [['then'], ['now']]);
+});
+
+test('a hook gets no request whose body does not come whole', async () => {
+  const hooked: string[] = [];
+  const path = '/api/v1/namespaces/default/configmaps';
+  await using own = await startMemoryApiServer({ before: (request) => void hooked.push(request) });
+  const { clusters } = JSON.parse(own.kubeconfig) as {
+    readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
+  };
+  const headers = { authorization: 'Bearer test-token', 'content-length': 1000 };
+  const url = new URL(path, clusters[0].cluster.server);
+  const cut = request(url, { method: 'POST', headers, rejectUnauthorized: false, agent: false });
+  cut.write('{');
+  while (!own.requests.includes(`POST ${path}`)) await wait(10);
+  cut.once('error', () => undefined).destroy();
+  const { status } = await apiClient(own.kubeconfig).create(path, { metadata: { name: 'whole' } });
+  assert.is(status, 201);
+  assert.equal(hooked, [`POST ${path}`]);
 });
 
 test.run();

@@ -119,10 +119,11 @@ class Api {
     this.requests.push(`${request.method} ${request.url}`);
     response.setHeader('date', new Date(Date.now() + (this.#options.aheadMs ?? 0)).toUTCString());
     try {
+      // Whole before the hook, which may kill the client: nobody would send the rest of the body.
+      const body = await text(request);
       const user = this.#user(request);
       await this.#options.before?.(`${request.method} ${request.url}`, user);
       const url = new URL(request.url ?? '/', 'https://server');
-      const body = await text(request);
       const fixed = this.#fixed(url.pathname);
       if (url.pathname === '/metrics') response.end(this.#options.metrics);
       else if (fixed !== undefined) send(response, 200, fixed);
