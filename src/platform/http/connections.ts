@@ -13,6 +13,7 @@ import {
   type ConnectionOptions as TlsOptions,
   type SecureContext,
 } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import type { CurlewError } from '../../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
 import { connectionMessage, noTunnel, timedOut, credentialsRequired } from './failure.ts';
@@ -133,9 +134,18 @@ function lazyContext(roots: readonly string[] | undefined): Trust {
   let secureContext: SecureContext | undefined;
   return () => {
     if (roots === undefined) return {};
-    secureContext ??= createSecureContext({ ca: [...roots] });
+    secureContext ??= trustIn(roots);
     return { secureContext };
   };
+}
+
+let last: { readonly roots: readonly string[]; readonly secureContext: SecureContext } | undefined;
+
+/** That of the call before, if it had the same authorities: an agent opens connections for each content that it reads. */
+function trustIn(roots: readonly string[]): SecureContext {
+  if (last === undefined || !isDeepStrictEqual(last.roots, roots))
+    last = { roots, secureContext: createSecureContext({ ca: [...roots] }) };
+  return last.secureContext;
 }
 
 /** A name lookup that refuses addresses of this machine and its link. */
