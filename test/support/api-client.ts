@@ -1,7 +1,7 @@
 /** Requests of tests to an API server, whichever it is: the real one or the one in this process. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { Agent, request as httpsRequest } from 'node:https';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { isMap, type Json, type JsonObject } from './api-server/fields.ts';
@@ -34,6 +34,8 @@ export function apiClient(kubeconfig: string): ApiClient {
   const { token, 'client-certificate-data': certificate, 'client-key-data': key = '' } = conf.users[0].user;
   const ca = Buffer.from(authority, 'base64');
   const own = certificate && { cert: Buffer.from(certificate, 'base64'), key: Buffer.from(key, 'base64') };
+  // Most of what a request costs is a connection of its own.
+  const agent = new Agent({ keepAlive: true, ca, ...own });
   const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const open = async (
     method: string,
@@ -43,16 +45,17 @@ export function apiClient(kubeconfig: string): ApiClient {
     const headers = { ...bearer, 'content-type': type, accept };
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const length = sent === undefined ? {} : { 'content-length': Buffer.byteLength(sent) };
-    const request = httpsRequest(new URL(path, server), {
-      method,
-      headers: { ...headers, ...length },
-      ca,
-      ...own,
-      agent: false,
-    });
-    request.end(sent);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return response;
+    for (;;) {
+      const request = httpsRequest(new URL(path, server), { method, headers: { ...headers, ...length }, agent });
+      request.end(sent);
+      try {
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        return response;
+      } catch (error) {
+        // The server has closed the connection that it was kept open on.
+        if (!request.reusedSocket) throw error;
+      }
+    }
   };
   const ask = async (method: string, path: string, sent: Sent = {}): Promise<ApiReply> => {
     const response = await open(method, path, sent);

@@ -1,5 +1,5 @@
 /** The kinds that the server has: a table of built-in ones, and those that CustomResourceDefinitions add. */
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { isMap, type Json, type JsonObject } from './fields.ts';
 
 export interface ServedKind {
@@ -101,19 +101,23 @@ export function customKinds(definition: JsonObject): readonly ServedKind[] {
 }
 
 const ajv = new Ajv({ allErrors: true, removeAdditional: true, strict: false, validateFormats: false });
+/** By the text of its schema: a compilation costs more than all requests of most tests, and every server has the same kinds. */
+const checks = new Map<string, ValidateFunction>();
+
+function checkOf(schema: JsonObject): ValidateFunction {
+  const key = JSON.stringify(schema);
+  const known = checks.get(key) ?? ajv.compile(knownFields(schema));
+  checks.set(key, known);
+  return known;
+}
 
 /** The document without fields that its schema does not have, as the server stores it, and what is wrong with the rest. */
 export function bySchema(
   schema: JsonObject,
   document: JsonObject,
 ): { readonly document: JsonObject; readonly problems: readonly string[][] } {
-  const { properties, ...others } = closed(schema) as JsonObject;
-  const own = isMap(properties) ? properties : {};
-  // A schema can only restrict the name.
-  const metadata = { ...(isMap(own['metadata']) ? own['metadata'] : {}), additionalProperties: true };
-  const known = { apiVersion: {}, kind: {}, ...own, metadata };
   const copy = structuredClone(document);
-  const check = ajv.compile({ ...others, properties: known });
+  const check = checkOf(schema);
   const problems = check(copy)
     ? []
     : (check.errors ?? []).map(({ instancePath, message = '', params }) => {
@@ -121,6 +125,14 @@ export function bySchema(
         return [parts.filter((part) => part !== '').join('.'), `Invalid value: ${message}`];
       });
   return { document: copy, problems };
+}
+
+function knownFields(schema: JsonObject): JsonObject {
+  const { properties, ...others } = closed(schema) as JsonObject;
+  const own = isMap(properties) ? properties : {};
+  // A schema can only restrict the name.
+  const metadata = { ...(isMap(own['metadata']) ? own['metadata'] : {}), additionalProperties: true };
+  return { ...others, properties: { apiVersion: {}, kind: {}, ...own, metadata } };
 }
 
 /** The schema of objects that have no other fields than their `properties`. */
