@@ -12,10 +12,19 @@ import {
   certificateOf,
   certificatesIn,
   KUBELET_CERTIFICATE,
+  lastRenewal,
+  recordRenewal,
   whenExpired,
   type NodeCertificate,
 } from '../machine/run/certificates.ts';
 import { ownAddresses } from '../machine/run/cluster-info.ts';
+import { startTimer } from '../machine/run/timer.ts';
+
+export interface Renewed {
+  readonly certificates: readonly CertificateDays[];
+  /** The unit of systemd that renews them from now on. */
+  readonly timer?: string;
+}
 
 export interface CertificateDays {
   /** Path below /etc/kubernetes. */
@@ -27,7 +36,14 @@ export interface CertificateDays {
 }
 
 const FOLDERS = { kubernetes: '/etc/kubernetes', kubelet: '/var/lib/kubelet' };
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
+/** With `every`. Several control planes do not begin at once: each needs the others' members of etcd. */
+const TIMER = {
+  name: 'curlew-certificates',
+  description: 'Renewal of certificates of this control plane that expire soon',
+  spreadMs: HOUR_MS,
+};
 
 /** `CLUSTER_FAILED` on a machine that is no control plane, where the kubelet cannot start anything, and where etcd would lose its quorum. */
 export const renewCertificates = useCase(
@@ -37,7 +53,9 @@ export const renewCertificates = useCase(
     context: Context,
     { dryRun = false }: { readonly dryRun?: boolean } = {},
     { kubernetes, kubelet }: typeof FOLDERS = FOLDERS,
-  ): Promise<{ readonly certificates: readonly CertificateDays[] }> => {
+  ): Promise<Renewed> => {
+    const { within, every } = request;
+    const directory = folderOf(request, context);
     const before = await daysOf(kubernetes, new Date());
     if (!dryRun && !before.has('pki/apiserver.crt')) {
       throw new CurlewError(
@@ -48,22 +66,41 @@ export const renewCertificates = useCase(
         },
       );
     }
-    if (before.has('pki/apiserver.crt')) {
+    const shown = (after: ReadonlyMap<string, number | undefined> = new Map()): readonly CertificateDays[] =>
+      [...before].map(([name, days]) => ({ name, before: days, after: after.get(name) }));
+    if (!dryRun && within !== undefined && every !== undefined) {
+      const args = ['certificates', 'renew', `--within=${within / HOUR_MS}h`, `--install-dir=${directory}`];
+      const timer = await startTimer(args, { ...TIMER, everyMs: every }, { directory, context });
+      return { certificates: shown(), timer };
+    }
+    const requireStart = async (): Promise<void> => {
       // A kubelet.conf that was made again has its certificate in itself, until the kubelet has asked for another.
       const own = await certificateOf(kubernetes, 'kubelet.conf');
       requireKubelet(own ?? (await certificateOf(kubelet, KUBELET_CERTIFICATE)), new Date());
+    };
+    if (dryRun) {
+      if (before.has('pki/apiserver.crt')) await requireStart();
+      return { certificates: shown() };
     }
-    if (!dryRun) {
+    if (within !== undefined && !(await isDue(kubernetes, [...before.values()], within)))
+      return { certificates: shown() };
+    await recordRenewal(kubernetes, async () => {
+      await requireStart();
       using etcd = await openEtcd({ signal: context.signal });
       // With expired certificates it does not answer. Without a quorum, its members are listed, and there is none to lose.
       const members = (await etcd?.agrees()) === true ? await etcd?.members() : [];
       requireRestart(members ?? [], { name: hostname().toLowerCase(), addresses: ownAddresses() });
-      await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
-    }
-    const after = dryRun ? new Map<string, number>() : await daysOf(kubernetes, new Date());
-    return { certificates: [...before].map(([name, days]) => ({ name, before: days, after: after.get(name) })) };
+      await kubernetesTask(directory, ['kubernetes_renew_certificates'], context);
+    });
+    return { certificates: shown(await daysOf(kubernetes, new Date())) };
   },
 );
+
+/** Also after a failure: components may still run with their former certificates. */
+async function isDue(folder: string, days: readonly (number | undefined)[], withinMs: number): Promise<boolean> {
+  const isSoon = days.some((left) => left === undefined || left * DAY_MS < withinMs);
+  return isSoon || (await lastRenewal(folder))?.problem !== undefined;
+}
 
 /** Days that are left of each certificate that kubeadm renews, by its path below the folder; undefined for a damaged one. */
 export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<string, number | undefined>> {

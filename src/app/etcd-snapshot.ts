@@ -8,7 +8,7 @@ import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { encrypterFor } from '../machine/run/age.ts';
-import { startTimer } from '../machine/run/snapshot-timer.ts';
+import { startTimer } from '../machine/run/timer.ts';
 import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
@@ -16,6 +16,13 @@ import { writeWhole } from '../platform/files/write-whole.ts';
 import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
+
+/** With `--every`. */
+const TIMER = {
+  name: 'curlew-etcd-snapshot',
+  description: 'Snapshot of etcd',
+  variables: '/etc/kubernetes/curlew/snapshot.env',
+};
 
 export interface EtcdSaved {
   readonly file: string;
@@ -54,7 +61,11 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
   const timer =
     request.every === undefined
       ? undefined
-      : await startTimer(argumentsOf(request, directory, cwd), request.every, { directory, context });
+      : await startTimer(
+          argumentsOf(request, directory, cwd),
+          { ...TIMER, everyMs: request.every },
+          { directory, context },
+        );
   return { file: saved, ...(copy !== undefined && { copy }), ...(timer !== undefined && { timer }) };
 });
 

@@ -3,6 +3,8 @@
 export interface MeasuredNode {
   /** `expires` is in ISO 8601. */
   readonly certificates: readonly { readonly name: string; readonly expires: string }[];
+  /** The last attempt to renew them; `time` is in ISO 8601. */
+  readonly renewal?: { readonly time: string; readonly problem?: string } | undefined;
   /** When the last snapshot of etcd in the install folder was written. */
   readonly snapshot?: Date | undefined;
   readonly lastRun?:
@@ -13,12 +15,22 @@ export interface MeasuredNode {
 type Labels = Readonly<Record<string, string>>;
 
 /** Times are in seconds, so that a file that is old still says when, and not how long ago. */
-export function metricsText({ certificates, snapshot, lastRun }: MeasuredNode, now: Date): string {
+export function metricsText({ certificates, renewal, snapshot, lastRun }: MeasuredNode, now: Date): string {
   const expiries = certificates.map(({ name, expires }) => [{ certificate: name }, seconds(expires)] as const);
   const { kind = 'unknown', ended, state } = lastRun ?? {};
   const run = { kind };
   return [
     gauge('curlew_certificate_expiry_timestamp_seconds', 'When a certificate of this node expires.', expiries),
+    gauge(
+      'curlew_certificate_renewal_timestamp_seconds',
+      'When the last renewal of certificates began.',
+      renewal === undefined ? [] : [[{}, seconds(renewal.time)]],
+    ),
+    gauge(
+      'curlew_certificate_renewal_success',
+      'Whether the last renewal of certificates has not failed.',
+      renewal === undefined ? [] : [[{}, renewal.problem === undefined ? 1 : 0]],
+    ),
     gauge(
       'curlew_etcd_snapshot_timestamp_seconds',
       'When the last snapshot of etcd was written to the install folder.',

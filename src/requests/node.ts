@@ -1,6 +1,7 @@
 /** Requests about a node: runs of an installer spec, removals, and what is installed. */
 import * as v from 'valibot';
 import {
+  age,
   choice,
   choiceOf,
   duration,
@@ -281,7 +282,11 @@ export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by
 export const CERTIFICATES_RENEW = request(
   'certificates renew',
   'Renew the certificates of this control plane',
-  { installDir: FOLDER.installDir },
+  {
+    within: age('TIME', 'only if one expires within this time, such as 30d, or if the last renewal has failed'),
+    every: duration('TIME', 'leave it to a timer of systemd, which looks as often, such as 12h', { with: 'within' }),
+    installDir: FOLDER.installDir,
+  },
   { dryRun: flag('show how long they are valid, and change nothing') },
 );
 

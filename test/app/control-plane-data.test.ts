@@ -5,6 +5,8 @@ import { hostname } from 'node:os';
 import { daysOf, renewCertificates, requireKubelet, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
+import { recordRenewal } from '../../src/machine/run/certificates.ts';
+import { clusterHealth } from '../../src/machine/run/node-health.ts';
 import type { Member } from '../../src/cluster/kube/etcd.ts';
 import type { EtcdView } from '../../src/machine/etcd.ts';
 import * as assert from '../support/assert.ts';
@@ -93,6 +95,37 @@ test('a dry run refuses what the run would refuse for the kubelet, and names the
   const user = `users:\n- user:\n    client-certificate-data: ${btoa(old.cert)}\n`;
   await writeFile(box.at('kubernetes/kubelet.conf'), user);
   await assert.rejectsWith(preview(), 'CLUSTER_FAILED', /\(kubelet.conf\) expired on 2020-01-01/);
+});
+
+test('certificates are renewed only once they are due, or after a failure, which status names', async () => {
+  await using box = await tree({
+    'kubernetes/pki/apiserver.crt': cert,
+    'kubernetes/kubelet.conf': 'users: []',
+    'kubelet/config.yaml': '',
+  });
+  const context = { signal: never, report: () => undefined, env: {}, cwd: box.path, user: 0 };
+  const folders = { kubernetes: box.at('kubernetes'), kubelet: box.at('kubelet') };
+  const day = 24 * 60 * 60_000;
+  const left = (await daysOf(folders.kubernetes, new Date())).get('pki/apiserver.crt') ?? 0;
+  const renew = async (days: number) =>
+    renewCertificates({ within: days * day, installDir: box.at('none') }, context, {}, folders);
+  const health = async () => clusterHealth(context, { ...folders, images: box.path });
+  assert.equal((await renew(left)).certificates, [{ name: 'pki/apiserver.crt', before: left, after: undefined }]);
+  assert.is((await health())?.renewal, undefined);
+  // Nothing has installed Kubernetes here.
+  await assert.rejectsWith(renew(left + 2), 'CLUSTER_FAILED');
+  assert.match(
+    (await health())?.problems.join() ?? '',
+    /the renewal of certificates has failed on \d{4}-.*has not installed kubernetes/,
+  );
+  await assert.rejectsWith(renew(left), 'CLUSTER_FAILED');
+  const busy = async () => {
+    throw new CurlewError('BUSY', 'another run is in progress');
+  };
+  await recordRenewal(folders.kubernetes, async () => undefined);
+  assert.equal(Object.keys((await health())?.renewal ?? {}), ['format', 'time']);
+  await assert.rejectsWith(recordRenewal(folders.kubernetes, busy), 'BUSY');
+  await renew(left);
 });
 
 test('etcd is not restarted where another member is not healthy and the rest would be no quorum', () => {

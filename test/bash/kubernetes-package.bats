@@ -1114,6 +1114,32 @@ static_pods() {
   [ -e manifests/etcd.yaml ]
 }
 
+@test "a timer renews the certificates of a control plane, and is gone with a setting and with Kubernetes" {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g" packages/kubernetes/1.35.4/install.sh)
+  # As far as it is needed: it writes the units.
+  starts_timer() { echo "$*" >>calls && touch etc/systemd/system/curlew-certificates.{service,timer}; }
+  systemctl() { echo "systemctl $*" >>calls; }
+  mkdir -p etc/systemd/system
+  BIN_CURLEW='starts_timer "a  b"'
+  # A worker has none.
+  kubernetes_schedule_renewal
+  [ ! -e calls ]
+  touch etc/kubernetes/manifests/kube-apiserver.yaml
+  kubernetes_schedule_renewal
+  [ "$(cat calls)" = "a  b certificates renew --within 30d --every 12h --install-dir $DIR" ]
+  KUBERNETES_CERTIFICATE_RENEWAL=manual kubernetes_schedule_renewal
+  [[ "$(tail -n 1 calls)" == 'systemctl disable --now curlew-certificates.timer' && -z "$(ls -A etc/systemd/system)" ]]
+  starts_timer() { return 1; }
+  run kubernetes_schedule_renewal
+  [[ "$status" -eq 0 && "$output" == *'no timer renews them'* ]]
+  touch etc/systemd/system/curlew-{certificates,etcd-snapshot}.{service,timer}
+  timeout() { :; }
+  kubernetes_uninstall
+  [ -z "$(ls -A etc/systemd/system)" ]
+}
+
 @test "a snapshot replaces what etcd has, which stays, however often it is repeated" {
   static_pods
   # Each run at its own time.

@@ -52,6 +52,19 @@ served_serial() {
   on one 10 sh -c 'openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial'
 }
 
+# The install has started it. It renews nothing that is valid for long, and leaves its result to status.
+timer_renews_certificates() {
+  local before unit=/etc/systemd/system/curlew-certificates.service
+  before="$(serial_of apiserver.crt)"
+  on one 10 systemctl is-active curlew-certificates.timer &&
+    on one 60 systemctl start curlew-certificates.service && [[ "$(serial_of apiserver.crt)" == "$before" ]] &&
+    on one 10 sed -i s/--within=720h/--within=9000h/ "$unit" && on one 10 systemctl daemon-reload &&
+    on one 400 systemctl start curlew-certificates.service && [[ "$(serial_of apiserver.crt)" != "$before" ]] &&
+    grid_until 60 control_plane_works && [[ "$(served_serial)" == "$(serial_of apiserver.crt)" ]] &&
+    on one 60 /root/bundle/tasks.sh status --prometheus /root/curlew.prom &&
+    on one 10 grep -x 'curlew_certificate_renewal_success 1' /root/curlew.prom
+}
+
 # The components have the new certificates, and pods go on.
 certificates_are_renewed() {
   local before pods
@@ -114,6 +127,7 @@ step 'unpack the bundle' unpack one
 step 'install' install_on one
 step 'pods run programs with the names of components' pods_run
 step 'certificates are renewed' certificates_are_renewed
+step 'a timer renews certificates' timer_renews_certificates
 step 'a renewal says where it stops' renewal_says_where_it_stops
 step 'a snapshot is restored' snapshot_is_restored
 step 'snapshots that fail' snapshots_that_fail

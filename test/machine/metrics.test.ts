@@ -13,7 +13,9 @@ test('certificates, the last snapshot and the last run are samples of the text f
     { name: 'odd "\\ name\nof two lines', expires: '2026-07-01T00:00:00Z' },
   ];
   const lastRun = { kind: 'install', ended: '2026-01-01T00:00:00.500Z', state: 'failed' };
-  const text = metricsText({ certificates, snapshot: new Date('2026-01-01T12:00:00Z'), lastRun }, NOW);
+  const renewal = { time: '2026-01-01T00:00:00Z', problem: 'etcd does not end' };
+  const snapshot = new Date('2026-01-01T12:00:00Z');
+  const text = metricsText({ certificates, renewal, snapshot, lastRun }, NOW);
   assert.ok(text.endsWith('\n'));
   const seen: unknown[] = [];
   let family = '';
@@ -29,6 +31,8 @@ test('certificates, the last snapshot and the last run are samples of the text f
   assert.equal(seen, [
     ['certificate_expiry_timestamp_seconds', 'apiserver', 1_780_272_000],
     ['certificate_expiry_timestamp_seconds', String.raw`odd \"\\ name\nof two lines`, 1_782_864_000],
+    ['certificate_renewal_timestamp_seconds', undefined, 1_767_225_600],
+    ['certificate_renewal_success', undefined, 0],
     ['etcd_snapshot_timestamp_seconds', undefined, 1_767_268_800],
     ['last_run_timestamp_seconds', 'install', 1_767_225_600.5],
     ['last_run_success', 'install', 0],

@@ -32,6 +32,7 @@ kubernetes() {
   kubernetes_protect_images
   try_5m kubernetes_api_answers
   kubernetes_keep_files
+  kubernetes_schedule_renewal
 }
 
 # Fails, so that the package is installed again, if the control plane or the kubelet does not run.
@@ -39,6 +40,7 @@ kubernetes_already_applied() {
   kubernetes_protect_images
   kubernetes_start_pods
   kubernetes_restore_files
+  kubernetes_schedule_renewal
   kubernetes_api_answers && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_keep_files
 }
 
@@ -125,9 +127,8 @@ $command first"
 kubernetes_uninstall() {
   kubernetes_reset || kubernetes_kill_pods
   systemctl disable --now kubelet >/dev/null 2>&1 || true
-  # It is there after curlew etcd snapshot --every.
-  systemctl disable --now curlew-etcd-snapshot.timer >/dev/null 2>&1 || true
-  rm -f /etc/systemd/system/curlew-etcd-snapshot.{service,timer}
+  kubernetes_remove_timer curlew-etcd-snapshot
+  kubernetes_remove_timer curlew-certificates
   # A restore of etcd that was cut has left it mounted, and nothing in it can be deleted.
   if [[ -d "$KUBERNETES_STATE/image" ]]; then kubernetes_unmount "$KUBERNETES_STATE"/image{/*,}; fi
   rm -rf /etc/kubernetes
@@ -387,6 +388,7 @@ kubernetes_end_join() {
   rm -rf "$KUBERNETES_STATE/new.yaml" "$DIR/kustomize/kubeadm/join"
   kubernetes_complete
   kubernetes_keep_files
+  kubernetes_schedule_renewal
 }
 
 # A token is for one machine: that of join-token may delete itself, and others stay until they expire.
@@ -734,6 +736,7 @@ kubernetes_update_node() {
     kubernetes_restart_kubelet
   fi
   kubernetes_keep_files
+  kubernetes_schedule_renewal
   kubernetes_protect_images
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
 }
@@ -892,6 +895,23 @@ kubernetes_renew_certificates() {
 has no quorum yet: run the same command there, too. Without, see crictl ps --all --name etcd and crictl logs"
   spinner_until 300 kubernetes_api_answers || bail "kubernetes: $renewed have restarted with the new certificates, but the API server at \
 $(kubernetes_api_address) does not answer: see crictl ps --all, crictl logs and journalctl -u kubelet"
+}
+
+# By the timer of curlew certificates renew --every: kubeadm's certificates are valid for a year. Where it cannot start, Kubernetes works.
+kubernetes_schedule_renewal() {
+  [[ -f "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" ]] || return 0
+  if [[ "${KUBERNETES_CERTIFICATE_RENEWAL-}" == manual ]]; then
+    kubernetes_remove_timer curlew-certificates
+  else
+    eval "${BIN_CURLEW:-curlew} certificates renew --within 30d --every 12h --install-dir \"\$DIR\"" >/dev/null || logWarn "The certificates of this control plane expire in a year, and \
+no timer renews them (see above): run curlew certificates renew before"
+  fi
+}
+
+# usage: kubernetes_remove_timer UNIT; one of curlew's
+kubernetes_remove_timer() {
+  systemctl disable --now "$1.timer" >/dev/null 2>&1 || true
+  rm -f "/etc/systemd/system/$1".{service,timer}
 }
 
 # usage: kubernetes_renewal_stops WHY RENEWED

@@ -23,7 +23,9 @@ import {
   certificatesIn,
   expiredProblems,
   KUBELET_CERTIFICATE,
+  lastRenewal,
   type NodeCertificate,
+  type Renewal,
 } from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';
 import { quorumProblem } from './quorum.ts';
@@ -54,6 +56,8 @@ export interface ClusterHealth {
   readonly morePods: number;
   /** Certificates of this node, that which expires first at the beginning. `expires` is in ISO 8601. */
   readonly certificates: readonly { readonly name: string; readonly expires: string }[];
+  /** The last attempt to renew those of kubeadm; absent before the first one. */
+  readonly renewal?: Renewal | undefined;
   /** How full the disk of images is, in percent of its bytes, and from which percentage on the kubelet removes images. */
   readonly images: { readonly folder: string; readonly used: number; readonly limit: number } | undefined;
   /** What a node needs and does not run on this machine, such as `etcd has no manifest`; none where it was not asked for. */
@@ -108,6 +112,13 @@ export async function clusterHealth(
   const damaged = all.filter(({ expires }) => expires === undefined);
   problems.push(...damaged.map(({ name }) => `${name} is damaged: it has no certificate that can be read`));
   problems.push(...expiredProblems(certificates));
+  const renewal = await attempt(lastRenewal(kubernetes), undefined);
+  if (renewal?.problem !== undefined) {
+    const when = renewal.time.slice(0, 10);
+    problems.push(
+      `the renewal of certificates has failed on ${when}: ${renewal.problem}: once that is fixed, curlew certificates renew`,
+    );
+  }
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
     problems.push(`a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew node repair`);
@@ -123,7 +134,7 @@ export async function clusterHealth(
   // Without etcd, an API server answers with anything but the reason.
   const api = lost === undefined ? await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined) : undefined;
   const live = api && (await attempt(askCluster(api, signal), undefined));
-  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, images, broken, problems };
+  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, renewal, images, broken, problems };
 }
 
 async function askCluster(

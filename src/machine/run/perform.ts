@@ -259,12 +259,14 @@ async function speakerFor({ look, remote, file }: Scene, about: string): Promise
   return host;
 }
 
-/** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes those of Kubernetes from its cluster. */
+/** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes most of Kubernetes' from its cluster. */
 function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readonly<Record<string, unknown>>): string {
   const { installer, name } = cluster;
   const taints = (machine.taints ?? []).map(taintText);
+  const { certificateRenewal, ...settings } = fieldsOf(installer['kubernetes']);
   const kubernetes = {
-    ...(token ?? fieldsOf(installer['kubernetes'])),
+    ...(token ?? settings),
+    ...(certificateRenewal !== undefined && { certificateRenewal }),
     ...(taints.length > 0 && { nodeTaints: taints.join(',') }),
   };
   const spec = { ...installer, kubernetes };

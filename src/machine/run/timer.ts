@@ -1,4 +1,4 @@
-/** A timer of systemd, by which a control plane saves its etcd without a person. */
+/** Timers of systemd, by which a control plane saves its etcd and renews its certificates without a person. */
 import { copyFile, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from '../../core/context.ts';
@@ -6,29 +6,39 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
-const TIMER = 'curlew-etcd-snapshot';
 const UNITS = '/etc/systemd/system';
-/** Variables of the command, such as credentials of S3; the removal of Kubernetes deletes it. */
-const VARIABLES = '/etc/kubernetes/curlew/snapshot.env';
+
+export interface Timer {
+  /** Name of the units; the removal of Kubernetes deletes them. */
+  readonly name: string;
+  readonly description: string;
+  readonly everyMs: number;
+  /** Each run begins by a random part of it later: what several control planes must not do at once. */
+  readonly spreadMs?: number;
+  /** A file with variables of the command, such as credentials of S3. */
+  readonly variables?: string;
+}
 
 /** The units by their names. The first run after a boot comes early: the machine may have been off for long. */
-export function timerUnits(command: readonly string[], everyMs: number): Readonly<Record<string, string>> {
-  const seconds = Math.round(everyMs / 1000);
+export function timerUnits(
+  command: readonly string[],
+  { name, description, everyMs, spreadMs = 0, variables }: Timer,
+): Readonly<Record<string, string>> {
   return {
-    [`${TIMER}.service`]: `[Unit]
-Description=Snapshot of etcd
+    [`${name}.service`]: `[Unit]
+Description=${description}
 [Service]
 Type=oneshot
 Nice=10
 Environment=HOME=/root
-EnvironmentFile=-${VARIABLES}
-ExecStart=${command.map(quoted).join(' ')}
+${variables === undefined ? '' : `EnvironmentFile=-${variables}\n`}ExecStart=${command.map(quoted).join(' ')}
 `,
-    [`${TIMER}.timer`]: `[Unit]
-Description=Snapshots of etcd every ${seconds} s
+    [`${name}.timer`]: `[Unit]
+Description=${description}, by a timer
 [Timer]
 OnBootSec=5min
-OnUnitActiveSec=${seconds}s
+OnUnitActiveSec=${Math.round(everyMs / 1000)}s
+RandomizedDelaySec=${Math.round(spreadMs / 1000)}s
 [Install]
 WantedBy=timers.target
 `,
@@ -42,17 +52,19 @@ function quoted(word: string): string {
 /** Runs the command with these arguments from now on; a timer from before is replaced. Returns the name of the unit. */
 export async function startTimer(
   args: readonly string[],
-  everyMs: number,
+  timer: Timer,
   {
     directory,
     context,
     units = UNITS,
   }: { readonly directory: string; readonly context: Context; readonly units?: string },
 ): Promise<string> {
-  const { env, signal } = context;
-  const unit = `${TIMER}.timer`;
+  const { env, signal, user } = context;
+  const unit = `${timer.name}.timer`;
+  if (user !== 0)
+    throw new CurlewError('UNSUPPORTED', `cannot start ${unit}: this changes the machine, which requires root`);
   const command = [...(await lastingCommand(directory, context)), ...args];
-  for (const [name, text] of Object.entries(timerUnits(command, everyMs))) {
+  for (const [name, text] of Object.entries(timerUnits(command, timer))) {
     await writeText(join(units, name), text, { force: true });
   }
   for (const words of [['daemon-reload'], ['enable', unit], ['restart', unit]]) {

@@ -1,23 +1,31 @@
-/** Snapshots that a timer repeats, and their copies. */
+/** What a timer repeats, and copies of snapshots. */
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { copySnapshot, etcdSnapshot } from '../../src/app/etcd-snapshot.ts';
-import { startTimer, timerUnits } from '../../src/machine/run/snapshot-timer.ts';
+import { startTimer, timerUnits } from '../../src/machine/run/timer.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('machine/snapshot-timer');
+const test = suite('machine/timer');
 
 /** The systemctl of these tests writes down its calls. */
 const SYSTEMCTL = '#!/bin/sh\necho "$@" >>"$CALLS"\n';
 
+const TIMER = { name: 'curlew-etcd-snapshot', description: 'Snapshot of etcd' };
+
 test('a timer repeats the command with the same words, whatever they contain', async () => {
-  const units = timerUnits(['/opt/a b/curlew', '--copy-to=/media/100%"$x'], 6 * 3_600_000);
+  const units = timerUnits(['/opt/a b/curlew', '--copy-to=/media/100%"$x'], {
+    ...TIMER,
+    everyMs: 6 * 3_600_000,
+    spreadMs: 3_600_000,
+    variables: '/etc/snapshot.env',
+  });
   const service = units['curlew-etcd-snapshot.service'] ?? '';
   assert.ok(service.includes('\nExecStart="/opt/a b/curlew" "--copy-to=/media/100%%\\"$$x"\n'), service);
-  assert.match(units['curlew-etcd-snapshot.timer'] ?? '', /\nOnUnitActiveSec=21600s\n/);
+  assert.ok(service.includes('\nEnvironmentFile=-/etc/snapshot.env\n'), service);
+  assert.match(units['curlew-etcd-snapshot.timer'] ?? '', /\nOnUnitActiveSec=21600s\nRandomizedDelaySec=3600s\n/);
 });
 
 test('the executable of a bundle stays when the folder of the bundle goes, and a timer from before is replaced', async () => {
@@ -31,10 +39,12 @@ test('the executable of a bundle stays when the folder of the bundle goes, and a
     report: () => undefined,
     env: { PATH: `${box.at('bin')}:${process.env['PATH']}`, CALLS: box.at('calls') },
     cwd: box.path,
+    user: 0,
     program: () => ({ command: [executable], files: [executable], executable }),
   };
-  const start = async (every: number) =>
-    startTimer(['etcd', 'snapshot'], every, { directory: box.at('curlew'), context, units: box.at('units') });
+  const place = { directory: box.at('curlew'), units: box.at('units') };
+  const start = async (everyMs: number) =>
+    startTimer(['etcd', 'snapshot'], { ...TIMER, everyMs }, { ...place, context });
   assert.is(await start(3_600_000), 'curlew-etcd-snapshot.timer');
   await start(7_200_000);
   const copy = box.at('curlew/bin/curlew');
@@ -42,6 +52,8 @@ test('the executable of a bundle stays when the folder of the bundle goes, and a
   const service = await readFile(box.at('units/curlew-etcd-snapshot.service'), 'utf8');
   assert.ok(service.includes(`ExecStart="${copy}" "etcd" "snapshot"\n`), service);
   assert.match(await readFile(box.at('units/curlew-etcd-snapshot.timer'), 'utf8'), /OnUnitActiveSec=7200s/);
+  const other = startTimer([], { ...TIMER, everyMs: 1000 }, { ...place, context: { ...context, user: 1000 } });
+  await assert.rejectsWith(other, 'UNSUPPORTED', /cannot start curlew-etcd-snapshot.timer: .* requires root/);
   const calls = 'daemon-reload\nenable curlew-etcd-snapshot.timer\nrestart curlew-etcd-snapshot.timer\n';
   assert.is(await readFile(box.at('calls'), 'utf8'), calls.repeat(2));
 });
