@@ -1,5 +1,5 @@
 /** Saves the data of the etcd of this control plane, with the keys of its cluster: once, or from now on. */
-import { mkdir, type FileHandle } from 'node:fs/promises';
+import { mkdir, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
@@ -9,10 +9,11 @@ import { openEtcd } from '../cluster/kube/etcd.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { encrypterFor } from '../machine/run/age.ts';
 import { startTimer } from '../machine/run/timer.ts';
-import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
+import { keepSnapshot, saveSnapshot, surplus } from '../machine/run/snapshots.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
 import { writeWhole } from '../platform/files/write-whole.ts';
+import type { Store } from '../ship/store/store.ts';
 import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
@@ -53,7 +54,7 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
     });
   }
   const directory = folderOf(request, context);
-  const options = { directory, encrypter, report, signal };
+  const options = { directory, encrypter, keep: request.keep, report, signal };
   if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
   const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
   const copy = request.copyTo === undefined ? undefined : await copySnapshot(saved, request.copyTo, request, context);
@@ -69,14 +70,19 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
   return { file: saved, ...(copy !== undefined && { copy }), ...(timer !== undefined && { timer }) };
 });
 
-/** Copies a snapshot below the name of this machine. Copies of earlier ones stay. */
+/** Copies a snapshot below the name of this machine, and removes all but the last `keep` copies of what curlew has named there. */
 export async function copySnapshot(
   file: string,
   to: string,
-  request: Pick<EtcdSnapshotRequest, 's3Endpoint' | 's3Region' | 's3Profile' | 's3PathStyle' | 'caFile' | 'config'>,
+  request: Pick<
+    EtcdSnapshotRequest,
+    'keep' | 's3Endpoint' | 's3Region' | 's3Profile' | 's3PathStyle' | 'caFile' | 'config'
+  >,
   context: Context,
 ): Promise<string> {
-  const key = join(hostname().toLowerCase(), basename(file));
+  const [folder, own] = [hostname().toLowerCase(), basename(file)];
+  const key = join(folder, own);
+  const { keep = Infinity } = request;
   await using source = await openFileSource(file);
   const { size } = source;
   const { signal } = context;
@@ -92,11 +98,26 @@ export async function copySnapshot(
       }
     };
     await writeWhole(path, write, { force: true, size, mode: 0o600 });
+    for (const name of surplus(await readdir(dirname(path)), own, keep)) await rm(join(dirname(path), name));
     return path;
   }
   const store = await openStoreFor(to, request, context, { create: true });
   await store.put(key, { size, read: source.read }, { signal });
+  await removeCopies(store, key, { keep, signal });
   return `${store.address.replace(/\/$/, '')}/${key}`;
+}
+
+/** Removes what `keep` leaves no room for next to the copy with this key. */
+export async function removeCopies(
+  store: Pick<Store, 'list' | 'delete'>,
+  key: string,
+  { keep, signal }: { readonly keep: number; readonly signal: AbortSignal },
+): Promise<void> {
+  if (keep === Infinity) return;
+  const folder = dirname(key);
+  const names: string[] = [];
+  for await (const one of store.list(`${folder}/`, { signal })) names.push(one.key.slice(folder.length + 1));
+  for (const name of surplus(names, basename(key), keep)) await store.delete(join(folder, name), { signal });
 }
 
 function isFolder(address: string): boolean {
@@ -109,6 +130,7 @@ function argumentsOf(request: EtcdSnapshotRequest, directory: string, cwd: strin
   const values: readonly (readonly [string, string | undefined])[] = [
     ['--install-dir', directory],
     ['--copy-to', copyTo && isFolder(copyTo) ? resolve(cwd, copyTo) : copyTo],
+    ['--keep', request.keep === undefined ? undefined : String(request.keep)],
     ['--s3-endpoint', s3Endpoint],
     ['--s3-region', s3Region],
     ['--s3-profile', s3Profile],

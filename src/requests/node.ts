@@ -4,6 +4,7 @@ import {
   age,
   choice,
   choiceOf,
+  count,
   duration,
   flag,
   numberOf,
@@ -267,6 +268,10 @@ export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   recipient: texts('age1…', 'encrypt the file for a recipient of age, who opens it with the identity'),
   copyTo: text('STORE', 'also copy it to a folder, or to s3://bucket/prefix'),
   every: duration('TIME', 'repeat the command, such as 6h, by a timer of systemd'),
+  keep: count(
+    'N',
+    'remove all but the last N snapshots: on the node (default: 3), and of its copies (default: all stay)',
+  ),
   ...STORE,
   installDir: FOLDER.installDir,
 });

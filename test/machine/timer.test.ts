@@ -1,8 +1,9 @@
 /** What a timer repeats, and copies of snapshots. */
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { copySnapshot, etcdSnapshot } from '../../src/app/etcd-snapshot.ts';
+import { copySnapshot, etcdSnapshot, removeCopies } from '../../src/app/etcd-snapshot.ts';
 import { startTimer, timerUnits } from '../../src/machine/run/timer.ts';
+import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -72,6 +73,22 @@ test('a copy is below the name of its machine, and a timer is not for one file',
   await writeFile(box.at('etcd-2.tar'), 'another');
   await copySnapshot(box.at('etcd-2.tar'), 'copies', {}, context);
   assert.equal(await readdir(box.at(`copies/${own}`)), ['etcd-1.tar', 'etcd-2.tar']);
+  // Copies of snapshots before upgrades stay, and so does the new one, whatever the clock says.
+  const [newest, last] = ['etcd-2025-12-31T00-00-00Z.tar', 'etcd-2026-01-02T00-00-00Z.tar.age'];
+  const upgrade = 'etcd-2026-01-03T00-00-00Z-before-v1.35.4.tar';
+  for (const name of ['etcd-2026-01-01T00-00-00Z.tar', last, upgrade]) {
+    await writeFile(box.at(`copies/${own}/${name}`), '');
+  }
+  await writeFile(box.at(newest), 'new');
+  await copySnapshot(box.at(newest), 'copies', { keep: 2 }, context);
+  assert.equal((await readdir(box.at(`copies/${own}`))).toSorted(), [newest, last, upgrade]);
+  await copySnapshot(box.at(newest), 'copies', { keep: 1 }, context);
+  assert.equal((await readdir(box.at(`copies/${own}`))).toSorted(), [newest, upgrade]);
+  // A store does the same.
+  await writeFile(box.at(`copies/${own}/etcd-2026-01-04T00-00-00Z.tar`), '');
+  await writeFile(box.at(`copies/${own}/notes.txt`), '');
+  await removeCopies(createFolderStore(box.at('copies')), `${own}/${newest}`, { keep: 1, signal: never });
+  assert.equal((await readdir(box.at(`copies/${own}`))).toSorted(), [newest, upgrade, 'notes.txt']);
   const both = etcdSnapshot({ file: 'a.tar', every: 3_600_000 }, context);
   await assert.rejectsWith(both, 'USAGE', /--every is for snapshots below the install folder/);
 });

@@ -78,15 +78,15 @@ function writeAll(fd: number, bytes: Uint8Array): void {
 }
 
 /**
- * The same in the folder of a node that has the last three of them; older ones are removed. The first one of an upgrade to a version
+ * The same in the folder of a node that has the last three of them, or `keep`; older ones are removed. The first one of an upgrade to a version
  * `v1.2.3` is not among them, however often the upgrade is tried; those of the last three upgrades are kept. Returns the file.
  */
 export async function keepSnapshot(
   etcd: Etcd,
   now: Date,
-  options: SnapshotOptions & { readonly upgradeTo?: string | undefined },
+  options: SnapshotOptions & { readonly upgradeTo?: string | undefined; readonly keep?: number | undefined },
 ): Promise<string> {
-  const { directory, upgradeTo } = options;
+  const { directory, upgradeTo, keep = KEPT } = options;
   const folder = join(directory, 'etcd');
   const time = now.toISOString().replace(/\.\d+/, '').replaceAll(':', '-');
   const before = `-before-${upgradeTo}`;
@@ -99,13 +99,19 @@ export async function keepSnapshot(
     // Two of the same second are the same to their reader.
     await rm(file, { force: true });
     await saveSnapshot(etcd, file, now, options);
-    // With a clock that was set back, the new one is not the last by its name.
-    const others = all.filter((name) => name !== own && name.includes('-before-') === isFirst);
-    for (const name of others.slice(0, 1 - KEPT)) await rm(join(folder, name));
+    for (const name of surplus(all, own, isFirst ? KEPT : keep)) await rm(join(folder, name));
     return file;
   } catch (error) {
     throw fileError(`write a snapshot to ${folder}`, error);
   }
+}
+
+/** What is to be removed of these files, so that `keep` snapshots of the same kind as this new one are left, itself included. */
+export function surplus(names: readonly string[], own: string, keep: number): readonly string[] {
+  const isFirst = own.includes('-before-');
+  // With a clock that was set back, the new one is not the last by its name.
+  const others = names.filter((name) => NAME.test(name) && name !== own && name.includes('-before-') === isFirst);
+  return others.toSorted().slice(0, Math.max(0, others.length + 1 - keep));
 }
 
 /** When the last snapshot in the folder of a node was written; undefined without one. */
