@@ -150,7 +150,7 @@ function readInstalled(texts: readonly string[]): ReadonlyMap<string, Identity> 
 }
 
 /** Which of two channels an add-on was installed from is not known here, and their entries are not alternatives. */
-function refuseShared(channels: readonly Channel[], installed: ReadonlyMap<string, Identity>): void {
+export function refuseShared(channels: readonly Channel[], installed: ReadonlyMap<string, unknown>): void {
   const owners = new Map<string, string>();
   for (const { location, entries } of channels) {
     for (const name of byName(entries).keys()) {

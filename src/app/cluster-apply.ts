@@ -6,6 +6,8 @@ import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
 import { readSaved, requireSame, within } from '../machine/run/saved-plan.ts';
 import { followPlan, previewPlan, type AppliedCluster, type Plan } from '../machine/run/settle.ts';
 import { CLUSTER_APPLY } from '../requests/cluster.ts';
+import type { ChannelFiles } from '../steps/open/channel-files.ts';
+import { channelsOf, moveAddon, openAddons } from './cluster-addons.ts';
 import { bundleFacts } from './cluster-plan.ts';
 
 /**
@@ -13,21 +15,30 @@ import { bundleFacts } from './cluster-plan.ts';
  * plan of `plan` is no longer what would be done. What that plan does not have is held. Failures of hosts are in the result.
  */
 export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<AppliedCluster> => {
-  return followPlan(await planned(request, context), context);
+  await using files = await openAddons(request.channel, context);
+  return await followPlan(await planned(request, files, context), context);
 });
 
 /** What would be done; changes nothing. `PLAN_CHANGED` as when it is done. */
 export const previewApply = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<PlannedCluster> => {
-  return previewPlan(await planned(request, context), context);
+  await using files = await openAddons(request.channel, context);
+  return await previewPlan(await planned(request, files, context), context);
 });
 
-async function planned(request: Parameters<typeof applyCluster>[0], context: Context): Promise<Plan<PlannedCluster>> {
+async function planned(
+  request: Parameters<typeof applyCluster>[0],
+  files: ChannelFiles | undefined,
+  context: Context,
+): Promise<Plan<PlannedCluster>> {
   const { plan: path, ignore = [] } = request;
   const cluster = await readHosts(request, 'apply', context);
   const saved = path === undefined ? undefined : await readSaved(path, context);
   const bundle = { path: request.bundle, facts: await bundleFacts(request.bundle, context) };
-  const next: Plan<PlannedCluster>['next'] = (look) => planOf(cluster, look, bundle.facts, request);
-  const plan = { cluster, doing: `apply ${cluster.name}`, bundle, ignore };
+  const choices = { ...request, channels: channelsOf(files) };
+  const next: Plan<PlannedCluster>['next'] = (look) => planOf(cluster, look, bundle.facts, choices);
+  const move: Plan<PlannedCluster>['moveAddon'] =
+    files && (async (step, inside) => moveAddon(files, step, { kubeconfig: cluster.kubeconfig, context: inside }));
+  const plan = { cluster, doing: `apply ${cluster.name}`, bundle, ignore, ...(move && { moveAddon: move }) };
   if (saved === undefined) return { ...plan, next };
   return {
     ...plan,

@@ -5,18 +5,22 @@ import { openEtcd } from '../cluster/kube/etcd.ts';
 import type { SeenMachine } from '../machine/cluster.ts';
 import type { EtcdMember } from '../machine/etcd.ts';
 import { nodesAndMembers, openNodeApi } from '../machine/run/nodes.ts';
+import { recordedAddons, type RecordedAddon } from '../machine/run/recorded-addons.ts';
 import { CLUSTER_NODES } from '../requests/cluster.ts';
 
 export interface ClusterNodes {
   readonly machines: readonly SeenMachine[];
   /** Missing where this machine has no member of etcd. */
   readonly members?: readonly EtcdMember[];
+  /** Add-ons of channels. */
+  readonly addons?: readonly RecordedAddon[];
 }
 
 /** `CLUSTER_FAILED` if the API server or etcd does not answer. */
 export const clusterNodes = useCase(CLUSTER_NODES, async (_, context: Context): Promise<ClusterNodes> => {
-  const { call } = await openNodeApi(context);
+  const { api, call } = await openNodeApi(context);
   using etcd = await openEtcd({ signal: context.signal });
   const { machines, members } = await nodesAndMembers(call, etcd);
-  return { machines, ...(members !== undefined && { members }) };
+  const addons = await recordedAddons(api, context.signal);
+  return { machines, ...(members !== undefined && { members }), ...(addons.length > 0 && { addons }) };
 });

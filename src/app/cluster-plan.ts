@@ -7,6 +7,7 @@ import { useCase } from '../core/request.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { openSsh, type Ssh } from '../machine/ssh/ssh.ts';
+import { channelsOf, openAddons } from './cluster-addons.ts';
 import { inspect } from './inspect.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';
@@ -21,8 +22,10 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
   if (out !== undefined) await refuseExisting(out, force);
   const cluster = await readHosts(request, 'plan', context);
   const bundle = request.bundle === undefined ? undefined : await bundleFacts(request.bundle, context);
+  await using files = await openAddons(request.channel, context);
+  const choices = { ...request, channels: channelsOf(files) };
   await using ssh: Ssh = openSsh(context.env);
-  const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, request);
+  const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, choices);
   if (out !== undefined) {
     const { digest, steps } = plan;
     const saved: SavedPlan = { format: 1, cluster: cluster.name, digest, steps };
@@ -41,5 +44,8 @@ export async function bundleFacts(path: string, context: Context): Promise<Bundl
     });
   }
   const arch = kubernetes.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  return { digest, size, arch, kubernetes: `v${kubernetes.version}` };
+  const ranges = packages.flatMap(({ name, version, kubernetesVersion: range }) =>
+    range === undefined ? [] : [{ name, version, range }],
+  );
+  return { digest, size, arch, kubernetes: `v${kubernetes.version}`, ...(ranges.length > 0 && { ranges }) };
 }

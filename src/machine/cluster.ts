@@ -76,6 +76,12 @@ export interface SeenMachine {
   readonly ageDays?: number;
 }
 
+/** An add-on that a channel has brought. */
+export interface SeenAddon extends Identity {
+  /** Location of that channel. */
+  readonly channel?: string | undefined;
+}
+
 export interface SeenCluster {
   /** Nodes and hosts could be listed. What a partial list does not have is not gone. */
   readonly complete: boolean;
@@ -85,7 +91,7 @@ export interface SeenCluster {
   /** The version before whose steps etcd was saved. */
   readonly snapshot?: string | undefined;
   /** Installed add-ons of the channels, by name. */
-  readonly addons?: ReadonlyMap<string, Identity>;
+  readonly addons?: ReadonlyMap<string, SeenAddon>;
 }
 
 export interface Policy {

@@ -14,7 +14,7 @@ export interface HostFacts {
   readonly memoryMiB: number;
   /** Free space where packages and images are; what has arrived of a bundle counts as free. */
   readonly diskMiB: number;
-  /** `v1.34.4`; undefined where no kubelet is installed. */
+  /** `v1.37.2`; undefined where no kubelet is installed. */
   readonly kubelet: string | undefined;
   /** kubeadm has begun to make it part of a cluster. */
   readonly isPart: boolean;

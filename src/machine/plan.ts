@@ -131,7 +131,11 @@ function nextVersion(
     const cpPlan = kubernetes.slice(1);
     workerSteps({ desired: desired.version, controlPlane: current, minWorkers: world.lists.lowestWorker, cpPlan });
     const { steps, gaps } = planUpgrade(entries, { kubernetes, installed, compat, allowGap });
-    if (gaps.length > 0) return { ...EMPTY_TURN, held: gaps.map(({ message }) => ({ reason: message })) };
+    if (gaps.length > 0)
+      return {
+        ...EMPTY_TURN,
+        held: gaps.map(({ message, hint }) => ({ reason: [message, hint ?? []].flat().join('; ') })),
+      };
     const moves: Action[] = [];
     for (const step of steps) {
       if (step.type === 'kubernetes') break;

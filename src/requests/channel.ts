@@ -44,6 +44,10 @@ export const CHANNEL_EXPLAIN = request('channel explain', 'Show which version of
 });
 export type ExplainChannelsRequest = RequestOf<typeof CHANNEL_EXPLAIN.fields>;
 
+export const ALLOW_GAP = flag(
+  'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
+);
+
 export const CHANNEL_PLAN = request('channel plan', 'Plan an upgrade of Kubernetes with its add-ons', {
   from: text('VERSION', 'version of Kubernetes to begin with (default: that of the cluster)'),
   to: text('VERSION', 'the version to upgrade to; v1.35.x is the newest one of this minor', {
@@ -55,9 +59,7 @@ export const CHANNEL_PLAN = request('channel plan', 'Plan an upgrade of Kubernet
   ),
   available: texts('VERSION', 'a version of Kubernetes that can be installed; can be repeated'),
   allowDowngrade: flag('allow steps to lower versions of add-ons'),
-  allowGap: flag(
-    'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
-  ),
+  allowGap: ALLOW_GAP,
   ...CLUSTER,
   ...CHANNELS,
 });

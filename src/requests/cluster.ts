@@ -1,7 +1,7 @@
 /** Requests about clusters that are described in files. */
-import { flag, numberOf, one, path, paths, text, texts } from '../core/field.ts';
+import { flag, numberOf, one, path, paths, places, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
-import { DRY_RUN } from './channel.ts';
+import { ALLOW_GAP, DRY_RUN } from './channel.ts';
 import { CONFIG } from './connection.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -25,6 +25,8 @@ export const HOST_BUNDLE = { bundle: { ...BUNDLE, required: 'add --bundle FILE' 
 const removals = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
 const CHOICES = {
   ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
+  channel: places('LOCATION', 'a channel whose add-ons move where the version of Kubernetes needs it; can be repeated'),
+  allowGap: ALLOW_GAP,
   approveRemovals: removals('N', 'let N machines be removed at once (default: 10 %, at least 1)'),
 };
 

@@ -49,6 +49,7 @@ test('a control plane without curlew gets the bundle before it removes the one t
       ignore: [],
       passed: NONE,
       file,
+      move: async () => undefined,
       report: noReport,
     };
     await perform(scene, { host: 'cp1', phase: 'mark', reason: '', waits: [] });

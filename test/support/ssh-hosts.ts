@@ -70,7 +70,9 @@ case "$1 $2" in
     if [ -e ${api}/no-etcd ]; then echo 'error CLUSTER_FAILED: etcd does not answer: connect ECONNREFUSED 127.0.0.1:2379' >&2; exit 33; fi
     printf '{"machines":['; first=
     for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
-    printf '],"members":[{"name":"p1","healthy":true}]}';;
+    printf '],"members":[{"name":"p1","healthy":true}]'
+    if [ -e ${api}/addons ]; then printf ',"addons":'; sh ${api}/addons; fi
+    printf '}';;
   'join-token -o')
     token=abcdef.$(date +%N); touch ${api}/token-$token
     printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' $token >"$3";;

@@ -1,6 +1,6 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
 import { isSettled } from '../../machine/cluster.ts';
-import type { PlannedCluster } from '../../machine/run/planned.ts';
+import type { Done, PlannedCluster } from '../../machine/run/planned.ts';
 import type { AppliedCluster } from '../../machine/run/settle.ts';
 import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
@@ -55,9 +55,9 @@ export const apply = commandFor(CLUSTER_APPLY, {
   render: (result, { options }) => {
     const { done = [], failed = [] } = result;
     const lines = [
-      ...done.map(({ host, phase }) => `done: ${host} ${phase}`),
+      ...done.map((what) => `done: ${titleOf(what)}`),
       ...planLines(result),
-      ...failed.map(({ host, phase, reason }) => `failed: ${host} ${phase}: ${reason}`),
+      ...failed.map(({ reason, ...what }) => `failed: ${titleOf(what)}: ${reason}`),
       ...(options.yes || isSettled(result) ? [] : ['add --yes to do it']),
       ...(options.yes && done.length === 0 && isSettled(result) ? ['nothing was changed'] : []),
     ];
@@ -83,6 +83,10 @@ export const nodes = commandFor(CLUSTER_NODES, {
       }),
     ).join('\n'),
 });
+
+function titleOf({ host, phase, addon }: Done): string {
+  return [host, phase, addon ?? []].flat().join(' ');
+}
 
 /** A plan for people. `end`: what a settled one is, apart from a cluster that is as its file says. */
 export function planLines(

@@ -7,7 +7,7 @@ import { fieldsOf, jsonIn } from '../../core/json.ts';
 import { convert } from '../../core/schema.ts';
 import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readObject } from '../../cluster/kube/objects.ts';
-import type { Held, SeenCluster, SeenMachine } from '../cluster.ts';
+import type { Held, SeenAddon, SeenCluster, SeenMachine } from '../cluster.ts';
 import type { EtcdMember } from '../etcd.ts';
 import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
 import { refusedTwins } from '../twins.ts';
@@ -40,8 +40,10 @@ export interface BundleFacts {
   readonly size: number;
   /** What `uname -m` prints. */
   readonly arch: string;
-  /** Version of the package kubernetes: `v1.34.4`. */
+  /** Version of the package kubernetes: `v1.37.2`. */
   readonly kubernetes: string;
+  /** Its packages that are only for some versions of Kubernetes, and their ranges. */
+  readonly ranges?: readonly { readonly name: string; readonly version: string; readonly range: string }[];
 }
 
 export interface HostLook extends ListedHost {
@@ -160,6 +162,7 @@ export async function lookAt(
         nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
+      addons: new Map(nodes?.addons?.map((one) => [one.name, one])),
     },
     refused: [...refusedHosts(hosts), ...lost],
     isListed: nodes !== undefined,
@@ -214,6 +217,7 @@ interface Limits {
 interface Nodes {
   readonly machines: readonly SeenMachine[];
   readonly members?: readonly EtcdMember[];
+  readonly addons?: readonly (SeenAddon & { readonly name: string })[];
 }
 
 /** What `curlew cluster nodes` prints; another version may say more. */
@@ -240,6 +244,17 @@ const nodesSchema = v.object({
         name: v.string(),
         healthy: v.exactOptional(v.boolean()),
         learner: v.exactOptional(v.boolean()),
+      }),
+    ),
+  ),
+  addons: v.exactOptional(
+    v.array(
+      v.object({
+        name: v.string(),
+        version: v.exactOptional(v.string()),
+        id: v.exactOptional(v.string()),
+        hash: v.exactOptional(v.string()),
+        channel: v.exactOptional(v.string()),
       }),
     ),
   ),

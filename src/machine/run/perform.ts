@@ -45,6 +45,8 @@ export interface Scene {
   /** How many runs have had `ignore`, and how many of them have warned that no check has a title. */
   readonly passed: { runs: number; readonly unknown: Map<string, number> };
   readonly file: () => Promise<BundleFile>;
+  /** Brings an add-on of the cluster to a version. */
+  readonly move: (step: Step) => Promise<void>;
   readonly report: Context['report'];
 }
 
@@ -60,7 +62,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name)?.host;
   const node = look.seen.machines.find((one) => one.name === name);
   const shown = ranPhase(step);
-  const id = `${shown} ${name}`;
+  const id = `${shown} ${step.addon ?? name}`;
   const flags = ignore.flatMap((title) => ['--ignore', title]);
   const { unknown } = scene.passed;
   const limit = drainLimit(host);
@@ -85,6 +87,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const leaves = !OTHERS.has(phase) && (host === undefined || node?.leaving === true || REMOVAL.has(phase));
   let isNew = false;
   const act = async (): Promise<void> => {
+    if (phase === 'addon') return scene.move(step);
     if (leaves) {
       const speaker = await speakerFor(scene, name);
       return run(speaker, ['./tasks.sh', 'node', 'remove', name, ...limit, '--yes']);
@@ -148,14 +151,18 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
         await remote.ssh.run(speaker.ssh, about);
         return undefined;
       }
-      case 'addon':
       case 'mark':
       case 'remove-member':
       case 'delete-node':
         throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name} over SSH`);
     }
   };
-  await reportStep(report, { id, title: [name, shown, to].join(' ') }, act, () => 'done');
+  await reportStep(
+    report,
+    { id, title: [step.host, shown, step.addon, to].filter((part) => part !== undefined).join(' ') },
+    act,
+    () => 'done',
+  );
   return isNew;
 }
 

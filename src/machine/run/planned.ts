@@ -1,5 +1,6 @@
 /** What is to do on the machines of a cluster by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
+import { contains, kubernetesTriple, parseRange } from '../../cluster/channel/range.ts';
 import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
@@ -28,6 +29,8 @@ export interface PlannedCluster extends ClusterPlan {
 export interface Done {
   readonly host: string;
   readonly phase: Phase;
+  /** What has moved on the cluster, and the version to which that was: `dns 1.1.0`. */
+  readonly addon?: string | undefined;
 }
 
 /** What a person decides apart from the file. */
@@ -36,6 +39,10 @@ export interface Choices {
   readonly ignore?: readonly string[] | undefined;
   /** So many machines may be removed at once. */
   readonly approveRemovals?: number | undefined;
+  /** An add-on may move right after Kubernetes, if no version of it fits before and after. */
+  readonly allowGap?: boolean | undefined;
+  /** Add-ons of channels that move where the version of Kubernetes needs it. */
+  readonly channels?: Pick<Policy, 'entries' | 'compat'> | undefined;
 }
 
 /** `refused` has also what the file and its bundle do not have. */
@@ -43,7 +50,7 @@ export function planOf(
   cluster: WrittenCluster,
   look: ClusterLook,
   bundle: BundleFacts | undefined,
-  { ignore = [], approveRemovals: approvedRemovals = 0 }: Choices = {},
+  { ignore = [], approveRemovals: approvedRemovals = 0, allowGap = false, channels }: Choices = {},
 ): PlannedCluster {
   const { hosts, seen, busy, unasked } = look;
   // Providers say addresses only when they are asked.
@@ -55,7 +62,7 @@ export function planOf(
   });
   const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
   const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
-  const scene = { cluster, desired, look, bundle, policy: { approvedRemovals } };
+  const scene = { cluster, desired, look, bundle, policy: { approvedRemovals, allowGap, ...channels } };
   const known = split(look.refused);
   const tried = planPast(scene, known.own);
   // What keeps a worker from joining is seen only when it is planned: the others are planned again without it.
@@ -71,7 +78,8 @@ export function planOf(
   const steps = stops.length > 0 ? [] : able;
   const isAlone = ({ host }: Held): boolean => host !== undefined && alone.some((one) => one.host === host);
   const isAsked = isKnown && busy.length + unasked.length === 0;
-  const held = [...look.held, ...(isAsked ? planned.held.filter((one) => !isAlone(one)) : [])];
+  const unchecked = channels === undefined ? uncheckedAddons(desired.version, steps, look) : [];
+  const held = [...look.held, ...unchecked, ...(isAsked ? planned.held.filter((one) => !isAlone(one)) : [])];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({
@@ -147,6 +155,34 @@ function jsonOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
+/** Add-ons whose channel says for which versions of Kubernetes they are, and was not named. */
+function uncheckedAddons(version: string, steps: readonly Step[], { seen }: ClusterLook): readonly Held[] {
+  const moves = steps.some(({ phase, host }) => {
+    const { apiServer } = seen.machines.find(({ name }) => name === host) ?? {};
+    return phase === 'upgrade' && apiServer !== undefined && minorOf(apiServer) !== minorOf(version);
+  });
+  if (!moves) return [];
+  return [...(seen.addons ?? [])].map(([name, { version: installed = '', channel }]) => {
+    const from = channel ?? 'LOCATION';
+    return {
+      reason: `${[name, installed].join(' ').trim()} may not be for ${version}: --channel ${from} checks it, and moves it where it must`,
+    };
+  });
+}
+
+function minorOf(version: string): string {
+  return kubernetesTriple(version).slice(0, 2).join('.');
+}
+
+/** A package of the bundle moves with Kubernetes, on the node on which both are upgraded. */
+function misfits({ ranges = [], kubernetes }: BundleFacts): readonly Held[] {
+  return ranges
+    .filter(({ range }) => !contains(parseRange(range, 'native').range ?? [], kubernetesTriple(kubernetes)))
+    .map(({ name, version, range }) => ({
+      reason: `the bundle has ${name} ${version}, which is for Kubernetes ${range}, and not for ${kubernetes}: use one with a version of ${name} that is`,
+    }));
+}
+
 function refusals({ machines, version, installer }: WrittenCluster, bundle: BundleFacts | undefined): readonly Held[] {
   const held: Held[] = [];
   const { loadBalancerAddress } = Object(installer['kubernetes']);
@@ -156,6 +192,7 @@ function refusals({ machines, version, installer }: WrittenCluster, bundle: Bund
       reason: `${control.length} control planes need an address that reaches all of them: add spec.installer.kubernetes.loadBalancerAddress`,
     });
   }
+  if (bundle !== undefined) held.push(...misfits(bundle));
   if (bundle !== undefined && bundle.kubernetes !== version)
     held.push({
       reason: `the bundle has Kubernetes ${bundle.kubernetes}, and the file wants ${version}: use one that has it, or change the file`,

@@ -6,7 +6,7 @@ import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
-import type { Phase } from '../cluster.ts';
+import type { Phase, Step } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { controlPlanes, lookPatiently } from './patient-look.ts';
@@ -37,6 +37,8 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly ignore?: readonly string[];
   /** What is left to do by what is seen, after what this command has done. */
   readonly next: (look: ClusterLook, done: readonly Done[]) => Planned;
+  /** Brings an add-on of the cluster to the version of a step. */
+  readonly moveAddon?: (step: Step, context: Context) => Promise<void>;
   /** Before anything is done, and again once others are locked out. */
   readonly check?: (plan: Planned) => Promise<void>;
   /** Once others are locked out, and nothing is refused: before the first step, also where there is none. */
@@ -61,7 +63,7 @@ export async function previewPlan<Planned extends PlannedCluster>(
  * hosts are in the result.
  */
 export async function followPlan<Planned extends PlannedCluster>(
-  { cluster, doing, bundle, ignore = [], next, check, begin, patienceMs }: Plan<Planned>,
+  { cluster, doing, bundle, ignore = [], next, check, begin, moveAddon, patienceMs }: Plan<Planned>,
   context: Context,
 ): Promise<Planned & AppliedCluster> {
   await using ssh = openSsh(context.env);
@@ -106,14 +108,18 @@ export async function followPlan<Planned extends PlannedCluster>(
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
-    const scene: Scene = { cluster, look, remote, turns, ignore, passed, file, report: context.report };
+    const move = async (step: Step): Promise<void> => moveAddon?.(step, inside);
+    const scene: Scene = { cluster, look, remote, turns, ignore, passed, file, move, report: context.report };
     await eachLimited(
       ready,
       async (step) => {
-        const { host = cluster.name, to } = step;
+        const { host = cluster.name, to = '' } = step;
         const phase = ranPhase(step);
+        const addon = step.addon && `${step.addon} ${to}`;
+        const did = { host, phase, ...(addon !== undefined && { addon }) };
         try {
-          const times = (of: Phase): number => done.filter((one) => one.host === host && one.phase === of).length;
+          const times = (of: Phase): number =>
+            done.filter((one) => one.host === host && one.phase === of && one.addon === addon).length;
           // A reset ends what the bundle has brought, and a deletion what a creation has.
           const most = phase === 'images' ? 1 : phase === 'create' ? times('delete') : 0;
           if (times(phase) > most)
@@ -122,18 +128,18 @@ export async function followPlan<Planned extends PlannedCluster>(
               'it has ended without a failure, and changed nothing that can be seen',
             );
           const isNew = await perform(scene, step);
-          done.push({ host, phase });
+          done.push(did);
           if (isNew) born.add(host);
         } catch (error) {
           if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
           const reason = error instanceof SshError ? error.reason : error.message;
           // What comes next for it does not depend on what this has reached.
-          if (phase === 'repair') done.push({ host, phase });
-          else failed.push({ host, phase, reason });
+          if (phase === 'repair') done.push(did);
+          else failed.push({ ...did, reason });
           const text =
             phase === 'repair'
               ? `${host}: its repair in place has failed: ${reason}`
-              : `${host}: ${phase} ${to ?? ''} has failed`;
+              : `${host}: ${phase} ${addon ?? to} has failed`;
           context.report({ type: 'note', level: 'warning', text });
         }
       },
