@@ -48,11 +48,11 @@ first_goes_up() {
 }
 
 snapshot_is_kept() {
-  [[ "$(on one 20 sh -c 'stat -c %a /var/lib/curlew/etcd/*.db | sort -u')" == 600 ]] &&
+  [[ "$(on one 20 sh -c 'stat -c %a /var/lib/curlew/etcd/*.tar | sort -u')" == 600 ]] &&
     on one 60 /root/bundle/tasks.sh etcd snapshot && on one 60 /root/bundle/tasks.sh etcd snapshot &&
     on one 60 /root/bundle/tasks.sh etcd snapshot &&
     # That of before the upgrade is not among the three that are kept.
-    [[ "$(on one 20 sh -c 'ls /var/lib/curlew/etcd/*Z.db | wc -l; ls /var/lib/curlew/etcd/*-before-*.db | wc -l')" == $'3\n1' ]]
+    [[ "$(on one 20 sh -c 'ls /var/lib/curlew/etcd/*Z.tar | wc -l; ls /var/lib/curlew/etcd/*-before-*.tar | wc -l')" == $'3\n1' ]]
 }
 
 worker_goes_up() {
