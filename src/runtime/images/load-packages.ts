@@ -96,5 +96,6 @@ function missingOf(all: MissingImages, images: readonly RequiredImage[]): Missin
   return {
     images: new Set(images.filter((image) => all.images.has(image))),
     aliases: all.aliases.filter(({ of }) => names.has(of)),
+    listed: all.listed,
   };
 }

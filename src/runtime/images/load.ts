@@ -39,7 +39,7 @@ export async function loadImages(
   { signal }: Cancellable,
 ): Promise<LoadedImages> {
   const failures = createFailures();
-  const { images: missing, aliases } = missingImages ?? (await findMissing(runtime, images, { signal }));
+  const { images: missing, aliases, listed } = missingImages ?? (await findMissing(runtime, images, { signal }));
   const load: Load = { runtime, doing: `${doing} into ${runtime.name}`, bytes: 0, sent: 0, total: 0, progress };
   if (missing.size > 0) {
     const { width } = runtime;
@@ -50,7 +50,8 @@ export async function loadImages(
         await failures.keep(image, async () => loadOne(load, image, form, within));
         const failure = failures.of(image);
         if (failure === undefined) noteUnnamed(runtime, image, note);
-        else if (!(await isResponding(runtime, within))) throw failure;
+        else if (await isResponding(runtime, within)) await removeUnfinished(runtime, image, listed, within);
+        else throw failure;
       };
       await runtime.layers.run(layers, async () => runtime.loads.run(perform, within), within);
     };
@@ -153,6 +154,26 @@ async function isResponding(runtime: ImageRuntime, { signal }: Cancellable): Pro
   } catch {
     signal.throwIfAborted();
     return false;
+  }
+}
+
+/**
+ * containerd may take a stream that was cut between two entries as the whole image, and list it. Names that it had before stay, and those
+ * of images that another program has completed meanwhile. What cannot be removed changes nothing about the failure.
+ */
+async function removeUnfinished(
+  runtime: ImageRuntime,
+  image: RequiredImage,
+  listed: ReadonlySet<string>,
+  { signal }: Cancellable,
+): Promise<void> {
+  try {
+    const names = (await runtime.namesOf(image, { signal })).filter((name) => !listed.has(name));
+    const known = await runtime.lookUp(names, { signal });
+    const unfinished = names.filter((name) => known.get(name)?.complete === false);
+    if (unfinished.length > 0) await runtime.remove(unfinished, { signal });
+  } catch {
+    signal.throwIfAborted();
   }
 }
 

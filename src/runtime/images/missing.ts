@@ -17,6 +17,8 @@ export interface MissingImages {
   readonly images: ReadonlySet<RequiredImage>;
   /** Aliases that do not exist; existing ones are not changed. */
   readonly aliases: readonly Alias[];
+  /** Names that the runtime has, whatever they refer to. */
+  readonly listed: ReadonlySet<string>;
 }
 
 const FORMS_AT_ONCE = 4;
@@ -27,7 +29,7 @@ export async function findMissing(
   images: readonly RequiredImage[],
   { signal }: Cancellable,
 ): Promise<MissingImages> {
-  if (images.length === 0) return { images: new Set(), aliases: [] };
+  if (images.length === 0) return { images: new Set(), aliases: [], listed: new Set() };
   // An image that cannot be read counts as missing: its load says why.
   const damaged = createFailures();
   const rows = await mapLimited(
@@ -52,7 +54,8 @@ export async function findMissing(
     },
     { width: FORMS_AT_ONCE, signal },
   );
-  return { images: new Set(missing.flat()), aliases: aliases.filter(({ alias }) => !known.has(alias)) };
+  const listed = new Set(known.keys());
+  return { images: new Set(missing.flat()), aliases: aliases.filter(({ alias }) => !listed.has(alias)), listed };
 }
 
 /** Why an image cannot be used. */

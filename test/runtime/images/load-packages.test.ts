@@ -4,6 +4,9 @@ import type { ProgressEvent } from '../../../src/core/events.ts';
 import { FailedImages } from '../../../src/runtime/images/failed-images.ts';
 import type { ImageRuntime } from '../../../src/runtime/images/image-runtime.ts';
 import { loadPackages, type PackageImages } from '../../../src/runtime/images/load-packages.ts';
+import type { RequiredImage } from '../../../src/runtime/images/required.ts';
+import { createKeyedMutex } from '../../../src/platform/limit/keyed-mutex.ts';
+import { createSemaphore } from '../../../src/platform/limit/semaphore.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
 import { suite } from '../../support/suite.ts';
@@ -73,6 +76,36 @@ test('a cancellation while images are protected is no warning', async () => {
   });
   const load = loadPackages(runtime, packages, { report: noReport, signal: stop.signal });
   assert.is(await load.catch((error: unknown) => (error as Error).name), 'AbortError');
+});
+
+test('names that a failed load has made of an incomplete image are removed, and no others', async () => {
+  const web = { reference: names[0] ?? '', names: [names[0] ?? '', 'quay.io/shop/web:stable', 'quay.io/shop/web:old'] };
+  const form = async () => ({ kind: 'archive', layers: 1, bytes: 1, open: () => ReadableStream.from([]) });
+  const image = { ...web, digest, form } as unknown as RequiredImage;
+  const known = new Map([['quay.io/shop/web:old', { id: digest, ready: false, complete: false }]]);
+  const removed: string[] = [];
+  const runtime = {
+    ...complete(async () => undefined),
+    loads: createSemaphore(1),
+    layers: createKeyedMutex(),
+    lookUp: async (asked: readonly string[]) => new Map([...known].filter(([name]) => asked.includes(name))),
+    listContent: async () => () => new Set(),
+    importTar: async () => {
+      known.set(web.reference, { id: digest, ready: false, complete: false });
+      known.set('quay.io/shop/web:stable', { id: digest, ready: false, complete: true });
+      throw new CurlewError('IMAGE_INVALID', 'a blob is not the file that its package contains');
+    },
+    remove: async (some: readonly string[]) => {
+      removed.push(...some);
+      return { removed: some, used: [] };
+    },
+  } as unknown as ImageRuntime;
+  const load = loadPackages(runtime, [{ id: 'web', title: 'web', images: [image] }], {
+    report: noReport,
+    signal: never,
+  });
+  await assert.rejectsWith(load, 'IMAGE_INVALID', /not the file that its package contains/);
+  assert.equal(removed, [web.reference]);
 });
 
 test.run();
