@@ -1,0 +1,36 @@
+/** What people have to learn grows by jobs that nothing there does, and each has its row here. */
+import { REQUESTS } from '../../src/cli/commands.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/growth');
+
+/** Commands, and their fields and options in all, when the list of rows began. */
+const FIRST = { commands: 91, fields: 963 };
+
+/** What came later: which command, how many new fields and options it has, and the job that needs them. */
+const ADDED: readonly (readonly [command: string, fields: number, job: string])[] = [
+  ['support-bundle (new)', 5, 'send what is known of a broken machine to who can help, without credentials'],
+  ['node repair (new)', 1, 'bring back missing files of a node without a reset'],
+  ['etcd snapshot', 10, 'encrypted snapshots on a schedule, copied to where a lost machine does not take them along'],
+  ['etcd restore', 1, 'the key of an encrypted snapshot'],
+  ['certificates renew', 2, 'a timer renews certificates before they expire'],
+  ['status', 1, 'metrics of a node for node_exporter'],
+  ['cluster plan', 2, 'add-ons of channels move around an upgrade of Kubernetes'],
+  ['cluster apply', 2, 'add-ons of channels move around an upgrade of Kubernetes'],
+  ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
+  ['node drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
+];
+
+test('a new command, field or option has a row that says which job needs it', () => {
+  const fields = REQUESTS.reduce((sum, one) => sum + Object.keys({ ...one.fields, ...one.options }).length, 0);
+  const news = ADDED.filter(([command]) => command.endsWith(' (new)')).length;
+  const more = ADDED.reduce((sum, [, count]) => sum + count, 0);
+  assert.equal(
+    { commands: REQUESTS.length, fields },
+    { commands: FIRST.commands + news, fields: FIRST.fields + more },
+    'test/app/growth.test.ts has a row for each: can one that is there do the job?',
+  );
+});
+
+test.run();
