@@ -17,7 +17,7 @@ MIN_GO=26
 TOOLS_TABLE='
 debian     default apt         - -
 api-server default kubernetes  test/oracles/kubernetes-1.36 api-server/kube-apiserver,api-server/kubectl aside -gcflags=all=-l
-preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight aside -gcflags=all=-l
+preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight,bin/analyze aside -gcflags=all=-l
 cosign     all     go          github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 bin/cosign aside -gcflags=all=-l
 helm-3     all     go          helm.sh/helm/v3/cmd/helm@v3.22.0 helm-3/helm aside -gcflags=all=-l
 helm-4     all     go          helm.sh/helm/v4/cmd/helm@v4.3.1 helm-4/helm aside -gcflags=all=-l
@@ -431,7 +431,7 @@ tools_make_grid-flannel() {
   tools_run_go build -C "$TOOLS_WORK/flannel" -mod=mod "${@:4}" -o "$1/$3" .
 }
 
-# Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built in the
+# Troubleshoot's own programs, as oracles for host preflights and support bundles. Its go.mod has replacements, so it is built in the
 # module's folder, which the pinned digest has verified; its own go.sum covers the rest.
 tools_make_preflight() {
   local module="${2/\/cmd\/preflight/}" sum='h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o=' answer folder
@@ -441,7 +441,7 @@ tools_make_preflight() {
     return 1
   }
   folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"
-  tools_run_go build -C "$folder" -mod=readonly "${@:4}" -o "$1/$3" ./cmd/preflight
+  tools_run_go build -C "$folder" -mod=readonly "${@:4}" -o "$1/bin/" ./cmd/preflight ./cmd/analyze
 }
 
 # usage: tools_node VERSION; another Node, as an npm package, in .curlew/tools/node-VERSION/bin/node

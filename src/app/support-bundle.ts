@@ -6,15 +6,17 @@ import { useCase } from '../core/request.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { hostBundles, planHostBundles } from '../machine/run/host-bundles.ts';
 import { REMOTE } from '../machine/run/look.ts';
+import { clusterHealth } from '../machine/run/node-health.ts';
 import { openSsh } from '../machine/ssh/ssh.ts';
 import { toolVersion } from '../own/version.ts';
 import { SUPPORT_BUNDLE, type SupportBundleRequest } from '../requests/node.ts';
 import { planCluster } from '../runtime/support/cluster-items.ts';
-import { clusterVerdicts } from '../runtime/support/cluster-verdicts.ts';
+import type { Item } from '../runtime/support/collect.ts';
 import { knownSecrets } from '../runtime/support/known-secrets.ts';
 import { planNode } from '../runtime/support/plan.ts';
 import { redactor } from '../runtime/support/redact.ts';
 import type { Verdicts } from '../runtime/support/support-index.ts';
+import { clusterVerdicts } from '../runtime/support/verdicts.ts';
 import {
   withoutRepeated,
   writeSupportBundle,
@@ -90,12 +92,32 @@ async function partsOf(request: SupportBundleRequest, context: Context): Promise
   const collectors = specs.flatMap((one) => one.collectors);
   const { items, facts, secrets } = await planCluster(collectors, context);
   const known = [...(await knownSecrets({ ...folders, env })), ...secrets];
+  const health = healthOf(context);
   const verdicts = async (): Promise<Verdicts> => {
     const [own, cluster] = [await node.verdicts(), clusterVerdicts(specs, facts)];
     return {
-      results: [...own.results, ...cluster.results],
+      results: [...health.results(), ...own.results, ...cluster.results],
       notEvaluated: [...own.notEvaluated, ...cluster.notEvaluated],
     };
   };
-  return { items: [...node.items, ...items], verdicts, redactor: redactor(known) };
+  return { items: [health.item, ...node.items, ...items], verdicts, redactor: redactor(known) };
 }
+
+/** What this node finds wrong with itself and its cluster, also without the API server. */
+function healthOf(context: Context): { readonly item: Item; readonly results: () => Verdicts['results'] } {
+  const path = 'curlew/health.json';
+  let problems: readonly string[] = [];
+  const collect: Item['collect'] = async ({ signal }) => {
+    const health = await clusterHealth({ ...context, signal });
+    problems = health?.problems ?? [];
+    return health === undefined ? [] : [{ path, value: health }];
+  };
+  const rest = { verdict: 'fail', title: 'Health of this node', strict: false, spec: '' } as const;
+  return {
+    item: { path, source: 'curlew status', limit: HEALTH_MS, collect },
+    results: () => problems.map((message) => ({ ...rest, message })),
+  };
+}
+
+/** More than its own questions take. */
+const HEALTH_MS = 90_000;

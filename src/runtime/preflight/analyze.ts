@@ -1,4 +1,5 @@
 /** Evaluates facts by specs. Pure. */
+import type { AnyCheck } from './check.ts';
 import { ANALYZERS } from './checks.ts';
 import { AnalyzerProblem, type AnalyzerResult } from './outcome.ts';
 import { findFact, type Fact } from './facts.ts';
@@ -40,17 +41,26 @@ function comparable(title: string): string {
 
 /** The results of all analyzers, in the order of the specs. */
 export function analyzeFacts(specs: readonly HostPreflight[], facts: readonly Fact[]): readonly PreflightResult[] {
-  return specs.flatMap(({ name, analyzers }) =>
+  return analyzeWith(specs, (analyzer) => analyzeOne(analyzer, facts), titleOf);
+}
+
+/** What `judge` says about each analyzer that is not excluded. */
+export function analyzeWith(
+  specs: readonly HostPreflight[],
+  judge: (analyzer: AnalyzerSpec, spec: string) => readonly AnalyzerResult[],
+  title: (analyzer: AnalyzerSpec) => string,
+): readonly PreflightResult[] {
+  return specs.flatMap(({ name: spec = '', analyzers }) =>
     analyzers
       .filter(({ excluded }) => !excluded)
       .flatMap((analyzer) =>
-        analyzeOne(analyzer, facts).map(({ verdict, message, uri }) => ({
+        judge(analyzer, spec).map(({ verdict, message, uri }) => ({
           verdict,
-          title: titleOf(analyzer),
+          title: title(analyzer),
           message,
           ...(uri === undefined ? {} : { uri }),
           strict: analyzer.strict,
-          spec: name ?? '',
+          spec,
         })),
       ),
   );
@@ -65,8 +75,7 @@ export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): strin
 function analyzeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly AnalyzerResult[] {
   const analyzer = ANALYZERS.get(spec.kind);
   if (analyzer === undefined) return [failed(`unknown analyzer ${spec.kind}`, spec.place)];
-  const name = analyzer.factName === undefined ? spec.collectorName : analyzer.factName(spec);
-  const fact = findFact(facts, analyzer, name);
+  const fact = factOf(spec, analyzer, facts);
   if (fact?.status !== 'collected') {
     const because = fact === undefined ? '' : ` (${fact.problem})`;
     const without = analyzer.withoutFacts?.(spec)?.map((one) => ({ ...one, message: `${one.message}${because}` }));
@@ -80,6 +89,11 @@ function analyzeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly Analyz
     if (error instanceof AnalyzerProblem) return [failed(error.message, error.outcome?.place ?? spec.place)];
     throw error;
   }
+}
+
+/** The fact that an analyzer evaluates. */
+export function factOf(spec: AnalyzerSpec, analyzer: AnyCheck, facts: readonly Fact[]): Fact | undefined {
+  return findFact(facts, analyzer, analyzer.factName === undefined ? spec.collectorName : analyzer.factName(spec));
 }
 
 /** A check that cannot be evaluated must not pass. */

@@ -1,5 +1,5 @@
 /** Collectors of Troubleshoot's specs on this machine, and their files where its own programs look for them. */
-import type { Json } from '../../formats/yaml/yaml.ts';
+import type { Json, JsonObject } from '../../formats/yaml/yaml.ts';
 import { factNameOf } from '../preflight/check.ts';
 import { COLLECTORS } from '../preflight/checks.ts';
 import { collectFacts } from '../preflight/collect.ts';
@@ -70,6 +70,7 @@ export function hostItems(
 }
 
 function piecesOf(path: string, kind: string, data: Json): readonly Piece[] {
+  if (kind === 'certificate') return [{ path, text: data as string }];
   if (kind !== 'run') return [{ path, value: theirForm(kind, data) }];
   const { exitCode, stdout, stderr, files } = data as {
     readonly exitCode: number;
@@ -92,6 +93,10 @@ function theirForm(kind: string, data: Json): unknown {
   if (kind === 'kernelModules') {
     return Object.fromEntries(Object.entries(data).map(([name, status]) => [name, { size: 0, instances: 0, status }]));
   }
+  if (kind === 'http') {
+    const { statusCode, error } = data as { readonly statusCode?: number; readonly error?: string };
+    return error === undefined ? { response: { status: statusCode } } : { error: { message: error } };
+  }
   const rename = UNDERSCORES.has(kind)
     ? (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     : kind === 'hostServices'
@@ -104,40 +109,44 @@ function theirForm(kind: string, data: Json): unknown {
   return Array.isArray(data) ? (data as readonly Json[]).map(renamed) : renamed(data);
 }
 
-const RUN = (name: string, command: string): readonly [string, Json] => {
-  const [program = '', ...args] = command.split(' ');
-  return ['run', { collectorName: name, command: program, args }];
-};
 const JOURNAL = '--no-pager --output=short-iso --lines=10000';
 
-/** What is of use on every machine. Of processes, not their arguments: these may be secrets. */
-const BUILT_IN: readonly (readonly [kind: string, settings: Json])[] = [
-  ...[...SYSTEM.keys()].map((kind) => [kind, {}] as const),
-  ...['/', '/var/lib', '/var/log', '/tmp'].map((path) => {
-    return ['diskUsage', { collectorName: path === '/' ? 'root' : path.slice(1).replaceAll('/', '-'), path }] as const;
-  }),
-  RUN('kubelet-journal', `journalctl --unit=kubelet ${JOURNAL}`),
-  RUN('containerd-journal', `journalctl --unit=containerd ${JOURNAL}`),
-  RUN('kernel-journal', `journalctl --dmesg ${JOURNAL}`),
-  RUN('warnings-journal', `journalctl --priority=warning ${JOURNAL}`),
-  RUN('failed-units', 'systemctl --failed --no-pager'),
-  RUN('units', 'systemctl status --no-pager --lines=0 kubelet containerd'),
-  RUN('timers', 'systemctl list-timers --all --no-pager'),
-  RUN('uname', 'uname -a'),
-  RUN('uptime', 'uptime'),
-  RUN('processes', 'ps -eo pid,ppid,user,stat,etime,rss,comm'),
-  RUN('disks', 'df -h'),
-  RUN('inodes', 'df -i'),
-  RUN('addresses', 'ip address'),
-  RUN('routes', 'ip route'),
-  RUN('listening', 'ss --listening --tcp --udp --numeric'),
-  RUN('containers', 'crictl ps --all'),
-  RUN('sandboxes', 'crictl pods'),
-  RUN('images', 'crictl images'),
-];
-
-export const BUILT_IN_COLLECTORS: readonly CollectorSpec[] = BUILT_IN.map(([kind, values]) => {
-  const settings = settingsOf(values as Parameters<typeof settingsOf>[0]);
+function ownSpec(kind: string, values: JsonObject): CollectorSpec {
+  const settings = settingsOf(values);
   const place = { file: 'built-in', line: 1, column: 1, length: 1 };
   return { kind, name: settings.text('collectorName'), excluded: false, settings, place };
-});
+}
+
+/** The processes are listed without their arguments, which may be secrets. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'kubelet-journal': `journalctl --unit=kubelet ${JOURNAL}`,
+  'containerd-journal': `journalctl --unit=containerd ${JOURNAL}`,
+  'kernel-journal': `journalctl --dmesg ${JOURNAL}`,
+  'warnings-journal': `journalctl --priority=warning ${JOURNAL}`,
+  'failed-units': 'systemctl --failed --no-pager',
+  units: 'systemctl status --no-pager --lines=0 kubelet containerd',
+  timers: 'systemctl list-timers --all --no-pager',
+  uname: 'uname -a',
+  uptime: 'uptime',
+  processes: 'ps -eo pid,ppid,user,stat,etime,rss,comm',
+  disks: 'df -h',
+  inodes: 'df -i',
+  addresses: 'ip address',
+  routes: 'ip route',
+  listening: 'ss --listening --tcp --udp --numeric',
+  containers: 'crictl ps --all',
+  sandboxes: 'crictl pods',
+  images: 'crictl images',
+};
+
+/** What is of use on every machine. */
+export const BUILT_IN_COLLECTORS: readonly CollectorSpec[] = [
+  ...[...SYSTEM.keys()].map((kind) => ownSpec(kind, {})),
+  ...['/', '/var/lib', '/var/log', '/tmp'].map((path) => {
+    return ownSpec('diskUsage', { collectorName: path.slice(1).replaceAll('/', '-') || 'root', path });
+  }),
+  ...Object.entries(PROGRAMS).map(([name, line]) => {
+    const [command = '', ...args] = line.split(' ');
+    return ownSpec('run', { collectorName: name, command, args });
+  }),
+];

@@ -2,17 +2,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../../core/json.ts';
-import { ADDON_JSON, nodePath } from '../../core/layout.ts';
+import { ADDON_JSON } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
-import { addonRef } from '../../core/ref.ts';
 import { secretsIn, type Secret } from '../../core/secret.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { kubeconfigPaths } from '../../cluster/kube/session.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { namedSecrets, withoutSecrets } from '../../spec/secret-settings.ts';
-import { readRecords } from '../node/records.ts';
 import { runsOf } from '../prepare/run-folder.ts';
 import { readSavedRequest } from '../prepare/saved-request.ts';
+import { packageTexts } from './package-texts.ts';
 import { environmentSecrets } from './redact.ts';
 
 const FILE_LIMIT = 1 << 20;
@@ -66,13 +65,10 @@ function secretsInText(text: string): readonly Secret[] {
 
 /** Only runs that may still be repeated have saved settings. */
 async function settingsSecrets(directory: string): Promise<readonly Secret[]> {
-  const records = await readRecords(directory).catch(() => undefined);
   const schemas = new Map<string, unknown>();
-  for (const { tree, name, version } of records?.extracted ?? []) {
-    const path = join(directory, nodePath.addon(addonRef(name, version, tree)), ADDON_JSON);
-    const text = (await readLimited(path, ADDON_JSON_LIMIT).catch(() => undefined))?.toString('utf8');
+  for (const { name, title, text } of await packageTexts(directory, ADDON_JSON, ADDON_JSON_LIMIT)) {
     try {
-      if (text !== undefined) schemas.set(name, parseAddonJson(text, path).settings);
+      schemas.set(name, parseAddonJson(text, title).settings);
     } catch {
       // Its settings are judged by their names.
     }

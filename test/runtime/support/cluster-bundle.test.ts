@@ -1,7 +1,7 @@
 /** A support bundle of a cluster: its objects and logs, without the values of Secrets, and what analyzers say. */
 import { parseSupportSpecs } from '../../../src/runtime/preflight/parse.ts';
 import { planCluster, type ClusterFacts } from '../../../src/runtime/support/cluster-items.ts';
-import { clusterVerdicts } from '../../../src/runtime/support/cluster-verdicts.ts';
+import { clusterVerdicts } from '../../../src/runtime/support/verdicts.ts';
 import { redactor } from '../../../src/runtime/support/redact.ts';
 import { writeSupportBundle } from '../../../src/runtime/support/write-bundle.ts';
 import * as assert from '../../support/assert.ts';
@@ -102,7 +102,7 @@ test('a cluster is dumped without secrets, and its analyzers are evaluated', asy
   assert.ok(there.has('web/logs/web-1/web.log'));
   assert.equal(
     index.results.map(({ title, verdict }) => [title, verdict]),
-    [['Deployment status of web', 'fail']],
+    [['deploymentStatus web', 'fail']],
   );
   assert.match(index.notEvaluated[0]?.reason ?? '', /goldpinger is not known/);
   const missing = index.files.filter(({ state }) => state === 'failed').map(({ path }) => path);
@@ -127,6 +127,7 @@ test('with the API server down, the bundle says so, and no analyzer passes', asy
 const FACTS: ClusterFacts = {
   version: 'v1.34.4',
   objects: new Map([
+    ['Namespace', []],
     ['Node', [{ ...node, metadata: { ...EMPTY(), name: 'one' } }]],
     ['Pod', [{ ...pod, metadata: { ...EMPTY(), name: 'web-1', namespace: 'web' } }]],
     ['Deployment', [{ metadata: { ...EMPTY(), name: 'web', namespace: 'web' }, status: { readyReplicas: 2 } }]],
@@ -171,7 +172,9 @@ test('analyzers of the cluster judge its objects', () => {
     ['deploymentStatus', 'name: web, namespace: web, ', '< 2', 'pass'],
     ['deploymentStatus', 'name: gone, ', '< 2', 'fail'],
     ['deploymentStatus', 'name: gone, ', 'absent', 'fail'],
+    ['deploymentStatus', 'name: web, namespace: web, ', 'available < 1', 'fail'],
     ['clusterPodStatuses', 'namespaces: [web], ', '!= Healthy', 'fail'],
+    ['clusterPodStatuses', 'namespaces: [web], ', '== CrashLoopBackOff', 'fail'],
     ['clusterPodStatuses', 'namespaces: [other], ', '!= Healthy', 'pass'],
     ['containerRuntime', '', '!= containerd', 'pass'],
     ['storageClass', 'storageClassName: fast, ', '', 'fail'],
