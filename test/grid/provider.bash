@@ -7,7 +7,7 @@ source test/grid/operator.bash
 RANDOM="$GRID_SEED"
 # In a creation, or after it; and in that of the repair.
 FIRST_KILL=$((1 + RANDOM % 20)) SECOND_KILL=$((1 + RANDOM % 10))
-VERSION="$(tools_version grid-kubernetes)"
+VERSION="v$GRID_NEWEST"
 export GRID XDG_CONFIG_HOME="$OPERATOR/config"
 
 # usage: on NODE SECONDS COMMAND…; on the machine of the provider

@@ -33,7 +33,7 @@ is_repaired() {
   machine repair "$1" --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && grid_until 60 node_ready "$1" && pods_talk
 }
 
-VERSION="$(tools_version grid-kubernetes)"
+VERSION="v$GRID_NEWEST"
 step "the operator's machine" operator_machine
 step 'node one boots' starts_bare one 1
 step 'node two boots' starts_bare two 2

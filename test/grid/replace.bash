@@ -8,7 +8,7 @@ RANDOM="$GRID_SEED"
 FIRST_KILL=$((10 + RANDOM % 90)) SECOND_KILL=$((3 + RANDOM % 40))
 NODES=(one=control-plane two=control-plane three=control-plane)
 GRID_BALANCER="$GRID_NETWORK.100"
-VERSION="$(tools_version grid-kubernetes)"
+VERSION="v$GRID_NEWEST"
 # Seconds without an answer of etcd: an election, on a machine that has three of them and little else.
 MAX_GAP=20
 
