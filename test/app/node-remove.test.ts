@@ -167,7 +167,7 @@ test('pods of DaemonSets and of the kubelet itself stay, and an orphan goes', as
   assert.equal(left, ['agent-1', 'elsewhere', 'static']);
 });
 
-test('a budget that never allows stops the drain with the reason of each pod, and the node stays cordoned and marked', async () => {
+test('a budget that never allows stops the drain with the reason of each pod, and the node takes pods again if none was evicted', async () => {
   await using cluster = await scene({ one: { control: true }, two: {} });
   await run(cluster.api, 'web', 'two');
   const text = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -175,11 +175,24 @@ test('a budget that never allows stops the drain with the reason of each pod, an
     if (request.includes('/eviction')) throw new StatusError(429, 'TooManyRequests', text);
   });
   const removal = cluster.remove('two', { limitMs: 1 });
-  await assert.rejectsWith(removal, 'CLUSTER_FAILED', /cannot drain two .*default\/web: .*disruption budget/);
-  const { body } = await cluster.api.get('/api/v1/nodes/two');
-  assert.equal(at(body, 'spec.unschedulable'), true);
-  assert.ok(JSON.stringify(at(body, 'metadata.annotations')).includes('curlew.dev/leaving'));
+  const why = /cannot drain two .*default\/web: .*disruption budget.*; none was evicted, so it takes pods again/;
+  await assert.rejectsWith(removal, 'CLUSTER_FAILED', why);
+  const states = async (): Promise<unknown> => {
+    const { body } = await cluster.api.get('/api/v1/nodes/two');
+    return [at(body, 'spec.unschedulable') === true, JSON.stringify(body).includes('curlew.dev/leaving')];
+  };
+  assert.equal(await states(), [false, false]);
   assert.ok(cluster.notes.some((note) => note.includes('disruption budget')));
+  // Where a pod was evicted, it stays cordoned and marked, and what ends that is said before, also for who cuts it.
+  cluster.before((request) => {
+    if (request.includes('/web/eviction')) throw new StatusError(429, 'TooManyRequests', text);
+  });
+  await run(cluster.api, 'other', 'two');
+  const cut = await assert.rejectsWith(cluster.remove('two', { limitMs: 1 }), 'CLUSTER_FAILED', /cannot drain two/);
+  assert.match(cut.hint ?? '', /; kubectl uncordon two lets it take pods again$/);
+  const undo = 'two: no new pods, also if this ends early: run it again, or kubectl uncordon two';
+  assert.ok(cluster.notes.includes(undo), cluster.notes.join());
+  assert.equal(await states(), [true, true]);
   cluster.before(() => undefined);
   assert.equal(phases(await cluster.remove('two')), ['drain', 'delete-node']);
 });

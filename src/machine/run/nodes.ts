@@ -200,12 +200,8 @@ export async function cordonNode(call: Call, name: string): Promise<void> {
   await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
 }
 
-/** Lifts a cordon, with the mark of {@link markUpgrading}. */
+/** Lifts a cordon, with the marks of {@link markUpgrading} and {@link markLeaving}. */
 export async function uncordonNode(call: Call, name: string): Promise<void> {
-  await mergeObject(
-    call,
-    NODES,
-    { name },
-    { metadata: { annotations: { [CORDON]: null } }, spec: { unschedulable: false } },
-  );
+  const metadata = { annotations: { [CORDON]: null, [LEAVING]: null } };
+  await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: false } });
 }

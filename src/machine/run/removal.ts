@@ -7,7 +7,7 @@ import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
 import { EMPTY_TURN } from '../world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
-import { markLeaving, NODES, nodesAndMembers, type NodeApi } from './nodes.ts';
+import { markLeaving, NODES, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
 
 export interface NodeRemoval {
   readonly node: string;
@@ -27,7 +27,7 @@ interface RemovalOptions {
 }
 
 const TEXTS: Partial<Record<Phase, string>> = {
-  mark: 'no new pods',
+  mark: 'no new pods, also if this ends early: run it again, or kubectl uncordon',
   drain: 'evicting its pods',
   'remove-member': 'removing its member of etcd',
   'delete-node': 'deleting its Node',
@@ -41,14 +41,16 @@ export async function removeFrom(
   { report, signal }: Pick<Context, 'report' | 'signal'>,
 ): Promise<NodeRemoval> {
   const { api, call, etcd } = cluster;
+  let first: SeenMachine | undefined;
   const perform = async (phase: Phase, ids: readonly string[]): Promise<void> => {
     if (phase === 'mark') await markLeaving(call, node, api.now());
-    if (phase === 'drain') await drainNode(cluster, node, { limitMs, report, signal });
+    // A cordon of before stays, be it that of a person or of an attempt that has evicted pods.
+    const release = first?.cordon === undefined ? async () => uncordonNode(call, node) : undefined;
+    if (phase === 'drain') await drainNode(cluster, node, { limitMs, release, report, signal });
     if (phase === 'remove-member') for (const id of ids) await etcd?.remove(id);
     if (phase === 'delete-node') await deleteObject(call, NODES, { name: node });
   };
   const done: NodeRemoval['steps'][number][] = [];
-  let first: SeenMachine | undefined;
   for (;;) {
     const { members, lost, ...seen } = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
@@ -75,7 +77,8 @@ export async function removeFrom(
         notes: [...notesOf(first, others), ...(next === undefined ? [] : lost.map((text) => `will be lost: ${text}`))],
       };
     }
-    report({ type: 'note', level: 'info', text: `${node}: ${TEXTS[next.phase] ?? next.phase}` });
+    const undo = next.phase === 'mark' ? ` ${node}` : '';
+    report({ type: 'note', level: 'info', text: `${node}: ${TEXTS[next.phase] ?? next.phase}${undo}` });
     await perform(
       next.phase,
       (members ?? []).flatMap(({ id, name }) => (name === node ? [id] : [])),
