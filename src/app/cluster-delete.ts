@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase } from '../core/request.ts';
-import type { Held } from '../machine/cluster.ts';
+import type { Failed, Held } from '../machine/cluster.ts';
 import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
 import { runsElsewhere } from '../machine/run/listed.ts';
 import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
@@ -23,7 +23,7 @@ export interface ClusterDeletion {
   readonly provided: readonly string[];
   /** Machines that their providers do not have, with the reason: nothing of them is left, or a provider looks elsewhere. */
   readonly absent: readonly Held[];
-  readonly failed: readonly { readonly host: string; readonly reason: string }[];
+  readonly failed: readonly ({ readonly host: string } & Failed)[];
   /** Why no machine is reset. */
   readonly refused: readonly Held[];
   /** Machines that cannot be reached. */
@@ -115,7 +115,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
       done.push(host);
     } catch (error) {
       if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
-      failed.push({ host, reason: error instanceof SshError ? error.reason : error.message });
+      failed.push({ host, reason: error instanceof SshError ? error.reason : error.message, code: error.code });
     }
   };
   const workers = left.filter(({ host }) => host.role === 'worker');

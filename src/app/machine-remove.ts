@@ -2,10 +2,12 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { isSettled } from '../machine/cluster.ts';
-import { readHosts, requireKnown } from '../machine/run/cluster-file.ts';
+import { leftOverSsh } from '../machine/run/drain-over-ssh.ts';
+import { readHosts, requireKnown, type WrittenHost } from '../machine/run/cluster-file.ts';
 import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planLeaving, type PlannedMachine } from '../machine/run/one-machine.ts';
 import { carryOut, type MachineResult, type Plan } from '../machine/run/settle.ts';
+import { openSsh, SshError } from '../machine/ssh/ssh.ts';
 import { MACHINE_REMOVE } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';
 
@@ -21,14 +23,17 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   if (host !== undefined) await changedFile(cluster, { remove: name });
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
   const wanted = { cluster, name, bundle: bundle?.facts };
+  let speaker: WrittenHost | undefined;
   const next: Plan<PlannedMachine>['next'] = (look, done) => {
     // What this command has removed is known to neither of them.
+    ({ speaker } = look);
     if (look.speaker !== undefined && done.length === 0) requireKnown(cluster, look, { name, doing });
     return planLeaving(wanted, look);
   };
   const result = await carryOut({ cluster, doing, bundle, next }, { yes }, context);
   if (!yes || !isSettled(result)) {
-    return { ...result, change: host && `remove ${name} from ${file}` };
+    const notes = yes || speaker === undefined ? [] : await losses(result, speaker, context);
+    return { ...result, notes, change: host && `remove ${name} from ${file}` };
   }
   if (host !== undefined) {
     // A person may have changed it meanwhile.
@@ -42,3 +47,20 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
     notes: isSilent ? [`${name} does not answer, so it was not reset: leave it off, or reset it by itself`] : [],
   };
 });
+
+/** What is lost with pods that no controller creates again. The removal itself evicts them without another word. */
+async function losses(
+  { steps, machine }: MachineResult,
+  speaker: WrittenHost,
+  { env, signal }: Context,
+): Promise<readonly string[]> {
+  if (steps.every(({ phase }) => phase !== 'drain')) return [];
+  await using ssh = openSsh(env);
+  try {
+    const { lost } = await leftOverSsh({ ssh, signal }, speaker, machine);
+    return lost.map((text) => `will be lost: ${text}`);
+  } catch (error) {
+    if (!(error instanceof SshError) || signal.aborted) throw error;
+    return [`what would be lost with its pods is not known: ${error.reason}`];
+  }
+}

@@ -1,4 +1,5 @@
 /** A cluster as it is desired and as it is seen. Pure data. */
+import type { ErrorCode } from '../core/errors.ts';
 import type { Candidate, Compat, Identity, Requirement } from '../cluster/channel/channel.ts';
 import type { Labels } from '../fleet/rollout/groups.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
@@ -164,4 +165,16 @@ export function isSettled({
   readonly failed?: readonly unknown[] | undefined;
 }): boolean {
   return steps.length + held.length + refused.length + failed.length === 0;
+}
+
+/** What a step has failed with on its machine, or here. */
+export interface Failed {
+  readonly reason: string;
+  readonly code: ErrorCode;
+}
+
+/** The failure of a command on machines: theirs, if all are of one kind. A program without a code of curlew's says nothing more. */
+export function failureCode(failed: readonly Pick<Failed, 'code'>[]): ErrorCode {
+  const [first = 'CLUSTER_FAILED', ...others] = new Set(failed.map(({ code }) => code));
+  return others.length > 0 || first === 'PROGRAM_FAILED' ? 'CLUSTER_FAILED' : first;
 }

@@ -89,7 +89,9 @@ test('a hook that fails on one of several control planes is a failure, and keeps
   await using at = await scene(['c1', 'c2']);
   await writeFile(at.at('fails-c1'), '');
   const kept = await at.remove();
-  assert.equal(kept.failed, [{ host: 'c1', reason: 'it failed with status 20: a hook has failed' }]);
+  assert.equal(kept.failed, [
+    { host: 'c1', reason: 'it failed with status 20: a hook has failed', code: 'PROGRAM_FAILED' },
+  ]);
   assert.equal([kept.done, kept.left, command.exitCode?.(kept)], [[], ['c1', 'c2'], 33]);
   await rm(at.at('fails-c1'));
   assert.equal((await at.remove()).done, ['c1', 'c2']);

@@ -109,7 +109,9 @@ tests('a reset that was interrupted is followed, and one that has failed keeps t
   assert.match(String(await first.catch((error: unknown) => error)), 'gone');
   await rm(`${at.api}/hold-p2`);
   const failed = await deletion(at, { confirm: 'paris' });
-  assert.equal(failed.failed, [{ host: 'p2', reason: 'it failed with status 3: a hook has failed' }]);
+  assert.equal(failed.failed, [
+    { host: 'p2', reason: 'it failed with status 3: a hook has failed', code: 'PROGRAM_FAILED' },
+  ]);
   assert.equal([failed.done, failed.left, command.exitCode?.(failed)], [[], ['p2', 'p1'], 33]);
   await rm(`${at.api}/fail-reset-p2`);
   assert.equal((await deletion(at, { confirm: 'paris' })).done, ['p2', 'p1']);
@@ -127,7 +129,9 @@ tests('a control plane whose package does not know that all of the cluster goes 
   // Its hook would have let it go: this is another failure.
   await own(CURRENT);
   const stopped = await deletion(at, { confirm: 'paris' });
-  assert.equal(stopped.failed, [{ host: 'p1', reason: 'it failed with status 20: a hook has failed' }]);
+  assert.equal(stopped.failed, [
+    { host: 'p1', reason: 'it failed with status 20: a hook has failed', code: 'PROGRAM_FAILED' },
+  ]);
   await own(EARLIER);
   const deleted = await deletion(at, { confirm: 'paris' });
   assert.equal([deleted.done, deleted.failed, command.exitCode?.(deleted)], [['p1'], [], 0]);

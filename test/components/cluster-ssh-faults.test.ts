@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
+import { failureCode } from '../../src/machine/cluster.ts';
 import { readHosts } from '../../src/machine/run/cluster-file.ts';
 import { REMOTE, type ClusterLook } from '../../src/machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../../src/machine/run/planned.ts';
@@ -46,7 +47,7 @@ tests('a run that a restart of its host has ended is named as cut, and the same 
   await at.on('p1', `/bin/kill -9 -- "-$(cat ${REMOTE}/pid)"`);
   at.cut('p1');
   const reason = 'it failed with status 70: it was cut, as by a restart of the host: run the same command again';
-  assert.equal((await applied).failed, [{ host: 'p1', phase: 'init', reason }]);
+  assert.equal((await applied).failed, [{ host: 'p1', phase: 'init', reason, code: 'PROGRAM_FAILED' }]);
   // The settings of the run, which may have a token, are gone with it.
   assert.is(await at.on('p1', `ls ${REMOTE} | grep -c '^input$' || true`), '0\n');
   await rm(`${at.api}/hold-p1`);
@@ -217,6 +218,7 @@ tests('a step that a preflight of its host stops has the reason, and what to do'
     failed[0]?.reason,
     'p1 says: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
   );
+  assert.is(failureCode(failed), 'PREFLIGHT_FAILED');
 });
 
 tests('what curlew warns of on a host is shown to the operator, with the host', async () => {

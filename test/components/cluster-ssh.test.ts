@@ -214,7 +214,9 @@ tests(
     await at.write(P1);
     await writeFile(`${at.api}/fail-p1`, '');
     const failed = await at.apply();
-    assert.equal(failed.failed, [{ host: 'p1', phase: 'init', reason: 'it failed with status 3: no such luck' }]);
+    assert.equal(failed.failed, [
+      { host: 'p1', phase: 'init', reason: 'it failed with status 3: no such luck', code: 'PROGRAM_FAILED' },
+    ]);
     await rm(`${at.api}/fail-p1`);
     // The next run does not even begin at once: the end of this one is not taken for its end.
     const ssh = at.at('ssh');

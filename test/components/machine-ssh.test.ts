@@ -191,8 +191,11 @@ tests('a machine that is removed is reset, and only its lines leave the file', a
   await at.write({ ...P1, p2: P2, p3: P3 });
   const text = await writeYaml(at);
   await joined(at, 'p1', 'p2', 'p3');
+  const loss = 'default/web: loses the data in its emptyDir cache';
+  await writeFile(`${at.api}/loses-p2`, JSON.stringify(loss));
   const shown = await removeMachine({ file: 'paris.yaml', name: 'p2' }, at.context);
   assert.equal(steps(shown), ['p2 mark', 'p2 drain', 'p2 delete-node', 'p2 reset']);
+  assert.equal(shown.notes, [`will be lost: ${loss}`]);
   assert.is(await readFile(at.at('paris.yaml'), 'utf8'), text);
   const calls = await callsAfter(at, async () => {
     const removed = await removeMachine({ file: 'paris.yaml', name: 'p2', yes: true }, at.context);

@@ -100,7 +100,8 @@ case "$1 $2" in
     case "$*" in
       *--yes*) echo "node drain $3 $4 $5 $6" >>${api}/calls; touch ${api}/drained-$3;;
       *) if [ -e ${api}/drained-$3 ]; then echo '{"isCordoned":true,"pods":[]}'; exit 0; fi
-        echo '{"isCordoned":false,"pods":["default/web"]}'; exit 2;;
+        lost=; if [ -e ${api}/loses-$3 ]; then lost=$(cat ${api}/loses-$3); fi
+        echo '{"isCordoned":false,"pods":["default/web"],"lost":['"$lost"']}'; exit 2;;
     esac;;
 esac
 `;

@@ -1,5 +1,6 @@
 /** `curlew cluster delete`: resets all machines of a cluster. */
 import type { ClusterDeletion } from '../../app/cluster-delete.ts';
+import { failureCode } from '../../machine/cluster.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { CLUSTER_DELETE } from '../../requests/cluster.ts';
@@ -11,7 +12,7 @@ const DIFFERS = 2;
 
 export const command = commandFor(CLUSTER_DELETE, {
   details:
-    'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, and 33 if something has failed, is refused, or was not reached.',
+    'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, 33 if something is refused or was not reached, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.',
   examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
   run: async ({ request, options: { dryRun } }, context) => {
     requireOneOf({ yes: request.confirm !== undefined, dryRun }, 'cluster delete', '--confirm');
@@ -20,7 +21,8 @@ export const command = commandFor(CLUSTER_DELETE, {
   render: (result) => deletionLines(result).map(visible).join('\n'),
   exitCode: (result) => {
     if (!isBlocked(result) && result.left.length + result.failed.length === 0) return 0;
-    return result.confirmed ? ERROR_CODES.CLUSTER_FAILED : DIFFERS;
+    if (!result.confirmed) return DIFFERS;
+    return ERROR_CODES[failureCode(isBlocked(result) ? [] : result.failed)];
   },
 });
 

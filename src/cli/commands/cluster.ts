@@ -1,5 +1,5 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
-import { isSettled } from '../../machine/cluster.ts';
+import { failureCode, isSettled } from '../../machine/cluster.ts';
 import type { Done, PlannedCluster } from '../../machine/run/planned.ts';
 import type { AppliedCluster } from '../../machine/run/settle.ts';
 import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
@@ -41,7 +41,7 @@ export const plan = commandFor(CLUSTER_PLAN, {
 
 export const apply = commandFor(CLUSTER_APPLY, {
   details:
-    'Shows what would be done, as curlew cluster plan. With --yes, does it over SSH: sends each machine the bundle, as far as it is not there, creates the first control plane, and joins the other machines by tokens for one use. Looks before each step, so the same command continues after any interruption, also from the machine of another operator. A run on a machine does not end with the connection, and is followed again.\n\nExits with status 0 if the cluster is as its file says, 2 if something is to do or waits, and 33 if something has failed or, with --yes, is refused.',
+    'Shows what would be done, as curlew cluster plan. With --yes, does it over SSH: sends each machine the bundle, as far as it is not there, creates the first control plane, and joins the other machines by tokens for one use. Looks before each step, so the same command continues after any interruption, also from the machine of another operator. A run on a machine does not end with the connection, and is followed again.\n\nExits with status 0 if the cluster is as its file says, 2 if something is to do or waits, 33 if, with --yes, something is refused, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.',
   examples: [
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz',
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --yes',
@@ -65,7 +65,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
   },
   exitCode: (result) => {
     const isWrong = result.failed !== undefined && result.failed.length + result.refused.length > 0;
-    if (isWrong) return ERROR_CODES.CLUSTER_FAILED;
+    if (isWrong) return ERROR_CODES[failureCode(result.refused.length > 0 ? [] : result.failed)];
     return isSettled(result) ? 0 : DIFFERS;
   },
 });

@@ -1,7 +1,7 @@
 /** `curlew machine …`: one machine of a cluster in a file. */
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import { isSettled } from '../../machine/cluster.ts';
+import { failureCode, isSettled } from '../../machine/cluster.ts';
 import type { MachineResult } from '../../machine/run/settle.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
 import { commandFor } from '../command.ts';
@@ -13,7 +13,7 @@ import { planLines } from './cluster.ts';
 const LEFT = 2;
 
 const EXITS =
-  'Without --yes it shows the steps. Looks before each step, so the same command continues after any interruption. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, and 33 if something has failed or, with --yes, is refused.';
+  'Without --yes it shows the steps. Looks before each step, so the same command continues after any interruption. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, 33 if, with --yes, something is refused, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.';
 
 interface Shown {
   readonly request: { readonly yes: boolean };
@@ -35,7 +35,8 @@ const shown = {
   },
   exitCode: (result: MachineResult): number => {
     const { failed, refused, change = '' } = result;
-    if (failed !== undefined && failed.length + refused.length > 0) return ERROR_CODES.CLUSTER_FAILED;
+    if (failed !== undefined && failed.length + refused.length > 0)
+      return ERROR_CODES[failureCode(refused.length > 0 ? [] : failed)];
     const isOpen = failed === undefined && change !== '';
     return isSettled(result) && !isOpen ? 0 : LEFT;
   },
@@ -53,7 +54,7 @@ export const add = commandFor(MACHINE_ADD, {
 
 export const drain = commandFor(MACHINE_DRAIN, {
   details:
-    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon; where the drain fails before it has evicted a pod, it takes pods again. Without --yes it shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: they are named, and need --force. With --ignore-budgets, pods that a PodDisruptionBudget still keeps at the end of the time are deleted.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
+    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon; where the drain fails before it has evicted a pod, it takes pods again. Without --yes it shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: they are named, and need --force. With --ignore-budgets, pods that a PodDisruptionBudget still keeps at the end of the time are deleted.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and otherwise with the status of what has failed.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   run: async ({ request, options: { dryRun } }, context) => {
     requireOneOf({ yes: request.yes, dryRun }, 'machine drain');
@@ -64,13 +65,13 @@ export const drain = commandFor(MACHINE_DRAIN, {
     const lines = [
       ...drainLines(machine, result),
       ...(held === undefined ? [] : [`waits: ${machine}: ${held}`]),
-      ...(failed === undefined ? [] : [`failed: ${machine} drain: ${failed}`]),
+      ...(failed === undefined ? [] : [`failed: ${machine} drain: ${failed.reason}`]),
       ...(yes || isDrained(result) || held !== undefined ? [] : ['add --yes to do it']),
     ];
     return lines.map(visible).join('\n');
   },
   exitCode: (result) => {
-    if (result.failed !== undefined) return ERROR_CODES.CLUSTER_FAILED;
+    if (result.failed !== undefined) return ERROR_CODES[failureCode([result.failed])];
     return isDrained(result) ? 0 : LEFT;
   },
 });

@@ -2,12 +2,13 @@
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
+import type { Failed } from '../cluster.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
-import { requireKnown, type WrittenCluster } from './cluster-file.ts';
+import { requireKnown, type WrittenCluster, type WrittenHost } from './cluster-file.ts';
 import { lookAt, REMOTE } from './look.ts';
 import { requireForce } from './drain.ts';
 import { drainLimit } from './perform.ts';
-import { lockHosts, operatorOf, runCommand } from './remote.ts';
+import { lockHosts, operatorOf, runCommand, type Remote } from './remote.ts';
 
 export interface DrainedMachine {
   readonly cluster: string;
@@ -19,13 +20,23 @@ export interface DrainedMachine {
   readonly lost: readonly string[];
   /** Why it does not begin. */
   readonly held?: string;
-  /** Why it has failed. */
-  readonly failed?: string;
+  readonly failed?: Failed;
 }
 
 const ASK_MS = 60_000;
 /** Its status says whether something is to do, as its output does. */
 const ASK = 'cd "$1/bundle" || exit 70; ./tasks.sh node drain "$2" --json; status=$?; [ $status = 2 ] || exit $status';
+
+/** What a drain would do, as a control plane says it. Throws `SshError`. */
+export async function leftOverSsh(
+  { ssh, signal }: Remote,
+  speaker: WrittenHost,
+  name: string,
+): Promise<Pick<DrainedMachine, 'isCordoned' | 'pods' | 'lost'>> {
+  const run = { script: ASK, operands: [REMOTE, name], limitMs: ASK_MS, signal };
+  const { isCordoned, pods, lost } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));
+  return { isCordoned: isCordoned === true, pods: isTexts(pods) ? pods : [], lost: isTexts(lost) ? lost : [] };
+}
 
 /** `CLUSTER_FAILED` if no control plane answers. */
 export async function drainOverSsh(
@@ -47,10 +58,8 @@ export async function drainOverSsh(
   }
   requireKnown(cluster, look, { name, doing: `drain ${name}` });
   const ask = async (): Promise<DrainedMachine> => {
-    const run = { script: ASK, operands: [REMOTE, name], limitMs: ASK_MS, signal: context.signal };
-    const { isCordoned, pods, lost } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));
-    const texts = { pods: isTexts(pods) ? pods : [], lost: isTexts(lost) ? lost : [] };
-    return { cluster: cluster.name, machine: name, isCordoned: isCordoned === true, ...texts };
+    const left = await leftOverSsh({ ssh, signal: context.signal }, speaker, name);
+    return { cluster: cluster.name, machine: name, ...left };
   };
   const before = await ask();
   if (before.isCordoned && before.pods.length === 0) return before;
@@ -72,7 +81,7 @@ export async function drainOverSsh(
     });
   } catch (error) {
     if (!(error instanceof SshError) || lock.signal.aborted) throw error;
-    return { ...(await ask()), failed: error.reason };
+    return { ...(await ask()), failed: { reason: error.reason, code: error.code } };
   }
   return await ask();
 }

@@ -6,7 +6,7 @@ import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
-import type { Phase, Step } from '../cluster.ts';
+import type { Failed, Phase, Step } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { controlPlanes, lookPatiently } from './patient-look.ts';
@@ -19,7 +19,7 @@ const AT_ONCE = 8;
 
 export interface AppliedCluster extends PlannedCluster {
   readonly done: readonly Done[];
-  readonly failed: readonly (Done & { readonly reason: string })[];
+  readonly failed: readonly (Done & Failed)[];
 }
 
 export interface MachineResult extends PlannedMachine, Partial<Pick<AppliedCluster, 'done' | 'failed'>> {
@@ -135,7 +135,7 @@ export async function followPlan<Planned extends PlannedCluster>(
           const reason = error instanceof SshError ? error.reason : error.message;
           // What comes next for it does not depend on what this has reached.
           if (phase === 'repair') done.push(did);
-          else failed.push({ ...did, reason });
+          else failed.push({ ...did, reason, code: error.code });
           const text =
             phase === 'repair'
               ? `${host}: its repair in place has failed: ${reason}`
