@@ -1528,6 +1528,23 @@ EOF
   [ ! -e "$folder/scheduler.conf" ]
 }
 
+@test "kubeadm writes the static pods of a control plane that has kept no files, or it is said where they come from" {
+  own_machine
+  mkdir -p etc/kubernetes/pki/etcd
+  touch etc/kubernetes/pki/apiserver.crt etc/kubernetes/pki/etcd/server.crt etc/kubernetes/manifests/kube-{apiserver,scheduler}.yaml
+  run strict kubernetes_remake_manifests
+  [[ "$status" -eq 1 && "$output" == *"manifests/etcd.yaml is missing, and this node has no copy of it: copy it from another control plane"* ]]
+  touch "$KUBERNETES_STATE/init.yaml"
+  kubernetes_remake_manifests
+  [ "$(cat calls)" = "$(lines "kubeadm init phase etcd local --config $KUBERNETES_STATE/init.yaml" \
+    "kubeadm init phase control-plane controller-manager --config $KUBERNETES_STATE/init.yaml")" ]
+  # An etcd elsewhere has no certificates here.
+  rm etc/kubernetes/pki/etcd/server.crt calls
+  touch etc/kubernetes/manifests/kube-controller-manager.yaml
+  kubernetes_remake_manifests
+  [ ! -e calls ]
+}
+
 @test "a node whose runtime has stopped runs again, and its network add-on writes what is missing" {
   own_machine
   # shellcheck source=/dev/null

@@ -1139,6 +1139,7 @@ kubernetes_repair() {
   kubernetes_bypass_proxy
   kubernetes_restore_files
   kubernetes_start_pods
+  kubernetes_remake_manifests
   if ! kubernetes_pods >/dev/null; then
     logStep "Starting containerd"
     systemctl enable containerd >/dev/null 2>&1 || true
@@ -1160,7 +1161,26 @@ kubernetes_repair() {
   kubernetes_restore_network "$node"
   spinner_until 120 kubernetes_is_ready /etc/kubernetes/kubelet.conf "$node" || bail "kubernetes: $node is not ready: $(kubernetes_why_not_ready \
     /etc/kubernetes/kubelet.conf "$node")"
+  kubernetes_keep_files
   logSuccess "$node is ready"
+}
+
+# For a control plane of an earlier version, which has kept no files: kubeadm writes those of static pods again.
+kubernetes_remake_manifests() {
+  local name file config="$KUBERNETES_STATE/init.yaml" phase
+  [[ -f /etc/kubernetes/pki/apiserver.crt ]] || return 0
+  for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+    file="$KUBERNETES_MANIFESTS/$name.yaml" phase="control-plane ${name#kube-}"
+    # An etcd elsewhere has no certificates here.
+    if [[ -e "$file" || ("$name" == etcd && ! -f /etc/kubernetes/pki/etcd/server.crt) ]]; then continue; fi
+    if [[ "$name" == etcd ]]; then phase='etcd local'; fi
+    [[ -f "$config" ]] || bail "kubernetes: $file is missing, and this node has no copy of it: copy it from another control plane, with the \
+addresses of this one, or reset this node and let it join again"
+    logWarn "$file is missing: kubeadm writes it again"
+    # Its words are two.
+    # shellcheck disable=SC2086
+    kubeadm init phase $phase --config "$config" || bail "kubernetes: kubeadm does not write $file (see above)"
+  done
 }
 
 # usage: kubernetes_restore_network NODE; the first containers of a network add-on's pod write its files, once for each pod

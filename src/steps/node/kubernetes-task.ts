@@ -16,6 +16,8 @@ const SCRIPT = `set -eE
 for file in "$1"/*.sh; do source "$file"; done
 source "$2"
 shift 2
+declare -F "$1" >/dev/null || bail "kubernetes: the package of this node is of an earlier version, which has no $1: run ./install.sh of the new \\
+bundle first, or ./upgrade.sh on a node that has joined"
 "$@"`;
 
 /** Begins the reason of a function that gives up. */

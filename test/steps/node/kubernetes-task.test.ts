@@ -17,6 +17,7 @@ const NONE = Array.from({ length: 300 }, (_, place) => `  goroutine ${place}`);
 async function taskOf(
   body: string,
   words: readonly string[] = [],
+  called = 'kubernetes_try',
 ): Promise<readonly [CurlewError | undefined, string]> {
   await using box = await tree({
     'packages/kubernetes/1.34.4/install.sh': `kubernetes_try() {\n${body}\n}\n`,
@@ -38,7 +39,7 @@ async function taskOf(
     cwd: box.path,
     user: 0,
   };
-  const error = await kubernetesTask(box.path, ['kubernetes_try', ...words], context).then(
+  const error = await kubernetesTask(box.path, [called, ...words], context).then(
     () => undefined,
     (thrown: unknown) => {
       if (thrown instanceof CurlewError) return thrown;
@@ -70,6 +71,15 @@ test('a command that fails in a function fails the command, which quotes the end
   assert.is(error?.message.split('\n').length, 6);
   assert.is(error?.cause, undefined);
   assert.is(shown.split('\n').length, 300);
+});
+
+test('a package of an earlier version, without the function, is named with the way past it', async () => {
+  const [error] = await taskOf('true', [], 'kubernetes_repair');
+  assert.is(error?.code, 'HOOK_FAILED');
+  assert.match(
+    error?.message ?? '',
+    /^kubernetes: the package of this node is of an earlier version, .*: run \.\/install\.sh of the new bundle/,
+  );
 });
 
 test.run();
