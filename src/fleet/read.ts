@@ -8,6 +8,7 @@ import type { EntryFields } from '../cluster/channel/schema.ts';
 import { readChannel } from '../cluster/channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
+import { fieldsOf, isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
 import {
   isJsonObject,
@@ -160,7 +161,7 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
     return findings;
   }
   if (kind === 'Cluster') {
-    const read = convert(KINDS.Cluster, value);
+    const read = convert(KINDS.Cluster, withoutRuntimes(value, findings));
     if ('problems' in read) return reported(read.problems, findings);
     const { name, labels = {} } = read.value.metadata;
     const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], findings);
@@ -179,6 +180,27 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   const compat = compatOf(value, findings);
   addons.push({ file, fields: read.value, findings, name: read.value.metadata.name, compat, entry, kind });
   return findings;
+}
+
+/** A Cluster without the field of machines that earlier versions accepted, and that no command has ever used. */
+function withoutRuntimes(value: Json, findings: Findings): unknown {
+  const cluster = fieldsOf(value);
+  const spec = fieldsOf(cluster['spec']);
+  if (!Array.isArray(spec['machines'])) return value;
+  const machines = spec['machines'].map((one: unknown, at) => {
+    if (!isObject(one) || !('containerRuntime' in one)) return one;
+    const { containerRuntime: _, ...machine } = one;
+    const path = ['spec', 'machines', at, 'containerRuntime'];
+    findings.add(
+      'warning',
+      'no-effect',
+      path,
+      'containerRuntime has no effect',
+      'remove it: the bundle has the container runtime',
+    );
+    return machine;
+  });
+  return { ...cluster, spec: { ...spec, machines } };
 }
 
 function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, findings: Findings): void {

@@ -99,7 +99,6 @@ const machine = fields({
     ),
   ),
   kubeletVersion: v.exactOptional(version),
-  containerRuntime: v.exactOptional(fields({ name: aText, version: aText })),
   update: oneOf(['Auto', 'InPlaceOnly', 'Replace'], 'How it gets what an update changes.'),
   drain: v.exactOptional(fields({ timeout: duration })),
   provider: v.exactOptional(

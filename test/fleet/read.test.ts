@@ -43,6 +43,13 @@ test('clusters, add-ons and channels are read, and other documents are left alon
   assert.equal([...fleet.channels.keys()], ['stable']);
 });
 
+test('a machine with a containerRuntime, as earlier files may have it, is read without it, with a warning', () => {
+  const machine = { name: 'p1', role: 'control-plane', containerRuntime: { name: 'containerd', version: '2.2.6' } };
+  const old = { ...PARIS, spec: { access: { kubeconfig: 'paris.conf' }, machines: [machine] } };
+  assert.equal(found(old), ['warning fleet/no-effect: containerRuntime has no effect']);
+  assert.equal(read(old).clusters[0]?.fields.spec.machines, [{ name: 'p1', role: 'control-plane' }]);
+});
+
 test('a manifest that has a label of this group, or a document of it inside, is left alone', () => {
   const labels = { 'fleet.curlew.dev/addon': 'web' };
   const template = { apiVersion: 'v1', kind: 'Template', items: [{ ...PARIS, kind: 'Other' }] };

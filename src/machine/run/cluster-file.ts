@@ -48,13 +48,18 @@ export async function readCluster(paths: readonly string[], doing: string, conte
 }
 
 async function findCluster(paths: readonly string[], doing: string, context: Context): Promise<Found> {
-  const { cwd, signal } = context;
+  const { cwd, report, signal } = context;
   const files = (await Promise.all(paths.map(async (one) => listFiles(one, context)))).flat();
   const read = async ({ path }: { readonly path: string }) => {
     const content = await readLimited(resolve(cwd, path), MAX_BYTES, { signal });
     return { path, folder: dirname(path), text: content.toString('utf8') };
   };
-  return oneCluster(await mapLimited(files, read, { width: AT_ONCE, signal }), doing, paths.join(' '));
+  const found = oneCluster(await mapLimited(files, read, { width: AT_ONCE, signal }), doing, paths.join(' '));
+  for (const { severity, place, message, hint } of found.findings.diagnostics) {
+    if (severity !== 'warning') continue;
+    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}: ${hint ?? ''}` });
+  }
+  return found;
 }
 
 function oneCluster(texts: readonly FleetFile[], doing: string, name: string): Found {
