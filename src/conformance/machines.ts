@@ -69,21 +69,37 @@ export function etcdSafe(input: {
   return quorumAfter(input.members, input);
 }
 
+/** What makes a machine unhealthy, if it is false. */
+interface VectorHealth {
+  readonly healthy?: boolean;
+  /** It has a Node. */
+  readonly hasNode?: boolean;
+  /** Its Node is healthy. */
+  readonly nodeHealthy?: boolean;
+  /** What its MachineHealthCheck says. */
+  readonly healthCheck?: boolean;
+}
+
+function withHealth<M extends VectorHealth>(machine: M): M & { readonly healthy: boolean } {
+  const { healthy, hasNode, nodeHealthy, healthCheck } = machine;
+  return { ...machine, healthy: ![healthy, hasNode, nodeHealthy, healthCheck].includes(false) };
+}
+
 /** The control plane that is next, or null. */
 export function kcpPick(input: {
-  readonly machines: readonly Pickable[];
+  readonly machines: readonly (Pickable & VectorHealth)[];
   readonly zones?: readonly string[];
 }): string | null {
-  return pickControlPlane(input.machines, input.zones)?.name ?? null;
+  return pickControlPlane(input.machines.map(withHealth), input.zones)?.name ?? null;
 }
 
 /** The first so many machines that go. */
 export function deletionOrder(input: {
   readonly order: DeletionOrder;
   readonly count: number;
-  readonly machines: readonly Deletable[];
+  readonly machines: readonly (Deletable & VectorHealth)[];
 }): readonly string[] {
-  return inDeletionOrder(input.machines, input.order)
+  return inDeletionOrder(input.machines.map(withHealth), input.order)
     .slice(0, input.count)
     .map(({ name }) => name);
 }

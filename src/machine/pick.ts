@@ -45,26 +45,27 @@ export interface Deletable {
   readonly deleteAnnotation?: boolean;
   /** An update in place is under way. */
   readonly updating?: boolean;
-  readonly hasNode?: boolean;
-  readonly healthCheck?: boolean;
+  readonly healthy?: boolean;
 }
 
 export type DeletionOrder = 'Random' | 'Newest' | 'Oldest';
 
-/** Age in days counts less and less, as in MachineSet: e^(−age/10). */
-function priorityOf(machine: Deletable, order: DeletionOrder): number {
-  if (machine.deleting === true) return 100;
-  if (machine.deleteAnnotation === true) return 80;
-  if (machine.updating === true) return 75;
-  if (machine.healthCheck === false || machine.hasNode === false) return 50;
-  if (order === 'Random') return 20;
-  const oldest = 50 * (1 - Math.exp(-Math.max(0, machine.ageDays ?? 0) / 10));
-  return order === 'Oldest' ? oldest : 50 - oldest;
+/** Machines of a lower rank go first; the last rank has no reason to go but its age. */
+function rankOf({ deleting, deleteAnnotation, updating, healthy }: Deletable): number {
+  const rank = [deleting, deleteAnnotation, updating, healthy === false].indexOf(true);
+  return rank < 0 ? Infinity : rank;
 }
 
 /** Machines in the order in which they go, as by a MachineSet; equals by name. */
 export function inDeletionOrder<M extends Deletable>(machines: readonly M[], order: DeletionOrder): readonly M[] {
-  return machines.toSorted((a, b) => priorityOf(b, order) - priorityOf(a, order) || compareText(a.name, b.name));
+  const sign = { Random: 0, Newest: 1, Oldest: -1 }[order];
+  const ageOf = (one: Deletable): number => (rankOf(one) < Infinity ? 0 : sign * Math.max(0, one.ageDays ?? 0));
+  return machines.toSorted(
+    (a, b) =>
+      Number(rankOf(a) > rankOf(b)) - Number(rankOf(a) < rankOf(b)) ||
+      ageOf(a) - ageOf(b) ||
+      compareText(a.name, b.name),
+  );
 }
 
 /**

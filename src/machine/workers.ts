@@ -72,7 +72,7 @@ function remove(world: World, leaving: readonly SeenMachine[], current: string):
   const order = inDeletionOrder(
     leaving.map((machine) => {
       const { name, ageDays, ready, leaving: deleting = false } = machine;
-      return { machine, name, ageDays, deleting, healthCheck: ready === true };
+      return { machine, name, ageDays, deleting, healthy: ready === true };
     }),
     'Oldest',
   );
