@@ -238,7 +238,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'fleet/run',
     'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
     `core platform/limit platform/files spec cluster/channel cluster/kube cluster/deliver requests steps/open
-      fleet/rollout fleet`,
+      fleet/rollout fleet/upstream fleet`,
   ],
   [
     'fleet/hub/run',
@@ -272,7 +272,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'conformance',
     "test vectors against curlew's own functions: the library `curlew/conformance`",
-    'core formats/yaml cluster/channel fleet/rollout fleet/upstream machine',
+    'core formats/yaml cluster/channel fleet/rollout fleet/upstream fleet/hub machine',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

@@ -9,22 +9,12 @@ import { objectKey } from '../cluster/channel/objects.ts';
 import { planUpgrade } from '../cluster/channel/plan.ts';
 import { prune as pruneObjects } from '../cluster/channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from '../cluster/channel/range.ts';
-import { canonicalJson } from '../core/digest.ts';
 import { orError } from './machines.ts';
-import { readYaml } from '../formats/yaml/yaml.ts';
 import {
   installDiff as diffOfInstalls,
   mergeConfigs as mergeReferences,
   type ConfigReference,
 } from '../fleet/upstream/placed.ts';
-import {
-  isChartUrl,
-  isOtherRelease,
-  releaseAction,
-  releaseRemoval,
-  type HelmRelease,
-  type ReleaseIdentity,
-} from '../fleet/upstream/releases.ts';
 import type { Observed } from '../fleet/rollout/fleet.ts';
 import { compareNames, groupsOf, type Labels } from '../fleet/rollout/groups.ts';
 import { ocmBatch, type Standing } from '../fleet/rollout/ocm-batch.ts';
@@ -32,18 +22,10 @@ import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from '../fle
 import { step, waitingIn } from '../fleet/rollout/step.ts';
 import { specHash as hashOf } from '../fleet/rollout/spec-hash.ts';
 import type { State, Strategy } from '../fleet/rollout/strategy.ts';
-import { actionOf } from '../fleet/rollout/action.ts';
 
 export type { Compat } from '../cluster/channel/channel.ts';
-export {
-  addonStatus,
-  lastPlacement,
-  lease,
-  proxyConditions,
-  templateRemoval,
-  workload,
-  workProbe,
-} from './upstream.ts';
+export { hcp, hrp, hrpDelete, proxyConditions, urlOk } from './helm.ts';
+export { addonStatus, lastPlacement, lease, templateRemoval, workload, workProbe } from './upstream.ts';
 export {
   clusterDiff,
   deletionOrder,
@@ -186,70 +168,6 @@ export function planAddons(
   };
 }
 
-/** May a chart come from this address? */
-export function urlOk({ url }: { readonly url: string }): boolean {
-  return isChartUrl(url);
-}
-
-interface VectorRelease extends ReleaseIdentity {
-  readonly cluster: string;
-  readonly version?: string;
-  readonly values?: string;
-  readonly generated: boolean;
-  readonly installed?: boolean;
-}
-
-/** What a HelmChartProxy does, in order; `error:…` for the first values that cannot be rendered, natively for each. */
-export function hcp(
-  {
-    spec,
-    clusters,
-    releases = [],
-  }: {
-    readonly spec: ReleaseIdentity & { readonly version?: string; readonly reconcileStrategy?: string };
-    readonly clusters: readonly { readonly name: string; readonly selected: boolean; readonly values?: string }[];
-    readonly releases?: readonly VectorRelease[];
-  },
-  compat: Rules = 'caaph',
-): readonly string[] {
-  const once = spec.reconcileStrategy === 'InstallOnce';
-  const actions: string[] = [];
-  for (const { name, selected, values } of clusters.toSorted((a, b) => Number(a.selected) - Number(b.selected))) {
-    if (selected && values === '!error') {
-      actions.push('error:ValueParsingFailed');
-      if (compat === 'caaph') return actions;
-      continue;
-    }
-    const release = releases.find(({ cluster }) => cluster === name);
-    const recorded = release && {
-      installed: release.installed === true,
-      isOther: isOtherRelease(spec, release, release.generated),
-      changed: release.version !== spec.version || release.values !== values,
-    };
-    const action = actionOf(selected, once, recorded);
-    if (action !== 'none') actions.push(`${action}:${name}`);
-  }
-  return actions;
-}
-
-/** What is done with a release of helm; values are YAML texts. */
-export function hrp({ release, desired }: { readonly release?: HelmRelease; readonly desired: HelmRelease }): string {
-  const yaml = (value: unknown) => canonicalJson(readYaml('', String(value)).value ?? null);
-  return releaseAction(release, desired, (a, b) => yaml(a) === yaml(b));
-}
-
-/** What the removal of a release's record does. */
-export function hrpDelete({
-  strategy,
-  ...present
-}: {
-  readonly strategy: string;
-  readonly cluster: boolean;
-  readonly release: boolean;
-}): string {
-  return releaseRemoval({ ...present, once: strategy === 'InstallOnce' });
-}
-
 /** A number or percentage as a count. */
 export function sizeOf(
   { value, total, def }: { readonly value: number | string; readonly total: number; readonly def: number },
@@ -300,10 +218,11 @@ export function mergeConfigs({
 /** Clusters that get an add-on, and that lose it. */
 export function installDiff(input: {
   readonly type: string;
-  readonly placements?: readonly { readonly clusters: readonly string[] }[];
+  /** Null for one that does not exist. */
+  readonly placements?: readonly ({ readonly clusters?: readonly string[] | null } | null)[];
   readonly existing: readonly string[];
 }): { readonly create: readonly string[]; readonly delete: readonly string[] } {
-  const placements = (input.placements ?? []).map(({ clusters }) => clusters);
+  const placements = (input.placements ?? []).map((one) => one?.clusters ?? []);
   return diffOfInstalls(input.type === 'Placements' ? placements : undefined, input.existing);
 }
 

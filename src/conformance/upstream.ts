@@ -1,10 +1,10 @@
 /** The part of conformance.ts about add-ons of Open Cluster Management and of Cluster API on single clusters. */
 import { withoutLater } from '../fleet/upstream/placed.ts';
-import { proxyConditions as conditionsOf } from '../fleet/upstream/releases.ts';
+import { fieldsOf } from '../core/json.ts';
+import { isWorkloadHealthy } from '../cluster/channel/health.ts';
+import { leaseStatus } from '../fleet/hub/agent-status.ts';
 import {
   addonStatus as statusOf,
-  isWorkloadHealthy,
-  leaseStatus,
   workProbe as probeWork,
   type AddonStatus,
   type AppliedConfig,
@@ -20,23 +20,17 @@ export function lastPlacement(input: {
   return withoutLater(input.placements);
 }
 
-/** What the removal of the manifests of a template applies, deletes and keeps, by the state of its hooks. */
+/** What the removal of the manifests of a template applies, deletes and keeps, by the state of its hooks; as `Kind/name`. */
 export function templateRemoval(input: {
   readonly manifests: readonly Readonly<Record<string, unknown>>[];
   readonly hook?: 'running' | 'failed' | 'complete';
-}): ReturnType<typeof removalOf> {
+}): { readonly applied: readonly string[]; readonly deleted: readonly string[]; readonly kept: readonly string[] } {
   const template = { addonName: '', agentSpec: { workload: { manifests: input.manifests } } };
   const values = { templates: [template] } as TemplateValues;
-  return removalOf(objectsOf(values, 'cluster'), input.hook ?? 'running');
-}
-
-/** Conditions of a HelmChartProxy by its releases. */
-export function proxyConditions({
-  releases = [],
-}: {
-  readonly releases?: readonly { readonly ready: boolean }[];
-}): ReturnType<typeof conditionsOf> {
-  return conditionsOf(releases);
+  const { applied, deleted, kept } = removalOf(objectsOf(values, 'cluster'), input.hook ?? 'running');
+  const titles = (objects: typeof kept): readonly string[] =>
+    objects.map(({ kind, metadata }) => `${String(kind)}/${String(fieldsOf(metadata)['name'])}`);
+  return { applied: titles(applied), deleted: titles(deleted), kept: titles(kept) };
 }
 
 /** The state of an add-on on one cluster. */
@@ -50,7 +44,8 @@ export function addonStatus(input: {
 
 /** Status and reason of Available by the work, or `unchanged`. */
 export function workProbe(input: ProbedWork): string {
-  return probeWork(input);
+  const probed = probeWork(input);
+  return probed === 'unchanged' ? probed : `${probed.status}/${probed.reason}`;
 }
 
 /** Is a workload healthy? */
@@ -63,6 +58,6 @@ export function workload(input: {
 }
 
 /** Status of Available by the age of a Lease; without age there is none. */
-export function lease({ ageSeconds }: { readonly ageSeconds?: number }): string {
-  return leaseStatus(ageSeconds);
+export function lease({ ageSeconds }: { readonly ageSeconds?: number | null }): string {
+  return leaseStatus(ageSeconds ?? undefined);
 }

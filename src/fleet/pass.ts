@@ -3,7 +3,7 @@ import { choose } from '../cluster/channel/choose.ts';
 import type { ChartAccess, Entry } from '../cluster/channel/channel.ts';
 import { parseTriple } from '../cluster/channel/range.ts';
 import { Contents, Memo, revisionOf } from './rollout/content.ts';
-import type { Cluster, Content, Observed, Waiting, Writes } from './rollout/fleet.ts';
+import type { Cluster, Content, FleetAddon, Observed, Waiting, Writes } from './rollout/fleet.ts';
 import { retryAt } from './rollout/orders.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { closedWindows } from './rollout/windows.ts';
@@ -149,6 +149,8 @@ export interface Deliverable {
   readonly revision: string;
   /** Undefined for what is not made from templates. */
   readonly rendered: ReturnType<typeof objectsOf> | undefined;
+  /** Whose rules its add-on follows. */
+  readonly rules: FleetAddon['compat'];
   /** What its chart needs to be downloaded. */
   readonly access?: ChartAccess;
 }
@@ -161,7 +163,7 @@ export function deliverable(hash: string, cluster: Cluster, revisions: readonly 
     const triple = parseTriple(cluster.kubernetes);
     const chosen = 'channel' in addon.source && triple ? [...choose(entries, triple, 'native').values()] : entries;
     const rendered = content.source['type'] === TEMPLATE.type ? objectsOf(content.values, cluster.name) : undefined;
-    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision, rendered };
+    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision, rendered, rules: addon.compat };
   }
   return undefined;
 }

@@ -72,6 +72,64 @@ test('OS2: while a hook runs, what is deployed stays', () => {
   assert.equal(removal('complete'), { applied: ['Job/clean'], deleted: ['Deployment/web', 'Job/clean'], kept: [] });
 });
 
+const PROXY = { chartName: 'calico', repoURL: 'https://charts.example.com', version: '2' };
+const before = (cluster: string) => ({ ...PROXY, cluster, version: '1', generated: true, installed: true });
+
+test('a HelmChartProxy leaves clusters alone that are paused or being deleted, and goes on with others', () => {
+  const clusters = ['a', 'b', 'c', 'd'].map((name) => ({ name, selected: true }));
+  const [a = clusters[0], b = clusters[0], ...others] = clusters;
+  assert.ok(a && b);
+  const input = { spec: PROXY, clusters: [{ ...a, paused: true }, { ...b, deleting: true }, ...others] };
+  assert.equal(conformance.hcp(input), ['create:c', 'create:d']);
+  const releases = clusters.map(({ name }) => before(name));
+  assert.equal(conformance.hcp({ ...input, releases }), ['update:c', 'update:d']);
+  const paused = { ...input, spec: { ...PROXY, paused: true } };
+  assert.equal(conformance.hcp(paused), []);
+});
+
+test('another chart is another release by the rules of the provider, and natively an upgrade', () => {
+  const clusters = [{ name: 'a', selected: true }];
+  for (const other of [{ repoURL: 'https://other.example.com' }, { chartName: 'tigera' }]) {
+    const input = { spec: { ...PROXY, ...other }, clusters, releases: [before('a')] };
+    assert.equal(conformance.hcp(input), ['reinstall:a']);
+    assert.equal(conformance.hcp(input, 'native'), ['update:a']);
+  }
+});
+
+test('a release that does not exist is installed', () => {
+  assert.is(conformance.hrp({ release: null, desired: { version: '1', values: 'a' } }), 'install');
+});
+
+test('a placement that does not exist selects no cluster', () => {
+  const placements = [{ clusters: ['c1'] }, null];
+  assert.equal(conformance.installDiff({ type: 'Placements', placements, existing: ['c1', 'c9'] }), {
+    create: [],
+    delete: ['c9'],
+  });
+});
+
+test('without the age of a Lease, nothing is known of its component', () => {
+  assert.is(conformance.lease({ ageSeconds: null }), 'Unknown');
+});
+
+test('machines that are not healthy go before those that are only old', () => {
+  const machines = [
+    { name: 'a', ageDays: 800 },
+    { name: 'b', ageDays: 400 },
+    { name: 'c', nodeHealthy: false },
+    { name: 'd', hasNode: false, ageDays: 900 },
+    { name: 'e', updating: true },
+  ];
+  const order = { order: 'Oldest', count: 5, machines } as const;
+  assert.equal(conformance.deletionOrder(order), ['e', 'c', 'd', 'a', 'b']);
+  const controlPlanes = [
+    { name: 'a', zone: 'z1', ageDays: 9, outdated: true },
+    { name: 'b', zone: 'z1', ageDays: 7, outdated: true },
+    { name: 'c', zone: 'z2', ageDays: 5, outdated: true, healthy: false },
+  ];
+  assert.is(conformance.kcpPick({ machines: controlPlanes }), 'c');
+});
+
 test('OS5: an object that is to be an orphan stays', () => {
   const kept = { ...DEPLOYMENT, metadata: metadata('data', 'deletion-orphan') };
   assert.equal(conformance.templateRemoval({ manifests: [kept, DEPLOYMENT] }), {

@@ -13,6 +13,13 @@ export interface HealthContext {
   readonly hasEndpoints?: boolean | undefined;
   /** Does a workload of the add-on mount this claim? One that waits for its first consumer is otherwise healthy. */
   readonly isMounted?: boolean | undefined;
+  /** By the rules of Open Cluster Management: {@link isWorkloadHealthy}. */
+  readonly asOcm?: boolean | undefined;
+}
+
+/** One ready pod of a Deployment is enough, if it is to have any; a DaemonSet needs all. */
+export function isWorkloadHealthy(kind: 'Deployment' | 'DaemonSet', desired: number, ready: number): boolean {
+  return kind === 'Deployment' ? desired === 0 || ready >= 1 : ready === desired;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -81,10 +88,12 @@ interface Parts {
 type Rule = (parts: Parts, context: HealthContext) => Health;
 
 const RULES: Readonly<Record<string, Rule>> = {
-  Deployment: (parts) => {
+  Deployment: (parts, { asOcm = false }) => {
+    const wanted = countOf(parts.spec['replicas'], 1);
+    const ready = countOf(parts.status['readyReplicas'], 0);
+    if (asOcm) return unseen(parts) ?? enough(isWorkloadHealthy('Deployment', wanted, ready), ready, wanted);
     const late = conditionOf(parts.status, 'Progressing', 'False');
     if (late !== undefined) return failed(late);
-    const wanted = countOf(parts.spec['replicas'], 1);
     return (
       unseen(parts) ??
       fewer(parts.status, 'updatedReplicas', wanted, 'updated') ??
@@ -104,8 +113,10 @@ const RULES: Readonly<Record<string, Rule>> = {
       HEALTHY
     );
   },
-  DaemonSet: (parts) => {
+  DaemonSet: (parts, { asOcm = false }) => {
     const wanted = countOf(parts.status['desiredNumberScheduled'], 0);
+    const ready = countOf(parts.status['numberReady'], 0);
+    if (asOcm) return unseen(parts) ?? enough(isWorkloadHealthy('DaemonSet', wanted, ready), ready, wanted);
     const isManual = fieldsOf(parts.spec['updateStrategy'])['type'] === 'OnDelete';
     return (
       unseen(parts) ??
@@ -151,6 +162,10 @@ function unseen({ generation, observed }: Parts): Health | undefined {
   return typeof generation === 'number' && typeof observed !== 'number'
     ? progressing('its controller has not seen it yet')
     : undefined;
+}
+
+function enough(is: boolean, count: number, wanted: number): Health {
+  return is ? HEALTHY : progressing(`${count} of ${wanted} ready`);
 }
 
 function fewer(status: Fields, field: string, wanted: number, what: string): Health | undefined {

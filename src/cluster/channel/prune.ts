@@ -91,6 +91,9 @@ export function parseSelector(selector: string): readonly LabelTest[] | undefine
   return tests;
 }
 
+/** Objects that have it stay when their add-on is removed, as in Open Cluster Management. */
+export const DELETION_ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
+
 /** Helm's own records of releases. */
 const HELM_RECORD = /^sh\.helm\.release\.v\d+\./;
 

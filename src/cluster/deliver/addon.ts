@@ -33,6 +33,8 @@ export interface Addon extends Pick<
   readonly origin: string;
   /** The rules of its producer: those of kops take fields and objects of others. */
   readonly compat: Compat;
+  /** Its workloads are healthy by the rules of Open Cluster Management. */
+  readonly asOcm?: boolean;
   /** The manifest, or the archive of a chart that is a file, checked against `hash`. */
   readonly read: () => Promise<Uint8Array>;
   /** The hash of a manifest for which its producer names none. */

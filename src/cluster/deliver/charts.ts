@@ -1,5 +1,6 @@
 /** Add-ons that are charts: releases of the `helm` program. */
 import { entryTitle } from '../channel/channel.ts';
+import { isUnderWay, releaseAction } from '../channel/helm-release.ts';
 import { takesOver } from '../channel/pass.ts';
 import { addonId, type RecordedRelease } from '../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
@@ -32,7 +33,6 @@ import {
 } from './release.ts';
 import { timeoutOf } from './request.ts';
 import {
-  isUnderWay,
   lookAtReleases,
   manifestObjects,
   readLast,
@@ -89,13 +89,14 @@ export const charts: Deliverer<DesiredChart> = {
     const { prepared, revisions, whole, begun } = desired;
     const last = revisions.at(-1);
     const known = task.record?.release;
-    const isDeployed = last?.status === 'deployed' && last.revision === known?.revision;
+    const isKnown = !isPartial(task) && last?.revision === known?.revision;
+    const action = releaseAction(last && { status: last.status, hash: isKnown ? known?.hash : undefined }, whole);
     try {
-      // Otherwise only its health was missing.
-      if (isPartial(task) || !isDeployed || known?.hash !== whole) {
-        await recoverRelease(task, last, { helm: prepared.helm, cluster, request, report });
-        await upgradeRelease(task, prepared, { cluster, request, report });
+      if (action === 'mark-failed-then-upgrade') {
+        await recoverRelease(task, { helm: prepared.helm, cluster, request, report });
       }
+      // Otherwise only its health was missing.
+      if (action !== 'none') await upgradeRelease(task, prepared, { cluster, request, report });
       return await settled(task, desired, cluster);
     } catch (error) {
       if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;

@@ -106,7 +106,8 @@ async function run<D extends Desired>(
   await ensurePki(cluster, addon);
   const done = await deliverer.deliver(delivery, task, { desired, report });
   const { applied = [], objects = [], gone = new Set(), kinds = [], release } = done;
-  const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(request), report });
+  const wait = { timeoutMs: timeoutOf(request), report, asOcm: addon.asOcm };
+  const unhealthy = await waitForHealth(cluster, applied, { objects, ...wait });
   const errors = [...(done.errors ?? []), ...unhealthy].map(hidden);
   const outcome = { objects: done.changes ?? [], orphans: done.orphans ?? [] };
   const [failure] = errors;

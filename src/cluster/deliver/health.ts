@@ -19,6 +19,8 @@ interface WaitOptions extends Reporting {
   /** All of the add-on, which say which Services need endpoints and which claims are mounted. */
   readonly objects: readonly AddonObject[];
   readonly timeoutMs: number;
+  /** By the rules of Open Cluster Management. */
+  readonly asOcm?: boolean | undefined;
 }
 
 interface Looked {
@@ -30,7 +32,7 @@ interface Looked {
 export async function waitForHealth(
   cluster: Pick<ChannelCluster, 'call' | 'signal'>,
   applied: readonly AppliedObject[],
-  { objects, timeoutMs, report }: WaitOptions,
+  { objects, timeoutMs, report, asOcm }: WaitOptions,
 ): Promise<readonly CurlewError[]> {
   const { signal } = cluster;
   const failures: Looked[] = [];
@@ -38,7 +40,7 @@ export async function waitForHealth(
   const look = async (waiting: readonly AppliedObject[]): Promise<readonly Looked[]> => {
     const looked = await mapLimited(
       waiting,
-      async (object) => ({ object, health: await currentHealth(cluster, object, objects) }),
+      async (object) => ({ object, health: await currentHealth(cluster, object, objects, asOcm) }),
       { width: AT_ONCE, signal },
     );
     failures.push(...looked.filter(({ health }) => health.state === 'failed'));
@@ -92,6 +94,7 @@ export async function currentHealth(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   { resource, live }: AppliedObject,
   objects: readonly PodSource[],
+  asOcm = false,
 ): Promise<Health> {
   signal.throwIfAborted();
   const { namespace, name } = live.metadata;
@@ -105,7 +108,7 @@ export async function currentHealth(
   const isExpected = resource.kind === 'Service' && templates.some((template) => selects(now, template));
   const hasEndpoints = isExpected ? await hasReadyEndpoints(call, { namespace, name }) : undefined;
   const isMounted = templates.some(({ claims }) => claims.includes(name));
-  return healthOf(now, { hasEndpoints, isMounted });
+  return healthOf(now, { hasEndpoints, isMounted, asOcm });
 }
 
 const KINDS_WITHOUT_STATUS = new Set([

@@ -1,7 +1,7 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
 import type { Compat, Entry, PruneKind } from '../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../channel/objects.ts';
-import { isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
+import { DELETION_ORPHAN, isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
 import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -129,7 +129,8 @@ function verdictOf(
     if (!metadata.managedFields.some(({ manager }) => manager === managerOf(id)))
       return { stays: 'another program created it again with the label of this add-on' };
   }
-  if (metadata.annotations[ORPHAN] !== undefined) return { stays: `its annotation ${ORPHAN} keeps it`, isLeft: false };
+  if (metadata.annotations[DELETION_ORPHAN] !== undefined)
+    return { stays: `its annotation ${DELETION_ORPHAN} keeps it`, isLeft: false };
   if (prune === undefined) return { stays: 'the channel has no prune for this add-on' };
   const reason = protection({ kind, labels, ...object });
   if (reason !== undefined) return { stays: reason };
@@ -163,9 +164,6 @@ export interface Pruned {
   /** What the next pass must look at again. */
   readonly orphans: readonly ObjectRef[];
 }
-
-/** Open Cluster Management keeps objects that have it. */
-const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
 
 /** Helm keeps its objects. */
 export const KEPT = 'helm.sh/resource-policy';

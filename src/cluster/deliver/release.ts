@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle, type Chart } from '../channel/channel.ts';
+import { isUnderWay, removalAction } from '../channel/helm-release.ts';
 import { takesOver } from '../channel/pass.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -14,14 +15,7 @@ import type { ChannelCluster } from './cluster.ts';
 import { chartPlace, type Helm, type OpenHelm, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './objects.ts';
 import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
-import {
-  isUnderWay,
-  kindsNow,
-  readRevisions,
-  titleOfRelease,
-  type ReleaseName,
-  type ReleaseRevision,
-} from './revisions.ts';
+import { kindsNow, readRevisions, titleOfRelease, type ReleaseName } from './revisions.ts';
 
 export interface ReleaseTools {
   readonly cluster: ChannelCluster;
@@ -142,15 +136,13 @@ export async function upgradeRelease(
 }
 
 /**
- * An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. `known` is the last
- * revision that was seen; only one that is still under way is recovered.
+ * An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. Only one that is still
+ * under way is recovered.
  */
 export async function recoverRelease(
   { addon, record }: Task,
-  known: ReleaseRevision | undefined,
   { helm, cluster, request, report }: { readonly helm: Helm } & Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
 ): Promise<void> {
-  if (known === undefined || !isUnderWay(known)) return;
   const release = releaseOf(addon);
   // Another helm may have finished while the chart was downloaded.
   const revisions = await readRevisions(cluster, release);
@@ -209,7 +201,8 @@ async function downloaded(addon: Addon, helm: Helm, { trust, archives }: Release
 
 /** Uninstalls a release; one that does not exist is no error. */
 export async function uninstallRelease(cluster: ChannelCluster, release: ReleaseName, open: OpenHelm): Promise<void> {
-  if ((await readRevisions(cluster, release)).length === 0) return;
+  const isThere = (await readRevisions(cluster, release)).length > 0;
+  if (removalAction({ once: false, cluster: true, release: isThere }) === 'drop-record') return;
   await using helm = await open();
   const args = ['uninstall', release.name, '--namespace', release.namespace];
   await helm.run(args, { doing: `remove the ${titleOfRelease(release)}` });

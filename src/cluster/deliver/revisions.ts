@@ -37,13 +37,6 @@ const PATIENCE_MS = 30_000;
 const MAX_BYTES = 32 << 20;
 const MAX_VALUES = 500_000;
 
-/** Statuses of a release that an operation has left, or is in. */
-const UNDER_WAY = /^(?:pending-|uninstalling)/;
-
-export function isUnderWay({ status }: ReleaseRevision): boolean {
-  return UNDER_WAY.test(status);
-}
-
 export function titleOfRelease({ name, namespace }: ReleaseName): string {
   return `release ${namespace}/${name}`;
 }

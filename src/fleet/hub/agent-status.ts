@@ -16,9 +16,15 @@ export const GRACE_S = 300;
 
 /** How an add-on is now, in the cluster. */
 export interface Health {
-  readonly is: 'True' | 'False' | 'Unknown';
+  readonly is: Condition['status'];
   readonly why: string;
   readonly since: number;
+}
+
+/** Is a component available, by the age of its Lease? Undefined if there is none. */
+export function leaseStatus(ageSeconds: number | undefined): Health['is'] {
+  if (ageSeconds === undefined) return 'Unknown';
+  return ageSeconds < GRACE_S ? 'True' : 'False';
 }
 
 /** The status that an order is to have, with times by the clock of the hub; undefined if it has it. */

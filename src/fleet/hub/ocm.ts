@@ -6,10 +6,11 @@ import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
 import { PLACEMENT_LABEL } from '../upstream/placement.ts';
 import { isObject } from '../../core/json.ts';
 import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
-import { isFailure } from '../rollout/strategy.ts';
+import { isFailure, type State } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
+import { addonStatus as statusOf, workProbe, type AddonStatus } from '../upstream/status.ts';
 import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
 import { conditionsIn, readTaken, type Taken } from './taken.ts';
 import { conditionsAt } from './write.ts';
@@ -112,16 +113,31 @@ function undecidedIn(objects: readonly OcmObject[], recent: ReadonlySet<string>)
   );
 }
 
-/** How far one cluster is with the present configuration. */
-export type Reach = 'waiting' | 'under way' | 'failed' | 'applied';
+/** How far one cluster is with all of its configuration, which a ClusterAddon has by one hash; `content` is what is wanted there now. */
+function reachOf(record: ClusterAddon, content: Content | string): AddonStatus['status'] {
+  const all = { type: '', name: record.addon };
+  const { specHash: desiredHash, action } = record.spec;
+  const state = stateOf(record);
+  const reference = { ...all, desiredHash, appliedHash: state === 'Succeeded' ? desiredHash : '' };
+  const desired = { ...all, hash: typeof content === 'string' ? '' : content.specHash };
+  const reason = state !== undefined && isFailure(state) ? 'Failed' : 'Progressing';
+  return statusOf([desired], action === 'Install' ? [reference] : [], { reason }).status;
+}
 
-/** `content` is what is wanted there now. */
-export function reachOf(record: ClusterAddon | undefined, content: Content | string): Reach {
-  if (record === undefined || typeof content === 'string') return 'waiting';
-  const { spec, status } = record;
-  if (spec.action === 'Remove' || spec.specHash !== content.specHash) return 'waiting';
-  if (status?.applied.revision !== spec.revision || status.applied.hash !== spec.specHash) return 'under way';
-  return status.state === 'Succeeded' ? 'applied' : isFailure(status.state) ? 'failed' : 'under way';
+/** That of what its spec says; undefined until it is reported. */
+function stateOf({ spec, status }: ClusterAddon): State | undefined {
+  const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
+  return isAbout ? status.state : undefined;
+}
+
+/** The condition Available. What a ClusterAddon delivers is its work, and a delivery has succeeded when its workloads are healthy. */
+function availableOf(record: ClusterAddon, isHeard: boolean): ReturnType<typeof workProbe> {
+  const state = stateOf(record);
+  const available = state === 'Succeeded' ? 'True' : state !== undefined && isFailure(state) ? 'False' : undefined;
+  return workProbe({
+    clusterAvailable: isHeard ? 'True' : 'Unknown',
+    work: record.spec.action === 'Install' ? { available } : null,
+  });
 }
 
 /** References in a field of an object; what cannot be read is said elsewhere. */
@@ -213,10 +229,10 @@ function hashed({ referent, hash }: Config): Values {
 }
 
 const PROGRESS = {
-  waiting: ['False', 'WaitingForCanary', 'its configuration waits for its turn'],
-  'under way': ['True', 'Progressing', 'the configuration is being applied'],
-  failed: ['False', 'Failed', 'the configuration could not be applied'],
-  applied: ['False', 'Completed', 'the configuration is applied'],
+  ToApply: ['False', 'WaitingForCanary', 'its configuration waits for its turn'],
+  Progressing: ['True', 'Progressing', 'the configuration is being applied'],
+  Failed: ['False', 'Failed', 'the configuration could not be applied'],
+  Succeeded: ['False', 'Completed', 'the configuration is applied'],
 } as const;
 
 /** The status of a ManagedClusterAddOn at `now`; `at` is the place of its FleetAddon among those of its add-on. */
@@ -225,16 +241,19 @@ export function onClusterStatus(
   {
     addon,
     at,
-    reach,
-    message,
+    record,
+    content,
+    isHeard,
     configs: around,
     now,
   }: {
     readonly addon: OcmObject;
     readonly at: number;
-    readonly reach: Reach;
-    /** What is known of a failure. */
-    readonly message?: string | undefined;
+    readonly record: ClusterAddon;
+    /** What is wanted there now. */
+    readonly content: Content | string;
+    /** The cluster answers. */
+    readonly isHeard: boolean;
     readonly configs: Configs;
     readonly now: number;
   },
@@ -242,13 +261,14 @@ export function onClusterStatus(
   const { base, placements } = layersOf(addon);
   const { configs } = isObject(own.value['spec']) ? own.value['spec'] : {};
   const before = storedIn(own.status, 'configReferences');
+  const reach = reachOf(record, content);
   const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], around).map((one) => {
     const { type, referent, generation } = one;
     const isStored = ({ resource, name, desiredConfig }: Stored): boolean =>
       resource === type.resource && (name ?? (isObject(desiredConfig) && desiredConfig['name'])) === referent.name;
     const stored = before.find(isStored) ?? {};
-    const desired = reach === 'waiting' ? (stored['desiredConfig'] ?? hashed(one)) : hashed(one);
-    const applied = reach === 'applied' ? hashed(one) : stored['lastAppliedConfig'];
+    const desired = reach === 'ToApply' ? (stored['desiredConfig'] ?? hashed(one)) : hashed(one);
+    const applied = reach === 'Succeeded' ? hashed(one) : stored['lastAppliedConfig'];
     return {
       ...type,
       ...(!isLater(own) && referent),
@@ -258,10 +278,11 @@ export function onClusterStatus(
     };
   });
   const [status, reason, text] = PROGRESS[reach];
-  const shown = reach === 'failed' && message !== undefined ? `${text}: ${message}` : text;
-  const available = reach === 'applied' ? (['True', 'WorkApplied'] as const) : (['False', 'WorkNotApplied'] as const);
+  const { message } = record.status ?? {};
+  const shown = reach === 'Failed' && message !== undefined ? `${text}: ${message}` : text;
+  const available = availableOf(record, isHeard);
   const present = [
-    { type: 'Available', status: available[0], reason: available[1], message: shown },
+    ...(available === 'unchanged' ? [] : [{ type: 'Available', ...available, message: shown }]),
     { type: 'Progressing', status, reason, message: shown },
   ];
   return withConditions(own, { configReferences: references }, present, now);
@@ -306,7 +327,7 @@ export function addonStatus(
     // The counts of an older generation are about what is being replaced.
     const isDone = reached?.observedGeneration === generation && total > 0 && Succeeded === total;
     const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
-    const [status, reason] = PROGRESS[isDone ? 'applied' : hasFailed ? 'failed' : 'under way'];
+    const [status, reason] = PROGRESS[isDone ? 'Succeeded' : hasFailed ? 'Failed' : 'Progressing'];
     const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
     const configReferences = configsOf([...base, layer], configs).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};

@@ -57,15 +57,18 @@ export function accessIn({ source }: ClusterAddonSpec) {
 }
 
 /** What is delivered, or why it cannot be. */
-export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
+export function deliverableOf(
+  { cluster, addon, spec }: ClusterAddon,
+  from: Pick<HubAddon, 'addon' | 'drift'> | undefined,
+): Deliverable | string {
   const content = contentOf(addon, spec);
   if (content === undefined) return 'this version of curlew cannot read its content';
   if ('package' in content) return 'a package is installed on nodes, which only an agent can do';
   // What names it is no file.
   const place = { ...content.entry.place, file: `/fleetaddons/${addon}` };
-  const entry = { ...content.entry, place, ...(drift && { drift }) };
+  const entry = { ...content.entry, place, ...(from?.drift && { drift: from.drift }) };
   const rendered = content.isTemplate ? objectsOf(spec.values, cluster) : undefined;
-  return { entry, content: spec, revision: String(spec.revision), rendered };
+  return { entry, content: spec, revision: String(spec.revision), rendered, rules: from?.addon.compat };
 }
 
 /** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */

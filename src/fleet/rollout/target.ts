@@ -1,5 +1,7 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
+import { removalAction } from '../../cluster/channel/helm-release.ts';
 import { groupBy } from '../../core/group-by.ts';
+import { isObject } from '../../core/json.ts';
 import { actionOf, type Action, type Recorded } from './action.ts';
 import type { Member } from './batch.ts';
 import { alternativesOf, Contents, type Memo } from './content.ts';
@@ -289,7 +291,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const recorded: Recorded | undefined = spec && {
     removal: spec.action === 'Install' ? undefined : isRemoved ? 'done' : isRetried ? 'again' : 'begun',
     installed: isGood || spec.knownGood !== undefined,
-    isOther: spec.identity !== identityOn(run, cluster),
+    isOther: spec.identity !== identityOn(run, cluster) || isOtherChart(run, cluster, spec),
     changed,
   };
   const action = isKept ? 'none' : actionOf(selected, addon.mode === 'InstallOnce', recorded);
@@ -321,6 +323,13 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     ),
     hold: undefined,
   };
+}
+
+/** By the rules of the Helm add-on provider, a chart of another name or repository is not a version of the same. */
+function isOtherChart({ rules, contents }: Run, cluster: Cluster, { source }: ClusterAddonSpec): boolean {
+  const [before, next] = [source, contents.sourceOf(cluster)?.source].map((one) => one?.['chart']);
+  if (rules !== 'caaph' || !isObject(before) || !isObject(next)) return false;
+  return ['repoURL', 'oci', 'name'].some((field) => before[field] !== next[field]);
 }
 
 /** Why its state is as it is, unless that is about an earlier revision. */
@@ -370,8 +379,11 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
   const { addon, fleet } = run;
-  if ((addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce') return 'Orphaned';
-  if (timeToLeave(run, cluster) === 0) return 'ClusterGone';
+  const once = (addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce';
+  const isThere = timeToLeave(run, cluster) > 0;
+  if (removalAction({ once, cluster: isThere, release: true }) === 'drop-record') {
+    return once ? 'Orphaned' : 'ClusterGone';
+  }
   const isTaken = fleet.rivals(run, cluster).some(({ wants, record }) => wants && record !== undefined);
   if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
   if (state === 'Succeeded') return 'Removed';

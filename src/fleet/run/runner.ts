@@ -18,6 +18,7 @@ import { ownerOf, ownRecord } from '../observe.ts';
 import { titleOf } from '../../cluster/kube/objects.ts';
 import type { Deliverable, Done, Job } from '../pass.ts';
 import { mergeValues } from '../rollout/content.ts';
+import { removalOf } from '../upstream/template-objects.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { webTrust } from '../../steps/open/network.ts';
 import type { WebRequest } from '../../requests/connection.ts';
@@ -156,7 +157,7 @@ export class Runner {
     const deliverable = this.#parts.contentFor(job);
     if (deliverable === undefined)
       return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
-    const { entry, content, revision, rendered, access } = deliverable;
+    const { entry, content, revision, rendered, rules, access } = deliverable;
     const { records, annotations } = this.#cluster.facts;
     const key = recordKey(entry.namespace, entry.name);
     const record = records.get(key);
@@ -169,7 +170,7 @@ export class Runner {
         owner: ownerOf(name),
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
-        ...(rendered && { hash: '' }),
+        ...(rendered && { hash: '', asOcm: rules === 'ocm' }),
         ...(access && { access }),
         read: async () => (rendered ? manifestOf(rendered, job) : read(entry)),
         hashOf: (bytes) => hexOf(digestOf(bytes)),
@@ -195,7 +196,8 @@ export class Runner {
 }
 
 /** The objects of templates, as a manifest; before a removal, with its hooks. */
-function manifestOf({ objects, hooks }: Rendered, { act }: Job): Uint8Array {
-  const items = act === 'remove' ? [...objects, ...hooks] : objects;
+function manifestOf(rendered: Rendered, { act }: Job): Uint8Array {
+  const { kept, applied } = removalOf(rendered, 'running');
+  const items = act === 'remove' ? [...kept, ...applied] : rendered.objects;
   return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }

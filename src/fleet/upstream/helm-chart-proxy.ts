@@ -6,7 +6,11 @@ import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
 import { addonName, aMap, aText, fields, selector, size, text } from './kinds.ts';
-import { isChartUrl } from './releases.ts';
+
+/** A chart repository: `https://…`, or `oci://…` in lower case, with a host. */
+export function isChartUrl(url: string): boolean {
+  return /^(?:https|HTTPS|oci):\/\/(?:[^/?#]*@)?[^/?#@]+/.test(url);
+}
 
 const map = v.exactOptional(aMap);
 const secret = fields({ name: aText, namespace: text });

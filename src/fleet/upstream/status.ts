@@ -46,33 +46,24 @@ export interface ProbedWork {
   readonly manifestAppliedPresent?: boolean;
   /** False: health is that the work is applied. */
   readonly prober?: boolean;
-  readonly work: { readonly available?: Condition } | null;
+  readonly work: { readonly available?: Condition | undefined } | null;
   /** Results of the probes. */
   readonly results?: readonly unknown[];
   /** The checker's answer to them. */
   readonly check?: boolean;
 }
 
-/** Status and reason of the condition Available, by the work that delivers the add-on; or that it stays as it is. */
-export function workProbe({ work, results, check = true, ...seen }: ProbedWork): string {
-  if (seen.prober === false) return 'True/WorkApplied';
+interface Probed {
+  readonly status: Condition;
+  readonly reason: string;
+}
+
+/** The condition Available by the work that delivers the add-on; or that it stays as it is. */
+export function workProbe({ work, results, check = true, ...seen }: ProbedWork): Probed | 'unchanged' {
+  if (seen.prober === false) return { status: 'True', reason: 'WorkApplied' };
   if (seen.clusterAvailable === 'Unknown' || seen.manifestAppliedPresent === false) return 'unchanged';
-  if (work === null) return 'Unknown/WorkNotFound';
-  if (work.available !== 'True') return `${work.available ?? 'Unknown'}/WorkNotApplied`;
-  if (results?.length === 0) return 'Unknown/NoProbeResult';
-  return check ? 'True/ProbeAvailable' : 'False/ProbeUnavailable';
-}
-
-/** One ready pod of a Deployment is enough; a DaemonSet needs all. */
-export function isWorkloadHealthy(kind: 'Deployment' | 'DaemonSet', desired: number, ready: number): boolean {
-  return kind === 'Deployment' ? desired === 0 || ready >= 1 : ready === desired;
-}
-
-/** Components renew their Lease every minute. */
-const LEASE_SECONDS = 5 * 60;
-
-/** Is a component available, by the age of its Lease? Undefined if there is none. */
-export function leaseStatus(ageSeconds: number | undefined): Condition {
-  if (ageSeconds === undefined) return 'Unknown';
-  return ageSeconds < LEASE_SECONDS ? 'True' : 'False';
+  if (work === null) return { status: 'Unknown', reason: 'WorkNotFound' };
+  if (work.available !== 'True') return { status: work.available ?? 'Unknown', reason: 'WorkNotApplied' };
+  if (results?.length === 0) return { status: 'Unknown', reason: 'NoProbeResult' };
+  return check ? { status: 'True', reason: 'ProbeAvailable' } : { status: 'False', reason: 'ProbeUnavailable' };
 }

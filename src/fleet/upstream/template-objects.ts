@@ -1,4 +1,5 @@
 /** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management -> the objects of one cluster. Pure. */
+import { DELETION_ORPHAN } from '../../cluster/channel/prune.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { VARIABLE, type Config, type deleteOption, type Template } from './addon-template.ts';
@@ -17,7 +18,6 @@ type Registry = NonNullable<Config['registries']>[number];
 /** The API server of a hub sets it where a configuration names none. */
 const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon';
 const PRE_DELETE = 'addon.open-cluster-management.io/addon-pre-delete';
-const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
 
 /** The objects of an add-on on a cluster; `hooks` are those that run before it is removed, and are no part of it until then. */
 export function objectsOf(
@@ -37,7 +37,7 @@ export function objectsOf(
     const metadata = { ...mapAt(object, 'metadata') };
     const [marks, ownLabels] = [mapAt(metadata, 'annotations'), mapAt(metadata, 'labels')];
     if (where !== '') moveTo(where, object, metadata);
-    if (isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, [ORPHAN]: '' };
+    if (isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, [DELETION_ORPHAN]: '' };
     const isHook = PRE_DELETE in marks || 'open-cluster-management.io/addon-pre-delete' in ownLabels;
     (isHook ? hooks : objects).push(withPods({ ...object, metadata }, config, builtin));
   }
@@ -135,17 +135,19 @@ function mirrored(image: string, registries: readonly Registry[]): string {
   return replaced;
 }
 
-/** What the removal of these objects does at first, and once their hooks have ended well; as `Kind/name`. */
+/**
+ * What a removal does: hooks are applied first, and all else stays while they run, and if they fail; what is left over once they have
+ * ended well is what keeps an annotation.
+ */
 export function removalOf(
   { objects, hooks }: ReturnType<typeof objectsOf>,
   hook: 'running' | 'failed' | 'complete',
-): { readonly applied: readonly string[]; readonly deleted: readonly string[]; readonly kept: readonly string[] } {
-  const titleOf = (object: Fields): string => `${String(object['kind'])}/${String(mapAt(object, 'metadata')['name'])}`;
-  const isKept = (object: Fields): boolean => ORPHAN in mapAt(mapAt(object, 'metadata'), 'annotations');
-  const isDone = hooks.length === 0 || hook === 'complete';
+): { readonly applied: readonly Fields[]; readonly deleted: readonly Fields[]; readonly kept: readonly Fields[] } {
+  const isKept = (object: Fields): boolean => DELETION_ORPHAN in mapAt(mapAt(object, 'metadata'), 'annotations');
+  const isOver = hooks.length === 0 || hook === 'complete';
   return {
-    applied: hooks.map(titleOf),
-    deleted: isDone ? [...objects.filter((one) => !isKept(one)), ...hooks].map(titleOf) : [],
-    kept: objects.filter((one) => !isDone || isKept(one)).map(titleOf),
+    applied: hooks,
+    deleted: isOver ? [...objects.filter((one) => !isKept(one)), ...hooks] : [],
+    kept: isOver ? objects.filter(isKept) : objects,
   };
 }

@@ -16,12 +16,14 @@ import { UPSTREAM } from '../../../src/fleet/hub/taken.ts';
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
 import { until } from '../../support/appears.ts';
 import type { Answer } from '../../../src/fleet/fleet.ts';
+import type { ClusterAddon } from '../../../src/fleet/rollout/fleet.ts';
+import type { State } from '../../../src/fleet/rollout/strategy.ts';
 import { needOf } from '../../../src/fleet/hub/push.ts';
 import { at, textAt } from '../../support/api-client.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';
 import { hubAddon, hubClusterAddon } from '../../support/hub-objects.ts';
-import { addOnTemplate, decision, managementAddOn, placement } from '../../support/ocm-files.ts';
+import { addOnTemplate, decision, managementAddOn, onCluster, placement } from '../../support/ocm-files.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/upstream');
@@ -227,6 +229,48 @@ test('in v1beta1, a type without a default is no configuration of an add-on', ()
   );
 });
 
+const contentOf = (specHash: string) => ({ source: {}, values: {}, specHash });
+
+/** A ClusterAddon with the content `web-1`, and what is reported of it. */
+function recordOf(state: State | undefined, action: 'Install' | 'Remove' = 'Install'): ClusterAddon {
+  const spec = { ...contentOf('web-1'), revision: 1, identity: 'addon:web', action, startedAt: 0 };
+  const status = state && { applied: { revision: 1, hash: 'web-1' }, state, since: 0 };
+  return { cluster: 'oslo', addon: 'web', spec, ...(status && { status }) };
+}
+
+test('an add-on is available by its last delivery, also while a newer configuration waits for its turn', () => {
+  const addon = readOcmObject(live(managementAddOn({})));
+  const conditionsOf = (record: ClusterAddon, { wanted = 'web-1', isHeard = true, before = [] as object[] } = {}) => {
+    const value = { ...onCluster('oslo'), status: { conditions: before } };
+    const own = readOcmObject(live(value));
+    const around = { addon, at: 0, content: contentOf(wanted), isHeard, configs: configsIn([]), now: 0 };
+    const { conditions } = onClusterStatus(own, { ...around, record });
+    return (conditions as readonly JsonObject[]).map((one) =>
+      ['type', 'status', 'reason'].map((key) => textAt(one, key)).join(' '),
+    );
+  };
+  const available = 'Available True ProbeAvailable';
+  assert.equal(conditionsOf(recordOf('Succeeded')), [available, 'Progressing False Completed']);
+  assert.equal(conditionsOf(recordOf('Succeeded'), { wanted: 'web-2' }), [
+    available,
+    'Progressing False WaitingForCanary',
+  ]);
+  assert.equal(conditionsOf(recordOf(undefined)), ['Available Unknown WorkNotApplied', 'Progressing True Progressing']);
+  assert.equal(conditionsOf(recordOf('Failed')), ['Available False WorkNotApplied', 'Progressing False Failed']);
+  assert.equal(conditionsOf(recordOf('Removing', 'Remove')), [
+    'Available Unknown WorkNotFound',
+    'Progressing False WaitingForCanary',
+  ]);
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const before = [
+    { type: 'Available', status: 'Unknown', reason: 'ManagedClusterLeaseUpdateStopped', lastTransitionTime },
+  ];
+  assert.equal(conditionsOf(recordOf('Succeeded'), { isHeard: false, before }), [
+    'Available Unknown ManagedClusterLeaseUpdateStopped',
+    'Progressing False Completed',
+  ]);
+});
+
 test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {
   const template = readOcmObject(live(addOnTemplate('web-1', [])));
   const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };
@@ -244,19 +288,20 @@ test('a status of Open Cluster Management has the fields of its version, and kee
     const configs = configsIn([addon, template]);
     const status = addonStatus(addon, { addons: [], configs, now: 0 });
     assert.equal(Object.keys(status), [field]);
-    const onCluster = (reach: 'applied' | 'waiting', stored?: object): JsonObject => {
+    const statusWith = (wanted: string, stored?: object): JsonObject => {
       const metadata = { name: 'web', namespace: 'oslo' };
       const own = readOcmObject(live({ apiVersion, kind: 'ManagedClusterAddOn', metadata, status: stored }));
-      return onClusterStatus(own, { addon, at: 0, reach, configs, now: 0 }) as JsonObject;
+      const around = { addon, at: 0, content: contentOf(wanted), isHeard: true, configs, now: 0 };
+      return onClusterStatus(own, { ...around, record: recordOf('Succeeded') }) as JsonObject;
     };
-    const applied = onCluster('applied');
+    const applied = statusWith('web-1');
     assert.is('name' in (at(applied, 'configReferences.0') as object), version === 'v1alpha1', version);
     const old = {
       configReferences: [
         { ...(at(applied, 'configReferences.0') as object), lastAppliedConfig: { name: 'web-1', specHash: 'old' } },
       ],
     };
-    assert.is(textAt(onCluster('waiting', old), 'configReferences.0.lastAppliedConfig.specHash'), 'old', version);
+    assert.is(textAt(statusWith('web-2', old), 'configReferences.0.lastAppliedConfig.specHash'), 'old', version);
   }
 });
 

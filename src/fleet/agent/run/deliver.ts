@@ -60,6 +60,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       content: { source: spec.source, ...(version !== undefined && { version }), values: spec.values, specHash },
       revision: specHash,
       rendered: undefined,
+      rules: undefined,
     };
     const one: Job = {
       cluster: 'this cluster',

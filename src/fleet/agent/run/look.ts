@@ -4,7 +4,7 @@ import { readRecords, type AddonRecord } from '../../../cluster/channel/record.t
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
 import { ownerOf } from '../../observe.ts';
-import { GRACE_S, type Health } from '../../hub/agent-status.ts';
+import { leaseStatus, type Health } from '../../hub/agent-status.ts';
 import type { ClusterSeen } from '../../hub/cluster-status.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../../cluster/kube/call.ts';
@@ -93,10 +93,12 @@ export class ClusterLook {
     const version = (await getObject(call, LEASES, { namespace, name }, { onlyMetadata: true }))?.metadata
       .resourceVersion;
     const before = this.#leases.get(name);
-    if (version === undefined) return before && { is: 'Unknown', why: `its Lease ${namespace}/${name} is gone` };
-    if (before?.version !== version) this.#leases.set(name, { version, at: now });
-    const age = before?.version === version ? now - before.at : 0;
-    return age < GRACE_S ? { is: 'True', why: '' } : { is: 'False', why: `its Lease was not renewed for ${age} s` };
+    if (version === undefined && before === undefined) return undefined;
+    if (version !== undefined && before?.version !== version) this.#leases.set(name, { version, at: now });
+    const renewed = before !== undefined && before.version === version ? now - before.at : 0;
+    const is = leaseStatus(version === undefined ? undefined : renewed);
+    const gone = `its Lease ${namespace}/${name} is gone`;
+    return { is, why: { True: '', False: `its Lease was not renewed for ${renewed} s`, Unknown: gone }[is] };
   }
 }
 

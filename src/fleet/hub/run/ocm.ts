@@ -6,7 +6,6 @@ import {
   fleetOf,
   isPlaced,
   onClusterStatus,
-  reachOf,
   readOcmObject,
   type OcmFleet,
   type OcmObject,
@@ -195,14 +194,10 @@ export class OcmAddons {
           own = source.read(created);
         }
         if (own === undefined || cluster === undefined) continue;
-        const { message } = record.status ?? {};
-        const reach = reachOf(record, contents.contentOf(this.joined(cluster).cluster, record));
-        await writeStatus(
-          hub,
-          source,
-          own,
-          onClusterStatus(own, { addon: one, at, reach, message, configs: fleet.configs, now }),
-        );
+        const content = contents.contentOf(this.joined(cluster).cluster, record);
+        const isHeard = cluster.cluster.available;
+        const status = onClusterStatus(own, { addon: one, at, record, content, isHeard, configs: fleet.configs, now });
+        await writeStatus(hub, source, own, status);
       }
     }
     for (const own of onClusters) {

@@ -231,7 +231,7 @@ export class Pushes {
 
   /** With what its chart needs from Secrets. */
   async #deliverable({ record, addon }: Own): Promise<Content> {
-    const content = deliverableOf(record, addon?.drift);
+    const content = deliverableOf(record, addon);
     const places = accessIn(record.spec);
     if (typeof content === 'string' || places === undefined) return content;
     const { logins, authorities, trustsAll, values } = places;

@@ -92,7 +92,7 @@ export async function eachOrdered(
 }
 
 function isRelease([job, { record, addon }]: Ordered): boolean {
-  const content = job.act === 'remove' ? '' : deliverableOf(record, addon?.drift);
+  const content = job.act === 'remove' ? '' : deliverableOf(record, addon);
   return typeof content === 'object' && content.entry.source?.type === 'chart';
 }
 
