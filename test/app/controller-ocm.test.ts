@@ -178,6 +178,43 @@ test('people install an add-on by a ManagedClusterAddOn, whose own configuration
   await controller.stop();
 });
 
+test('by the rules of Open Cluster Management, a Deployment of a template is there with one of its pods', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  const labels = { app: 'web' };
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: {} } },
+  };
+  await scene.create(`${ADDON}/addontemplates`, {
+    metadata: { name: 'web-1' },
+    spec: { addonName: 'page', agentSpec: { workload: { manifests: [deployment] } } },
+  });
+  await scene.create(`${ADDON}/clustermanagementaddons`, {
+    metadata: { name: 'page', annotations: { 'curlew.dev/compat': 'ocm' } },
+    spec: { defaultConfigs: [templateOf('web-1')], installStrategy: { type: 'Manual' } },
+  });
+  const path = `${ADDON}/namespaces/oslo/managedclusteraddons`;
+  await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: {} });
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  const oslo = scene.clusters['oslo'];
+  assert.ok(oslo);
+  const web = '/apis/apps/v1/namespaces/default/deployments/web';
+  await eventually(async () => (await oslo.client.get(web)).status === 200);
+  const observedGeneration = at((await oslo.client.get(web)).body, 'metadata.generation');
+  const counts = { replicas: 3, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+  await oslo.client.merge(`${web}/status`, { status: { observedGeneration, ...counts } });
+  await eventually(async () => (await scene.progress('oslo')) === 'False Completed');
+  const available = first(at((await hub.client.get(`${path}/page`)).body, 'status.conditions'));
+  assert.equal(
+    ['type', 'status', 'reason'].map((key) => textAt(available, key)),
+    ['Available', 'True', 'ProbeAvailable'],
+  );
+  await controller.stop();
+});
+
 test('a failure on a cluster is named in its ManagedClusterAddOn', async () => {
   await using scene = await openScene();
   const { hub } = scene;
