@@ -46,7 +46,7 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
     throw new CurlewError('UNSUPPORTED', 'this changes the machine, which requires root');
   }
   if (file !== undefined) await refuseExisting(file, undefined);
-  const encrypter = request.recipient && (await encrypterFor(request.recipient));
+  const encrypter = await encrypterFor(request.recipient);
   using etcd = await openEtcd({ signal });
   if (etcd === undefined) {
     throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {

@@ -73,12 +73,23 @@ async function save(box: Tree, { authority = own.ca, recipients = [] as readonly
   await saveSnapshot(etcdWith(dataWith(authority)), file, NOW, {
     directory: box.at('curlew'),
     kubernetes,
-    encrypter: recipients.length === 0 ? undefined : await encrypterFor(recipients),
+    encrypter: await encrypterFor(recipients),
     report: () => undefined,
     signal: never,
   });
   return file;
 }
+
+async function encrypterOf(recipient: string): Promise<NonNullable<Awaited<ReturnType<typeof encrypterFor>>>> {
+  const encrypter = await encrypterFor([recipient]);
+  if (encrypter === undefined) throw new Error('no encrypter');
+  return encrypter;
+}
+
+test('the empty list that the command line gives for no recipient encrypts nothing', async () => {
+  assert.is(await encrypterFor([]), undefined);
+  assert.is(await encrypterFor(), undefined);
+});
 
 test('a snapshot has the data and what all control planes share, and tar shows it', async () => {
   await using box = await tree();
@@ -197,7 +208,7 @@ test('of a large file, only parts are held, and a header without an end is not r
   async function* large(): AsyncGenerator<Uint8Array, void, undefined> {
     for (; read < 1000; read += 1) yield Buffer.alloc(64 * 1024, 'x');
   }
-  const encrypter = await encrypterFor([PAIRS[0][1]]);
+  const encrypter = await encrypterOf(PAIRS[0][1]);
   for (const bytes of [encrypted(large(), encrypter), await opened(encrypted(large(), encrypter))]) {
     read = 0;
     for await (const part of bytes) if (part.length > 1000) break;
@@ -210,7 +221,7 @@ test('of a large file, only parts are held, and a header without an end is not r
 
 test('a file that cannot be read to its end is not called changed', async () => {
   async function* cut(): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* encrypted(Readable.from([Buffer.alloc(200_000)]), await encrypterFor([PAIRS[0][1]]));
+    yield* encrypted(Readable.from([Buffer.alloc(200_000)]), await encrypterOf(PAIRS[0][1]));
     throw new CurlewError('FILE_UNUSABLE', 'the disk fails');
   }
   await assert.rejectsWith(text(await opened(cut())), 'FILE_UNUSABLE', /the disk fails/);
@@ -227,7 +238,7 @@ unless(missing('age', 'age-keygen'), test)('age opens what curlew encrypts, and 
   // Its chunks have 64 KiB, and the last one says so.
   for (const size of [0, 1, 65_535, 65_536, 65_537, 131_072]) {
     const plain = Buffer.alloc(size, 'x');
-    const parts = encrypted(Readable.from([plain]), await encrypterFor([recipient]));
+    const parts = encrypted(Readable.from([plain]), await encrypterOf(recipient));
     await writeFile(box.at('sized.age'), parts);
     assert.is(Buffer.compare(execFileSync('age', ['-d', '-i', box.at('key.txt'), box.at('sized.age')]), plain), 0);
   }

@@ -9,8 +9,9 @@ export const AGE_HEADER = 'age-encryption.org/v1\n';
 const MAX_HEADER = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
-/** `USAGE` for a text that is no recipient, such as that of an SSH key. */
-export async function encrypterFor(recipients: readonly string[]): Promise<Encrypter> {
+/** Undefined for no recipients: no one could open the file. `USAGE` for a text that is no recipient, such as that of an SSH key. */
+export async function encrypterFor(recipients: readonly string[] = []): Promise<Encrypter | undefined> {
+  if (recipients.length === 0) return undefined;
   const { Encrypter: Age } = await import('age-encryption');
   const encrypter = new Age();
   for (const recipient of recipients) {
