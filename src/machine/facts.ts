@@ -12,6 +12,14 @@ export interface HostFacts {
   /** What `uname -m` prints. */
   readonly arch: string;
   readonly memoryMiB: number;
+  /** Swap is on. */
+  readonly swap: boolean;
+  /** How far its clock is ahead of this machine's, in seconds, as far as the connection lets that be known. */
+  readonly skewS: number;
+  /** TCP ports on which something listens. */
+  readonly ports: readonly number[];
+  /** Programs that curlew needs there, and that it does not have. */
+  readonly missing: readonly string[];
   /** Free space where packages and images are; what has arrived of a bundle counts as free. */
   readonly diskMiB: number;
   /** `v1.37.2`; undefined where no kubelet is installed. */
@@ -91,6 +99,10 @@ p productId "$(cat /sys/class/dmi/id/product_uuid 2>/dev/null)"
 p os "$(. /etc/os-release 2>/dev/null; printf '%s %s' "$ID" "$VERSION_ID")"
 p arch "$(uname -m)"
 p memory "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)"
+p swap "$(grep -c ^/ /proc/swaps 2>/dev/null)"
+p clock "$(date +%s)"
+for hex in $(awk '$4 == "0A" { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort -u | head -n 1000); do p port "$((0x$hex))"; done
+for name in bash flock gzip setsid sha256sum tar; do command -v $name >/dev/null || p missing $name; done
 p disk "$(($(df -Pk /var/lib | awk 'NR == 2 { print $4 }') + $(du -ck "$1"/*.partial 2>/dev/null | awk 'END { print $1 + 0 }')))"
 p kubelet "$(kubelet --version 2>/dev/null | awk '{ print $2 }')"
 for file in /etc/kubernetes/kubelet.conf /etc/kubernetes/admin.conf /etc/kubernetes/manifests/kube-apiserver.yaml; do
@@ -115,13 +127,19 @@ if [ "$(date +%s)" -lt "$until" ]; then p lock "$owner $since"; fi
 `;
 
 const MAX_LENGTH = 256;
+/** Facts with a line for each of several. */
+const LISTS = ['port', 'missing'];
 
 /** Undefined for a text that the script has not printed whole. What a host says is shown only after it was cut to one short line. */
-export function readFacts(text: string): HostFacts | undefined {
+export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefined {
   const values = new Map<string, string>();
+  const listed = new Map<string, string[]>(LISTS.map((name) => [name, []]));
   for (const line of text.split('\n')) {
     const [, name, value = ''] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== '') values.set(name, value.trim().slice(0, MAX_LENGTH));
+    if (name === undefined || value === '') continue;
+    const short = value.trim().slice(0, MAX_LENGTH);
+    values.set(name, short);
+    listed.get(name)?.push(short);
   }
   const mebibytes = (name: string): number => Math.floor(Number(values.get(name) ?? 0) / 1024) || 0;
   const [hostname, arch] = [values.get('hostname'), values.get('arch')];
@@ -135,6 +153,10 @@ export function readFacts(text: string): HostFacts | undefined {
     arch,
     memoryMiB: mebibytes('memory'),
     diskMiB: mebibytes('disk'),
+    swap: Number(values.get('swap') ?? 0) > 0,
+    skewS: Number(values.get('clock') ?? NaN) - Math.round(nowMs / 1000) || 0,
+    ports: (listed.get('port') ?? []).map(Number),
+    missing: listed.get('missing') ?? [],
     kubelet: values.get('kubelet'),
     isPart: values.has('part'),
     isUnfinished: values.has('attempt'),

@@ -196,13 +196,19 @@ tests('workers with another host key, without a machine id and with one of a clo
   assert.is(refused.length, 3);
 });
 
-tests('a host with too little memory is refused before anything is sent to it', async () => {
+tests('a host with too little memory and with swap is refused for both before anything is sent to it', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);
   await at.on('p1', `echo 'MemTotal: 1024000 kB' >/run/meminfo && mount --bind /run/meminfo /proc/meminfo`);
+  await at.on(
+    'p1',
+    `printf 'Filename\n/dev/sda2 partition 1 0 -2\n' >/run/swaps && mount --bind /run/swaps /proc/swaps`,
+  );
   const { refused, failed } = await at.apply();
   const reason = 'it has 1000 MiB of memory, and a control-plane needs 1700';
-  assert.equal([refused, failed], [[{ host: 'p1', reason }], []]);
+  const swap = 'its swap is on: swapoff -a, and remove it from /etc/fstab; --ignore Swap passes this';
+  const both = [reason, swap].map((one) => ({ host: 'p1', reason: one }));
+  assert.equal([refused, failed], [both, []]);
   assert.is(await at.on('p1', `ls ${REMOTE}/*.partial ${REMOTE}/bundle 2>/dev/null | wc -l`), '0\n');
 });
 

@@ -30,6 +30,7 @@ function given(names: readonly string[]): WrittenCluster {
   return { name: 'paris', version: VERSION, machines, file: '/paris.yaml', kubeconfig: '/paris.conf', installer };
 }
 
+const READY: Partial<HostFacts> = { skewS: 0, ports: [], missing: [] };
 /** Machines that all work, but for `more`. */
 function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>> = {}): ClusterLook {
   const seen = machines.map(({ name, role }): SeenMachine => {
@@ -46,6 +47,7 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
         os: 'debian 12',
         arch: 'x86_64',
         memoryMiB: 4000,
+        ...READY,
         isControlPlane: host.role !== 'worker',
         bundle: 'sha256:b',
         broken: [] as readonly string[],

@@ -350,7 +350,7 @@ function refusedHosts(hosts: readonly HostLook[]): readonly Held[] {
   return [...twins, ...hosts.flatMap((one) => (isTwin(one) ? [] : refusedHost(one)))];
 }
 
-function refusedHost({ host: { name, role, provided }, facts, problem }: HostLook): readonly Held[] {
+function refusedHost({ host: { name, provided }, facts, problem }: HostLook): readonly Held[] {
   const refuse = (reason: string): readonly Held[] => [{ host: name, reason }];
   // A host that is only away is no mistake, and one that prints without end must not stop the others.
   if (problem !== undefined) {
@@ -365,8 +365,6 @@ function refusedHost({ host: { name, role, provided }, facts, problem }: HostLoo
     );
   if (!facts.isPart && facts.machineId === '')
     return refuse('its /etc/machine-id is empty: systemd-machine-id-setup on it sets it up');
-  if (!facts.isPart && facts.memoryMiB < MIN_MIB[role])
-    return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${MIN_MIB[role]}`);
   return [];
 }
 
@@ -385,5 +383,3 @@ export function refusedBundle({ host, facts }: HostLook, bundle: BundleFacts): r
 
 /** The file of a bundle, what is in it, and its images in containerd; etcd needs some of the same disk. */
 const [TIMES, SPARE_MIB, MIB] = [3, 1024, 1 << 20];
-/** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
-const MIN_MIB = { 'control-plane': 1700, worker: 700 } as const;

@@ -5,6 +5,7 @@ import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
 import { splitRefusals, withoutHosts } from '../refusals.ts';
+import { unreadyReasons } from '../unready.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
@@ -63,7 +64,16 @@ export function planOf(
   const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
   const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
   const scene = { cluster, desired, look, bundle, policy: { approvedRemovals, allowGap, ...channels } };
-  const known = split(look.refused);
+  const known = split([
+    ...look.refused,
+    ...hosts.flatMap(({ host: { name: host, role }, facts }): readonly Held[] => {
+      const isOther = cluster.machines.every(({ name }) => name !== host);
+      // A host that is refused says nothing else.
+      if (facts === undefined || isOther || look.refused.some((one) => one.host === host)) return [];
+      const reasons = unreadyReasons(facts, role, { kubernetes: cluster.installer['kubernetes'], ignore });
+      return reasons.map((reason) => ({ host, reason }));
+    }),
+  ]);
   const tried = planPast(scene, known.own);
   // What keeps a worker from joining is seen only when it is planned: the others are planned again without it.
   const joins = split(
