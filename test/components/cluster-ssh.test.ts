@@ -151,7 +151,7 @@ tests('bare hosts become a cluster by one command, and a second one changes noth
         taints: [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }],
       },
     },
-    { installer: { kubernetes: { maxPodsPerNode: 50 }, containerd: { x: 1 } } },
+    { installer: { kubernetes: { maxPodsPerNode: 50, joinConfiguration: 'x: 2' }, containerd: { x: 1 } } },
   );
   const applied = await at.apply();
   assert.equal(applied.failed, []);
@@ -164,6 +164,8 @@ tests('bare hosts become a cluster by one command, and a second one changes noth
   assert.match(await readFile(`${at.api}/input-p1`, 'utf8'), '"maxPodsPerNode":50');
   const joined = JSON.parse(await readFile(`${at.api}/input-p2`, 'utf8')).spec;
   assert.is(joined.kubernetes.nodeTaints, 'gpu=yes:NoSchedule');
+  // The rest is what its cluster has: kubeadm reads it there.
+  assert.equal([joined.kubernetes.joinConfiguration, joined.kubernetes.maxPodsPerNode], ['x: 2', undefined]);
   assert.is(joined.containerd.x, 1);
   assert.is(await readFile(at.at('paris.conf'), 'utf8'), 'secret-conf\n');
   assert.is((await stat(at.at('paris.conf'))).mode & 0o777, 0o600);

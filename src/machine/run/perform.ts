@@ -266,14 +266,17 @@ async function speakerFor({ look, remote, file }: Scene, about: string): Promise
   return host;
 }
 
+/** What no cluster says to a machine that joins it. */
+const OWN_SETTINGS = ['certificateRenewal', 'joinConfiguration'];
+
 /** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes most of Kubernetes' from its cluster. */
 function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readonly<Record<string, unknown>>): string {
   const { installer, name } = cluster;
   const taints = (machine.taints ?? []).map(taintText);
-  const { certificateRenewal, ...settings } = fieldsOf(installer['kubernetes']);
+  const settings = fieldsOf(installer['kubernetes']);
+  const own = Object.fromEntries(Object.entries(settings).filter(([key]) => OWN_SETTINGS.includes(key)));
   const kubernetes = {
-    ...(token ?? settings),
-    ...(certificateRenewal !== undefined && { certificateRenewal }),
+    ...(token === undefined ? settings : { ...token, ...own }),
     ...(taints.length > 0 && { nodeTaints: taints.join(',') }),
   };
   const spec = { ...installer, kubernetes };
