@@ -248,7 +248,7 @@ tests('what fails once its node is there is done again by the same command', asy
   ] as const) {
     await writeFile(`${at.api}/fail-late-${name}`, '');
     assert.equal((await at.apply()).failed, [
-      { host: name, phase, reason: 'it failed with status 4: an add-on has failed' },
+      { host: name, phase, reason: 'it failed with status 4: an add-on has failed', code: 'PROGRAM_FAILED' },
     ]);
     const { steps } = await at.plan({ bundle: 'b.tar.gz' });
     assert.equal(
