@@ -109,7 +109,7 @@ function healthOf(context: Context): { readonly item: Item; readonly results: ()
   let problems: readonly string[] = [];
   const collect: Item['collect'] = async ({ signal }) => {
     const health = await clusterHealth({ ...context, signal });
-    problems = health?.problems ?? [];
+    problems = health === undefined ? [] : [...health.broken, ...health.problems];
     return health === undefined ? [] : [{ path, value: health }];
   };
   const rest = { verdict: 'fail', title: 'Health of this node', strict: false, spec: '' } as const;

@@ -28,6 +28,28 @@ loses_etcd() {
   on one 20 rm /etc/kubernetes/manifests/etcd.yaml && grid_until 60 on one 20 sh -c '! crictl ps | grep -q " etcd "'
 }
 
+# A support bundle of the machine itself, and one over SSH: both name what is broken, and have no secret of the machine.
+support_bundles_say() {
+  local canary='c4n4ry-9f8e7d' key file text status
+  key="$(on one 10 sed -n 's/^ *client-key-data: \(.\{60\}\).*/\1/p' /etc/kubernetes/admin.conf)"
+  on one 20 sh -c "echo DB_PASSWORD=$canary >>/etc/environment; echo 'login with $canary' | systemd-cat --priority=warning" || return 1
+  rm -f "$GRID"/support-*.tar.gz
+  status=0
+  on one 400 sh -c 'rm -f /root/support.tar.gz; /var/lib/curlew-remote/bundle/tasks.sh support-bundle -o /root/support.tar.gz' || status=$?
+  ((status == 2)) && grid_docker 60 cp one:/root/support.tar.gz "$GRID/support-one.tar.gz" || return 1
+  status=0
+  operator support-bundle "$OPERATOR/grid.yaml" -o "$GRID/support-all.tar.gz" || status=$?
+  ((status == 2)) || return 1
+  for file in "$GRID"/support-{one,all}.tar.gz; do
+    text="$(tar -tzf "$file")" || return 1
+    [[ "$text" == *curlew/health.json* && "$text" == *run-host/kubelet-journal.txt* && "$text" == *pod-logs/kube-system_etcd-one* ]] || return 1
+    text="$(curlew inspect "$file")" || return 1
+    printf '%s\n' "$text"
+    [[ "$text" == *'etcd has no manifest'* ]] || return 1
+    if tar -xzOf "$file" | grep -aqF -e "$canary" -e "$key"; then return 1; fi
+  done
+}
+
 # usage: is_repaired NODE; pods of the machine talk to those of the others again
 is_repaired() {
   machine repair "$1" --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && grid_until 60 node_ready "$1" && pods_talk
@@ -52,6 +74,7 @@ step 'the network is gone' breaks two 'rm /etc/cni/net.d/*; systemctl restart co
 step 'it is repaired' is_repaired two
 step 'etcd has no manifest' loses_etcd
 step 'status names it' status_names one 'etcd has no manifest'
+step 'support bundles name it' support_bundles_say
 step 'it is repaired' is_repaired one
 step 'containerd cannot start' breaks two 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
 step 'it is reset, and joins again' is_repaired two
