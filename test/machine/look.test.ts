@@ -29,10 +29,10 @@ test('nodes that a control plane lists in another form are not read, and the fie
     [{ machines: [cp1], members: [{ healthy: true }] }, 'members[0].name: missing'],
     [undefined, ''],
   ] as const) {
-    const { refused, speaker, seen: found } = await seen(nodes);
+    const { held, speaker, seen: found } = await seen(nodes);
     assert.equal([speaker, found.complete], [undefined, false]);
     const said = 'it does not list the nodes of the cluster as this version reads them: ';
-    assert.ok(refused[0]?.reason.includes(`${said}${problem}`), refused[0]?.reason);
+    assert.ok(held[0]?.reason.includes(`${said}${problem}`), held[0]?.reason);
   }
 });
 
