@@ -64,8 +64,6 @@ export interface Sessions {
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 const FILE_LIMIT = 1 << 20;
 const CONNECT_MS = 15_000;
-/** So long is what the files said taken for what they say: a pass over many objects does not read them for each request. */
-const FRESH_MS = 1000;
 
 /** The kubeconfig files: those of KUBECONFIG, or else kubeadm's. */
 export function kubeconfigPaths(env: Environment): readonly string[] {
@@ -144,14 +142,14 @@ export function openSessions(
   let transport:
     | { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> }
     | undefined;
-  let last: { readonly session: Session | undefined; readonly at: number } | undefined;
   /** Concurrent requests must not each start a plug-in. */
   const mutex = createSemaphore(1);
 
   const credentialFor = async (chosen: KubeContext, print: string, signal: AbortSignal): Promise<typeof credential> => {
     const plugin = chosen.user?.exec;
     if (plugin === undefined) return undefined;
-    if (credential?.print === print && Date.now() < endsAt(credential)) return credential;
+    const ends = credential?.value.endsAt ?? Number.POSITIVE_INFINITY;
+    if (credential?.print === print && Date.now() < ends) return credential;
     const cluster = await clusterForPlugins(chosen);
     return { print, value: await runPlugin(plugin, { env, cluster, signal }) };
   };
@@ -188,21 +186,11 @@ export function openSessions(
         },
         { signal },
       ),
-    current: async ({ signal }) =>
-      mutex.run(
-        async () => {
-          const isFresh = last !== undefined && performance.now() - last.at < FRESH_MS;
-          if (!isFresh || Date.now() >= endsAt(credential))
-            last = { session: await read(signal), at: performance.now() };
-          return last?.session;
-        },
-        { signal },
-      ),
+    current: async ({ signal }) => mutex.run(async () => read(signal), { signal }),
     renewed: async (refused, { signal }) =>
       mutex.run(
         async () => {
           const now = await read(signal);
-          last = undefined;
           if (now === undefined || !isSame(now, refused)) return now;
           if (credential === undefined) return undefined;
           credential = undefined;
@@ -211,10 +199,6 @@ export function openSessions(
         { signal },
       ),
   };
-}
-
-function endsAt(credential: { readonly value: PluginCredential } | undefined): number {
-  return credential?.value.endsAt ?? Number.POSITIVE_INFINITY;
 }
 
 function requirePlain(context: KubeContext): void {
