@@ -222,7 +222,7 @@ tests(
     await rm(`${at.api}/fail-p1`);
     // The next run does not even begin at once: the end of this one is not taken for its end.
     const ssh = at.at('ssh');
-    const refuse = `case "$*" in *setsid*) if mkdir '${at.at('refused')}'; then exit 255; fi;; esac`;
+    const refuse = `case "$*" in *'setsid flock'*) if mkdir '${at.at('refused')}'; then exit 255; fi;; esac`;
     await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${refuse}\n`));
     // kubeadm has written this before it failed.
     await at.on(
