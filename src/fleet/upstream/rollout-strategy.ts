@@ -36,6 +36,7 @@ export const UNLIKE_OCM = [
   'if maxFailures is larger than the number of clusters, all may fail; in OCM none may',
   'a mandatory group that does not exist or is empty is an error; OCM passes it over',
   'places outside of mandatory groups are refilled one by one; OCM begins batch after batch',
+  'a Deployment of a template is healthy with all of its pods; in OCM with one of them',
   'offline clusters take no place and are no failures; in OCM they take a place',
 ] as const;
 
