@@ -5,17 +5,17 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Step } from '../machine/cluster.ts';
 import type { Choices } from '../machine/run/planned.ts';
+import type { AddressRequest } from '../requests/connection.ts';
 import { openPass } from '../steps/channel/pass.ts';
 import { openChannels, type ChannelFiles } from '../steps/open/channel-files.ts';
 import { refuseShared } from './channel-plan.ts';
 
 /** Undefined without channels. */
 export async function openAddons(
-  locations: readonly string[] | undefined,
+  { channel = [], ...address }: AddressRequest & { readonly channel?: readonly string[] | undefined },
   context: Context,
 ): Promise<ChannelFiles | undefined> {
-  if (locations === undefined || locations.length === 0) return undefined;
-  return openChannels({ channels: locations }, context);
+  return channel.length === 0 ? undefined : openChannels({ ...address, channels: channel }, context);
 }
 
 /** Each channel must be usable, and each add-on in one of them only. */
@@ -32,13 +32,17 @@ export function channelsOf(files: ChannelFiles | undefined): Choices['channels']
 export async function moveAddon(
   files: ChannelFiles,
   { addon = '', to = '' }: Step,
-  { kubeconfig, context }: { readonly kubeconfig: string; readonly context: Context },
+  {
+    address,
+    kubeconfig,
+    context,
+  }: { readonly address: AddressRequest; readonly kubeconfig: string; readonly context: Context },
 ): Promise<void> {
   const channels = files.channels.map(({ channel, ...others }) => {
     const entries = channel?.entries.filter(({ name, version = '' }) => name !== addon || version === to);
     return { ...others, channel: channel && { ...channel, entries: entries ?? [] } };
   });
-  const request = { kubeconfig, way: 'spec.access', channels: [], addons: [addon] } as const;
+  const request = { ...address, kubeconfig, way: 'spec.access', channels: [], addons: [addon] } as const;
   const api = await openClusterApi(request, context);
   await using held = await holdCluster(api, { doing: `move ${addon} to ${to}`, context });
   const pass = await openPass({ ...files, channels }, held.cluster, { request, context });

@@ -15,13 +15,13 @@ import { bundleFacts } from './cluster-plan.ts';
  * plan of `plan` is no longer what would be done. What that plan does not have is held. Failures of hosts are in the result.
  */
 export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<AppliedCluster> => {
-  await using files = await openAddons(request.channel, context);
+  await using files = await openAddons(request, context);
   return await followPlan(await planned(request, files, context), context);
 });
 
 /** What would be done; changes nothing. `PLAN_CHANGED` as when it is done. */
 export const previewApply = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<PlannedCluster> => {
-  await using files = await openAddons(request.channel, context);
+  await using files = await openAddons(request, context);
   return await previewPlan(await planned(request, files, context), context);
 });
 
@@ -37,7 +37,9 @@ async function planned(
   const choices = { ...request, channels: channelsOf(files) };
   const next: Plan<PlannedCluster>['next'] = (look) => planOf(cluster, look, bundle.facts, choices);
   const move: Plan<PlannedCluster>['moveAddon'] =
-    files && (async (step, inside) => moveAddon(files, step, { kubeconfig: cluster.kubeconfig, context: inside }));
+    files &&
+    (async (step, inside) =>
+      moveAddon(files, step, { address: request, kubeconfig: cluster.kubeconfig, context: inside }));
   const plan = { cluster, doing: `apply ${cluster.name}`, bundle, ignore, ...(move && { moveAddon: move }) };
   if (saved === undefined) return { ...plan, next };
   return {

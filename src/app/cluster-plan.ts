@@ -22,7 +22,7 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
   if (out !== undefined) await refuseExisting(out, force);
   const cluster = await readHosts(request, 'plan', context);
   const bundle = request.bundle === undefined ? undefined : await bundleFacts(request.bundle, context);
-  await using files = await openAddons(request.channel, context);
+  await using files = await openAddons(request, context);
   const choices = { ...request, channels: channelsOf(files) };
   await using ssh: Ssh = openSsh(context.env);
   const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, choices);

@@ -2,7 +2,7 @@
 import { flag, numberOf, one, path, paths, places, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
 import { ALLOW_GAP, DRY_RUN } from './channel.ts';
-import { CONFIG } from './connection.ts';
+import { ADDRESS, CONFIG } from './connection.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
   files: paths('A B', 'two files with one cluster each', {
@@ -28,6 +28,8 @@ const CHOICES = {
   channel: places('LOCATION', 'a channel whose add-ons move where the version of Kubernetes needs it; can be repeated'),
   allowGap: ALLOW_GAP,
   approveRemovals: removals('N', 'let N machines be removed at once (default: 10 %, at least 1)'),
+  // Channels are read with these.
+  ...ADDRESS,
 };
 
 export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on the machines of a cluster', {

@@ -16,8 +16,8 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['etcd restore', 1, 'the key of an encrypted snapshot'],
   ['certificates renew', 2, 'a timer renews certificates before they expire'],
   ['status', 1, 'metrics of a node for node_exporter'],
-  ['cluster plan', 2, 'add-ons of channels move around an upgrade of Kubernetes'],
-  ['cluster apply', 2, 'add-ons of channels move around an upgrade of Kubernetes'],
+  ['cluster plan', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
+  ['cluster apply', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
   ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
   ['node drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
 ];

@@ -1,4 +1,5 @@
 /** Add-ons of a channel around an upgrade of the machines of a cluster: hosts over real SSH servers, and an API server in memory. */
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { applyChannels } from '../../src/app/channel-apply.ts';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
@@ -10,6 +11,8 @@ import { missing, unless } from '../support/needs.ts';
 import { hostScene, type HostScene } from '../support/ssh-hosts.ts';
 import { SSHD } from '../support/sshd.ts';
 import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { startServer } from '../support/web-server.ts';
 
 const test = suite('components/cluster-ssh-addons', { timeoutMs: 120_000 });
 const isRoot = process.getuid?.() === 0;
@@ -97,6 +100,25 @@ tests('an add-on moves before the upgrade that its version does not fit, and aft
   );
   assert.equal(told, ['dns changes at v1.34.3', 'dns changes at v1.34.4']);
 });
+
+tests('a channel of a web server with its own authority needs --ca-file, and moves add-ons by it', async () => {
+  await using at = await hostScene('p1');
+  const told: string[] = [];
+  await using _api = await clusterBehind(at, told);
+  await writeChannel(at, { '1.0.0': '<1.34.4', '1.1.0': '>=1.34.0' });
+  const certificate = await makeCertificate();
+  await writeFile(at.at('ca.pem'), certificate.ca);
+  await using web = await startServer(
+    ({ path }) => ({ status: 200, body: readFileSync(at.at(path.slice(1)), 'utf8') }),
+    { tls: certificate },
+  );
+  const files = { ...FILES, channel: [`${web.url}/channel.yaml`] };
+  await assert.rejectsWith(clusterPlan(files, at.context), 'FETCH_FAILED', /certificate/);
+  const { done } = await applyCluster({ ...files, caFile: 'ca.pem' }, at.context);
+  assert.equal(done.map(({ phase, addon }) => [phase, addon ?? []].flat().join(' '))[0], 'addon dns 1.1.0');
+  assert.equal(told, ['dns changes at v1.34.3']);
+});
+
 tests('where no version fits both sides, nothing goes up, and the reason says what lets it', async () => {
   await using at = await hostScene('p1');
   await using _api = await clusterBehind(at, []);
