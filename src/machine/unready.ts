@@ -1,5 +1,4 @@
 /** What keeps a host that is no node yet from becoming one, by the rules of its own checks and of kubeadm: known before the first step. Pure. */
-import { fieldsOf } from '../core/json.ts';
 import type { HostFacts } from './facts.ts';
 import type { Role } from './order.ts';
 
@@ -10,24 +9,22 @@ const PORTS = { worker: [10_250], 'control-plane': [2379, 2380, 6443, 10_250, 10
 /** A certificate that is made now is not valid yet for a clock that is behind by more than kubeadm dates it back. */
 const MAX_SKEW_S = 300;
 /** Title of the host preflight of the add-on kubernetes, for `--ignore`. */
-const SWAP = 'Swap';
+export const SWAP = 'Swap';
 
-/** `kubernetes` are the settings of that add-on, and `ignore` titles of host preflights that a person passes. */
+/** `passed` are errors that kubeadm ignores, in lower case; `swaps`: the kubelet may run with it. */
 export function unreadyReasons(
   facts: Pick<HostFacts, 'isPart' | 'isUnfinished' | 'memoryMiB' | 'swap' | 'skewS' | 'ports' | 'missing'>,
   role: Role,
-  { kubernetes, ignore }: { readonly kubernetes: unknown; readonly ignore: readonly string[] },
+  { passed, swaps }: { readonly passed: readonly string[]; readonly swaps: boolean },
 ): readonly string[] {
   if (facts.isPart || facts.isUnfinished) return [];
   const { memoryMiB, swap, skewS, ports, missing } = facts;
-  const { kubeletConfiguration, initIgnorePreflightErrors } = fieldsOf(kubernetes);
-  const passed = textOf(initIgnorePreflightErrors).split(',');
-  const mayExist = /failSwapOn: false/.test(textOf(kubeletConfiguration)) || ignore.includes(SWAP);
-  const taken = PORTS[role].filter((port) => ports.includes(port) && !passed.includes(`Port-${port}`));
+  const isPassed = (error: string): boolean => passed.includes('all') || passed.includes(error);
+  const taken = PORTS[role].filter((port) => ports.includes(port) && !isPassed(`port-${port}`));
   const skew = Math.abs(skewS);
   return [
     ...(memoryMiB < MIN_MIB[role] ? [`it has ${memoryMiB} MiB of memory, and a ${role} needs ${MIN_MIB[role]}`] : []),
-    ...(swap && !mayExist
+    ...(swap && !swaps
       ? [`its swap is on: swapoff -a, and remove it from /etc/fstab; --ignore ${SWAP} passes this`]
       : []),
     ...(skew > MAX_SKEW_S
@@ -40,8 +37,4 @@ export function unreadyReasons(
       : []),
     ...(missing.length > 0 ? [`${missing.join(', ')} is missing: install it`] : []),
   ];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,7 +1,9 @@
 /** What keeps hosts from becoming nodes, by their facts. */
 import { readFacts } from '../../src/machine/facts.ts';
 import type { Role } from '../../src/machine/order.ts';
-import { unreadyReasons } from '../../src/machine/unready.ts';
+import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
+import type { ClusterLook } from '../../src/machine/run/look.ts';
+import { planOf } from '../../src/machine/run/planned.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -21,15 +23,38 @@ interface Asked {
   readonly role?: Role;
   readonly kubernetes?: object;
   readonly ignore?: readonly string[];
+  /** Whether the cluster has a control plane already; a worker always has one. */
+  readonly joins?: boolean;
 }
 
+/** What a plan refuses about a machine with these facts. */
 function reasons(
   more: readonly string[] = [],
-  { role = 'control-plane', kubernetes = {}, ignore = [] }: Asked = {},
+  { role = 'control-plane', kubernetes = {}, ignore = [], joins = role === 'worker' }: Asked = {},
 ): readonly string[] {
   const facts = readFacts([...GOOD, ...more].join('\n'), NOW);
   if (facts === undefined) throw new Error('no facts');
-  return unreadyReasons(facts, role, { kubernetes, ignore });
+  const ssh = { name: 'm', address: 'm', hostKey: 'x' };
+  const hosts = (joins ? ['first', 'm'] : ['m']).map((name) => {
+    return { name, role: name === 'm' ? role : 'control-plane', ssh, machine: {} } as WrittenHost;
+  });
+  const cluster = { name: 'paris', version: 'v1.31.2', machines: hosts, installer: { kubernetes } };
+  const look = { hosts: [], extras: [], held: [], refused: [], isListed: true, speaker: undefined, silent: undefined };
+  const first = { name: 'first', joined: true, answers: true, role: 'control-plane', kubelet: 'v1.31.2' };
+  const machines = [...(joins ? [first] : []), { name: 'm', joined: false, answers: true }];
+  const { refused } = planOf(
+    cluster as unknown as WrittenCluster,
+    {
+      ...look,
+      hosts: [{ host: hosts.at(-1), facts }],
+      seen: { complete: true, machines },
+      busy: [],
+      unasked: [],
+    } as unknown as ClusterLook,
+    undefined,
+    { ignore },
+  );
+  return refused.flatMap(({ host, reason }) => (host === 'm' ? reason : []));
 }
 
 test('a host is refused for all that its own checks and kubeadm would refuse, and what to do is said', () => {
@@ -59,7 +84,23 @@ test('a host is refused for all that its own checks and kubeadm would refuse, an
 test('what a person passes, or the settings of Kubernetes allow, refuses nothing', () => {
   assert.equal(reasons(['swap=2'], { ignore: ['Swap'] }), []);
   assert.equal(reasons(['swap=2'], { kubernetes: { kubeletConfiguration: 'failSwapOn: false\n' } }), []);
-  assert.equal(reasons(['port=2379'], { kubernetes: { initIgnorePreflightErrors: 'Swap,Port-2379' } }), []);
+  assert.equal(reasons(['swap=2'], { kubernetes: { kubeletConfiguration: '{"failSwapOn": false}' } }), []);
+  assert.equal(reasons(['port=2379'], { kubernetes: { initIgnorePreflightErrors: 'Swap, Port-2379' } }), []);
+});
+
+test('the first control plane may have what kubeadm init lets pass, and a machine that joins what kubeadm join does', () => {
+  const listed = (errors: string): string => `nodeRegistration: { ignorePreflightErrors: [${errors}] }`;
+  const taken = ['port 10250 is in use there, and Kubernetes needs it: ss -ltnp names the program'];
+  const of = (kubernetes: object, more: Asked = {}) => reasons(['port=10250'], { kubernetes, ...more });
+  const joined: readonly Asked[] = [{ role: 'worker' }, { joins: true }];
+  for (const errors of ['port-10250', 'all']) {
+    const [init, join] = [{ initConfiguration: listed(errors) }, { joinConfiguration: listed(errors) }];
+    assert.equal([of(init), of(join)], [[], taken]);
+    for (const more of joined) assert.equal([of(init, more), of(join, more)], [taken, []]);
+  }
+  for (const more of joined) assert.equal(of({ initIgnorePreflightErrors: 'Port-10250' }, more), taken);
+  // What kubeadm cannot read lets nothing pass.
+  assert.equal(of({ joinConfiguration: 'a: [' }, { role: 'worker' }), taken);
 });
 
 test('a node, and a host whose join was cut, have their ports in use by themselves', () => {

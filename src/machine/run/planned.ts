@@ -5,8 +5,9 @@ import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
 import { splitRefusals, withoutHosts } from '../refusals.ts';
-import { unreadyReasons } from '../unready.ts';
+import { SWAP, unreadyReasons } from '../unready.ts';
 import type { WrittenCluster } from './cluster-file.ts';
+import { maySwap, passedErrors } from './kubeadm-settings.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
 export interface PlannedCluster extends ClusterPlan {
@@ -62,6 +63,9 @@ export function planOf(
     return { name, role, address, kubeletVersion, update, labels, taints: taints?.map(taintText) };
   });
   const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
+  const { kubernetes } = cluster.installer;
+  const isNew = seen.machines.every(({ joined }) => !joined);
+  const first = isNew ? machines.find(({ role }) => role === 'control-plane')?.name : undefined;
   const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
   const scene = { cluster, desired, look, bundle, policy: { approvedRemovals, allowGap, ...channels } };
   const known = split([
@@ -70,7 +74,8 @@ export function planOf(
       const isOther = cluster.machines.every(({ name }) => name !== host);
       // A host that is refused says nothing else.
       if (facts === undefined || isOther || look.refused.some((one) => one.host === host)) return [];
-      const reasons = unreadyReasons(facts, role, { kubernetes: cluster.installer['kubernetes'], ignore });
+      const passed = passedErrors(kubernetes, host === first ? 'init' : 'join');
+      const reasons = unreadyReasons(facts, role, { passed, swaps: ignore.includes(SWAP) || maySwap(kubernetes) });
       return reasons.map((reason) => ({ host, reason }));
     }),
   ]);
