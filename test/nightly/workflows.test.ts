@@ -16,24 +16,24 @@ jobs:
       - run: echo \${{ github.event.pull_request.title }} \${{ nothing.there }}
 `;
 
-for (const [name, words] of [
-  ['actionlint', ['-no-color']],
-  ['zizmor', ['--offline', '--quiet', '--no-progress', '--persona', 'pedantic']],
+for (const [name, program, words] of [
+  ['actionlint', oracle('actionlint'), ['-no-color']],
+  ['zizmor', oracle('zizmor'), ['--offline', '--quiet', '--no-progress', '--persona', 'pedantic']],
 ] as const) {
-  if (!existsSync(oracle(name))) {
+  if (!existsSync(program)) {
     test.skip(`${name} finds nothing`, `missing: scripts/tools ${name}`);
     continue;
   }
   const files = name === 'zizmor' ? ['.github', 'action.yml'] : [];
 
   test(`${name} finds nothing`, async () => {
-    const { exitCode, all } = await execa(oracle(name), [...words, ...files], { cwd: ROOT, reject: false, all: true });
+    const { exitCode, all } = await execa(program, [...words, ...files], { cwd: ROOT, reject: false, all: true });
     assert.is(exitCode, 0, all);
   });
 
   test(`${name} would find what is unsafe`, async () => {
     await using box = await tree({ 'unsafe.yml': UNSAFE });
-    const { exitCode, all } = await execa(oracle(name), [...words, 'unsafe.yml'], {
+    const { exitCode, all } = await execa(program, [...words, 'unsafe.yml'], {
       cwd: box.path,
       reject: false,
       all: true,

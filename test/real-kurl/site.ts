@@ -90,15 +90,21 @@ async function visit(
     await made.run(MACHINE);
     return made;
   };
-  // A cluster that is emptied while something plays in it does not stay empty.
-  opened.keep({ [Symbol.asyncDispose]: async () => kube.clear(before) });
-  opened.keep(await play(kube));
-  const node = await start('node-1');
-  return {
-    node,
-    another: start,
-    url,
-    objects: async () => new Map([...(await kube.all())].filter(([name, one]) => !before.has(name) && !isPlayed(one))),
-    [Symbol.asyncDispose]: opened.close,
-  };
+  try {
+    // A cluster that is emptied while something plays in it does not stay empty.
+    opened.keep({ [Symbol.asyncDispose]: async () => kube.clear(before) });
+    opened.keep(await play(kube));
+    const node = await start('node-1');
+    return {
+      node,
+      another: start,
+      url,
+      objects: async () =>
+        new Map([...(await kube.all())].filter(([name, one]) => !before.has(name) && !isPlayed(one))),
+      [Symbol.asyncDispose]: opened.close,
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { appendFile, copyFile, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -83,6 +83,27 @@ test('the true table: every tool has a version and a recipe', async () => {
   assert.ok(lines.length > 10);
   for (const line of lines)
     assert.match(line, /^[a-z][a-z0-9.-]* +(default|all|-) +[\w.-]+\d +(present|missing) .* [0-9a-f]{12}$/);
+});
+
+test('each program that a test names is a file of the true table', async () => {
+  const { stdout } = await execa('bash', ['-c', 'source scripts/support/tools.bash; echo "$TOOLS_TABLE"'], {
+    cwd: ROOT,
+  });
+  const files = new Set(stdout.split('\n').flatMap((line) => line.split(/ +/)[4]?.split(',') ?? []));
+  const sources = (await readdir(join(ROOT, 'test'), { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const named = await Promise.all(
+    sources.map(async (file) => {
+      const text = await readFile(join(ROOT, 'test', file), 'utf8');
+      // A name that is only known at run time is in no table, and fails.
+      const calls = [...text.matchAll(/(?<!function )\boracle\('?([^')]*)'?\)/g)];
+      return calls.map(([, name = '']) => `${file}: ${posix.join('bin', name)}`);
+    }),
+  );
+  assert.ok(named.flat().length > 20);
+  assert.equal(
+    named.flat().filter((one) => !files.has(one.split(': ')[1] ?? '')),
+    [],
+  );
 });
 
 test('prepare makes the missing tools of a tier, once', async () => {

@@ -4,7 +4,7 @@
  */
 import { execa } from 'execa';
 import { mkdir, readFile, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Outcome } from '../../support/curlew.ts';
 import { tree, writeTree } from '../../support/tree.ts';
 import { startDaemon } from './daemon.ts';
@@ -96,7 +96,9 @@ esac
 
 async function programsFor({ containerd }: NodeOptions): Promise<Readonly<Record<string, string>>> {
   const tools = await Promise.all(
-    ['kubectl', 'kustomize'].map(async (name) => [name, await realpath(oracle(name))] as const),
+    [oracle('../api-server/kubectl'), oracle('kustomize')].map(
+      async (path) => [basename(path), await realpath(path)] as const,
+    ),
   );
   const runtime =
     containerd === undefined ? [] : ['containerd', 'ctr'].map((name) => [name, join(containerd, name)] as const);
