@@ -8,12 +8,11 @@ import { mayRestart } from '../machine/etcd.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
 import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
+import { lastAttempt, recordAttempt } from '../machine/run/attempts.ts';
 import {
   certificateOf,
   certificatesIn,
   KUBELET_CERTIFICATE,
-  lastRenewal,
-  recordRenewal,
   whenExpired,
   type NodeCertificate,
 } from '../machine/run/certificates.ts';
@@ -84,7 +83,7 @@ export const renewCertificates = useCase(
     }
     if (within !== undefined && !(await isDue(kubernetes, [...before.values()], within)))
       return { certificates: shown() };
-    await recordRenewal(kubernetes, async () => {
+    await recordAttempt(kubernetes, 'renewal', async () => {
       await requireStart();
       using etcd = await openEtcd({ signal: context.signal });
       // With expired certificates it does not answer. Without a quorum, its members are listed, and there is none to lose.
@@ -99,7 +98,7 @@ export const renewCertificates = useCase(
 /** Also after a failure: components may still run with their former certificates. */
 async function isDue(folder: string, days: readonly (number | undefined)[], withinMs: number): Promise<boolean> {
   const isSoon = days.some((left) => left === undefined || left * DAY_MS < withinMs);
-  return isSoon || (await lastRenewal(folder))?.problem !== undefined;
+  return isSoon || (await lastAttempt(folder, 'renewal'))?.problem !== undefined;
 }
 
 /** Days that are left of each certificate that kubeadm renews, by its path below the folder; undefined for a damaged one. */

@@ -8,6 +8,7 @@ import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { encrypterFor } from '../machine/run/age.ts';
+import { recordAttempt } from '../machine/run/attempts.ts';
 import { startTimer } from '../machine/run/timer.ts';
 import { keepSnapshot, saveSnapshot, surplus } from '../machine/run/snapshots.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -18,11 +19,12 @@ import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
 
+const KUBERNETES = '/etc/kubernetes';
 /** With `--every`. */
 const TIMER = {
   name: 'curlew-etcd-snapshot',
   description: 'Snapshot of etcd',
-  variables: '/etc/kubernetes/curlew/snapshot.env',
+  variables: `${KUBERNETES}/curlew/snapshot.env`,
 };
 
 export interface EtcdSaved {
@@ -55,9 +57,14 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
   }
   const directory = folderOf(request, context);
   const options = { directory, encrypter, keep: request.keep, report, signal };
-  if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
-  const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
-  const copy = request.copyTo === undefined ? undefined : await copySnapshot(saved, request.copyTo, request, context);
+  const save = async (): Promise<Pick<EtcdSaved, 'file' | 'copy'>> => {
+    if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
+    const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
+    if (request.copyTo === undefined) return { file: saved };
+    return { file: saved, copy: await copySnapshot(saved, request.copyTo, request, context) };
+  };
+  // One file is for who asks for it. The others are made by a timer, too.
+  const saved = file === undefined ? await recordAttempt(KUBERNETES, 'snapshot', save) : await save();
   // Only after all of it has worked once.
   const timer =
     request.every === undefined
@@ -67,7 +74,7 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
           { ...TIMER, everyMs: request.every },
           { directory, context },
         );
-  return { file: saved, ...(copy !== undefined && { copy }), ...(timer !== undefined && { timer }) };
+  return { ...saved, ...(timer !== undefined && { timer }) };
 });
 
 /** Copies a snapshot below the name of this machine, and removes all but the last `keep` copies of what curlew has named there. */

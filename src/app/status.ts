@@ -22,7 +22,13 @@ export const status = useCase(STATUS, async (request, context: Context): Promise
   if (request.prometheus !== undefined) {
     const snapshot = await lastSnapshot(node.directory);
     const text = metricsText(
-      { certificates: cluster?.certificates ?? [], renewal: cluster?.renewal, snapshot, lastRun: node.lastRun },
+      {
+        certificates: cluster?.certificates ?? [],
+        renewal: cluster?.renewal,
+        snapshot,
+        saving: cluster?.snapshot,
+        lastRun: node.lastRun,
+      },
       new Date(),
     );
     await writeStateFile(resolve(context.cwd, request.prometheus), text, 0o644);

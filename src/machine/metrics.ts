@@ -7,6 +7,8 @@ export interface MeasuredNode {
   readonly renewal?: { readonly time: string; readonly problem?: string } | undefined;
   /** When the last snapshot of etcd in the install folder was written. */
   readonly snapshot?: Date | undefined;
+  /** The last attempt to write one, and to copy it. */
+  readonly saving?: { readonly problem?: string } | undefined;
   readonly lastRun?:
     | { readonly kind?: string | undefined; readonly ended?: string | undefined; readonly state: string }
     | undefined;
@@ -15,7 +17,7 @@ export interface MeasuredNode {
 type Labels = Readonly<Record<string, string>>;
 
 /** Times are in seconds, so that a file that is old still says when, and not how long ago. */
-export function metricsText({ certificates, renewal, snapshot, lastRun }: MeasuredNode, now: Date): string {
+export function metricsText({ certificates, renewal, snapshot, saving, lastRun }: MeasuredNode, now: Date): string {
   const expiries = certificates.map(({ name, expires }) => [{ certificate: name }, seconds(expires)] as const);
   const { kind = 'unknown', ended, state } = lastRun ?? {};
   const run = { kind };
@@ -35,6 +37,11 @@ export function metricsText({ certificates, renewal, snapshot, lastRun }: Measur
       'curlew_etcd_snapshot_timestamp_seconds',
       'When the last snapshot of etcd was written to the install folder.',
       snapshot === undefined ? [] : [[{}, snapshot.getTime() / 1000]],
+    ),
+    gauge(
+      'curlew_etcd_snapshot_success',
+      'Whether the last snapshot of etcd, with its copy, has not failed.',
+      saving === undefined ? [] : [[{}, saving.problem === undefined ? 1 : 0]],
     ),
     gauge(
       'curlew_last_run_timestamp_seconds',

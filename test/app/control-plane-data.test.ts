@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { daysOf, renewCertificates, requireKubelet, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { recordRenewal } from '../../src/machine/run/certificates.ts';
+import { recordAttempt } from '../../src/machine/run/attempts.ts';
 import { clusterHealth } from '../../src/machine/run/node-health.ts';
 import type { Member } from '../../src/cluster/kube/etcd.ts';
 import type { EtcdView } from '../../src/machine/etcd.ts';
@@ -122,9 +122,9 @@ test('certificates are renewed only once they are due, or after a failure, which
   const busy = async () => {
     throw new CurlewError('BUSY', 'another run is in progress');
   };
-  await recordRenewal(folders.kubernetes, async () => undefined);
+  await recordAttempt(folders.kubernetes, 'renewal', async () => undefined);
   assert.equal(Object.keys((await health())?.renewal ?? {}), ['format', 'time']);
-  await assert.rejectsWith(recordRenewal(folders.kubernetes, busy), 'BUSY');
+  await assert.rejectsWith(recordAttempt(folders.kubernetes, 'renewal', busy), 'BUSY');
   await renew(left);
 });
 

@@ -15,7 +15,7 @@ test('certificates, the last snapshot and the last run are samples of the text f
   const lastRun = { kind: 'install', ended: '2026-01-01T00:00:00.500Z', state: 'failed' };
   const renewal = { time: '2026-01-01T00:00:00Z', problem: 'etcd does not end' };
   const snapshot = new Date('2026-01-01T12:00:00Z');
-  const text = metricsText({ certificates, renewal, snapshot, lastRun }, NOW);
+  const text = metricsText({ certificates, renewal, snapshot, saving: renewal, lastRun }, NOW);
   assert.ok(text.endsWith('\n'));
   const seen: unknown[] = [];
   let family = '';
@@ -34,6 +34,7 @@ test('certificates, the last snapshot and the last run are samples of the text f
     ['certificate_renewal_timestamp_seconds', undefined, 1_767_225_600],
     ['certificate_renewal_success', undefined, 0],
     ['etcd_snapshot_timestamp_seconds', undefined, 1_767_268_800],
+    ['etcd_snapshot_success', undefined, 0],
     ['last_run_timestamp_seconds', 'install', 1_767_225_600.5],
     ['last_run_success', 'install', 0],
     ['status_timestamp_seconds', undefined, 1_767_312_000],

@@ -1,11 +1,9 @@
 /** The certificates of a node that expire, as kubeadm and the kubelet keep them. */
 import { X509Certificate } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import * as v from 'valibot';
-import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { jsonIn, printableJson } from '../../core/json.ts';
-import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, fileError } from '../../core/errors.ts';
+import { readFound } from '../../platform/files/state-file.ts';
 
 export interface NodeCertificate {
   /** Path below the folder. */
@@ -76,44 +74,4 @@ async function namesIn(folder: string, below: string): Promise<readonly string[]
     if (errnoOf(error) === 'ENOENT') return [];
     throw fileError(`list ${join(folder, below)}`, error);
   }
-}
-
-const renewalSchema = v.object({ format: v.literal(1), time: v.string(), problem: v.exactOptional(v.string()) });
-
-export interface Renewal {
-  /** When its last attempt began, in ISO 8601. */
-  readonly time: string;
-  /** Why it has failed. */
-  readonly problem?: string;
-}
-
-const recordIn = (folder: string): string => join(folder, 'curlew/renewal.json');
-
-/** The last attempt to renew the certificates in /etc/kubernetes, or a folder like it; undefined before the first one. */
-export async function lastRenewal(folder: string): Promise<Renewal | undefined> {
-  const text = await readFound(recordIn(folder), FILE_LIMIT);
-  const { success, output } = v.safeParse(renewalSchema, text && jsonIn(text.toString('utf8')));
-  return success ? output : undefined;
-}
-
-/** Records how the renewal ends, for those who look when no one was there. */
-export async function recordRenewal(folder: string, renew: () => Promise<void>): Promise<void> {
-  const path = recordIn(folder);
-  const before = await lastRenewal(folder);
-  const own: Renewal = { time: new Date().toISOString() };
-  const write = async (renewal: Renewal): Promise<void> =>
-    writeStateFile(path, `${printableJson({ format: 1, ...renewal })}\n`);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await write({ ...own, problem: 'it was cut' });
-  try {
-    await renew();
-  } catch (error) {
-    const isBusy = error instanceof CurlewError && error.code === 'BUSY';
-    // Another run on this machine is no failure of this one.
-    if (!isBusy) await write({ ...own, problem: asError(error).message });
-    else if (before === undefined) await rm(path);
-    else await write(before);
-    throw error;
-  }
-  await write(own);
 }

@@ -18,14 +18,13 @@ import type { SeenMachine } from '../cluster.ts';
 import { brokenIn, brokenScript } from '../facts.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
+import { attemptProblems, lastAttempt, type Attempt } from './attempts.ts';
 import {
   certificateOf,
   certificatesIn,
   expiredProblems,
   KUBELET_CERTIFICATE,
-  lastRenewal,
   type NodeCertificate,
-  type Renewal,
 } from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';
 import { quorumProblem } from './quorum.ts';
@@ -57,7 +56,9 @@ export interface ClusterHealth {
   /** Certificates of this node, that which expires first at the beginning. `expires` is in ISO 8601. */
   readonly certificates: readonly { readonly name: string; readonly expires: string }[];
   /** The last attempt to renew those of kubeadm; absent before the first one. */
-  readonly renewal?: Renewal | undefined;
+  readonly renewal?: Attempt | undefined;
+  /** The last attempt to save etcd in the install folder, and to copy that; absent before the first one. */
+  readonly snapshot?: Attempt | undefined;
   /** How full the disk of images is, in percent of its bytes, and from which percentage on the kubelet removes images. */
   readonly images: { readonly folder: string; readonly used: number; readonly limit: number } | undefined;
   /** What a node needs and does not run on this machine, such as `etcd has no manifest`; none where it was not asked for. */
@@ -112,13 +113,9 @@ export async function clusterHealth(
   const damaged = all.filter(({ expires }) => expires === undefined);
   problems.push(...damaged.map(({ name }) => `${name} is damaged: it has no certificate that can be read`));
   problems.push(...expiredProblems(certificates));
-  const renewal = await attempt(lastRenewal(kubernetes), undefined);
-  if (renewal?.problem !== undefined) {
-    const when = renewal.time.slice(0, 10);
-    problems.push(
-      `the renewal of certificates has failed on ${when}: ${renewal.problem}: once that is fixed, curlew certificates renew`,
-    );
-  }
+  const renewal = await attempt(lastAttempt(kubernetes, 'renewal'), undefined);
+  const snapshot = await attempt(lastAttempt(kubernetes, 'snapshot'), undefined);
+  problems.push(...attemptProblems('renewal', renewal), ...attemptProblems('snapshot', snapshot));
   const stopped = await attempt(stoppedIn(kubernetes), []);
   if (stopped.length > 0) {
     problems.push(`a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew node repair`);
@@ -128,13 +125,15 @@ export async function clusterHealth(
   const broken = found.filter((text) => !stopped.some((name) => text.startsWith(`${name} `)));
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
-  const own = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
+  const access = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
   const lost = await quorumProblem({ signal });
   if (lost !== undefined) problems.push(`${lost.message}: ${lost.hint}`);
   // Without etcd, an API server answers with anything but the reason.
-  const api = lost === undefined ? await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined) : undefined;
+  const api =
+    lost === undefined ? await attempt(openApi({ env: access, deadlineMs: PATIENCE_MS }), undefined) : undefined;
   const live = api && (await attempt(askCluster(api, signal), undefined));
-  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, renewal, images, broken, problems };
+  const own = { certificates, renewal, snapshot, images, broken, problems };
+  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, ...own };
 }
 
 async function askCluster(
