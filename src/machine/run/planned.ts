@@ -124,7 +124,10 @@ interface PlanScene {
 /** The plan without what is wrong with these machines. `late`: what its steps would meet on hosts. */
 function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: readonly Held[]) {
   const { hosts, seen, silent } = look;
-  const planned = planCluster(desired, withoutHosts(seen, away), policy);
+  const whole = planCluster(desired, withoutHosts(seen, away), policy);
+  // Its Node could be labeled, but may be that of another machine.
+  const steps = whole.steps.filter(({ host, phase }) => phase !== 'label' || away.every((one) => one.host !== host));
+  const planned = { ...whole, steps };
   // A host gets only the version of the bundle: one that is behind its cluster needs that of the cluster first.
   const early = planned.steps.filter(
     ({ phase, to }) => (phase === 'join' || phase === 'upgrade') && to !== cluster.version,
