@@ -59,9 +59,29 @@ grid_etcd() {
   sed -n 's,^image etcd .*:\([0-9]*\.[0-9]*\).*,etcd-\1,p' "packages/kubernetes/$1/Manifest"
 }
 
+# usage: grid_cni VERSION; the tool of the plugins that its package names, such as cni-1.10.0
+grid_cni() {
+  sed -n 's,^asset cni-plugins.*-v\([0-9.]*\)\.tgz$,cni-\1,p' "packages/kubernetes/$1/Manifest"
+}
+
+# usage: grid_addon NAME VERSION; the version of an add-on that goes with a version of Kubernetes: the newest with the newest, the one before it
+# with the one before that, down to the oldest
+grid_addon() {
+  local back
+  back="$(printf '%s\n' "${GRID_VERSIONS[@]}" | sort -rV | grep -nxF "$2" | cut -d : -f 1)"
+  find "addons/$1" -maxdepth 1 -name '[0-9]*' -printf '%f\n' | sort -V | tail -n "$back" | head -n 1
+}
+
+# usage: grid_folders; of the packages in the bundle
+grid_folders() {
+  local name
+  printf 'packages/kubernetes/%s\n' "$GRID_VERSION"
+  for name in "${GRID_ADDONS[@]}"; do printf 'addons/%s/%s\n' "$name" "$(grid_addon "$name" "$GRID_VERSION")"; done
+}
+
 # usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
 grid_images() {
-  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image
+  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image folders
   mkdir -p "$box" "$out" "$node"
   tar -C "$node" -xf "$made/node.tar"
   for id in kube-apiserver kube-controller-manager kube-scheduler kube-proxy; do
@@ -73,7 +93,7 @@ grid_images() {
   grid_place "$box/pause" . "$made/programs"
   mv "$box/pause/programs" "$box/pause/pause"
   cp -al "$box/pause" "$box/sandbox"
-  grid_place "$box/flannel" opt/bin "$made/flanneld"
+  grid_place "$box/flannel" opt/bin "$TOOLS/flannel-$(grid_addon flannel "$GRID_VERSION")/flanneld"
   grid_iptables "$box/flannel" "$node"
   grid_place "$box/flannel" bin /bin/busybox
   ln -s busybox "$box/flannel/bin/cp"
@@ -82,31 +102,35 @@ grid_images() {
   cp "$made/programs" "$box/flannel-cni-plugin/flannel"
   grid_place "$box/web" bin "$made/programs"
   mv "$box/web/bin/programs" "$box/web/bin/web"
+  mapfile -t folders < <(grid_folders)
   while read -r _ id image _; do
     case "$id" in
       coredns) grid_image "$box/$id" "$image" "$out/$id.tar" '["/coredns"]' ;;
       pause | sandbox) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
       *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
     esac
-  done < <(grep -h '^image ' "packages/kubernetes/$GRID_VERSION/Manifest" addons/{containerd,flannel}/*/Manifest)
+  done < <(grep -h '^image ' "${folders[@]/%//Manifest}")
   grid_image "$box/web" registry.example/grid/web:1 "$out/web.tar"
   rm -rf "$box" "$node"
 }
 
 # usage: grid_repository FOLDER; FOLDER/repository with the add-ons, whose assets and images are files there
 grid_repository() {
-  local to="$1/repository" assets="$1/repository/assets" made="$TOOLS/grid" manifest
-  mkdir -p "$to/addons" "$to/packages/kubernetes" "$assets" "$1/containerd/bin"
-  cp -r addons/containerd addons/flannel "$to/addons/"
-  cp -r packages/kubernetes/{README.md,categories.json} "packages/kubernetes/$GRID_VERSION" "$to/packages/kubernetes/"
+  local to="$1/repository" assets="$1/repository/assets" made="$TOOLS/grid" containerd folder manifest
+  containerd="$TOOLS/containerd-$(grid_addon containerd "$GRID_VERSION")"
+  mkdir -p "$to/addons" "$assets" "$1/containerd/bin"
+  while read -r folder; do
+    mkdir -p "$to/${folder%/*}"
+    cp -r "${folder%/*}"/{README.md,categories.json} "$folder" "$to/${folder%/*}/"
+  done < <(grid_folders)
   cp -r test/grid/addons/. "$to/addons/"
   cp -L "$(grid_program kubeadm)" "$(grid_program kubelet)" "$(grid_program kubectl)" "$assets/"
   cp -L /usr/sbin/runc "$assets/runc"
-  cp -L "$made"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
+  cp -L "$containerd"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
   tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin
   rm -r "$1/containerd"
   tar -C "$made" -czf "$assets/crictl.tar.gz" --transform 's/^cri$/crictl/' cri
-  tar -C "$made" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
+  tar -C "$TOOLS/$(grid_cni "$GRID_VERSION")" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
   for manifest in "$to"/addons/*/*/Manifest "$to"/packages/*/*/Manifest; do
     sed -i -E -e 's,^(image ([^ ]+)) .*,\1 ../../../images/\2.tar,' -e 's,^(asset ([^ ]+)) .*,\1 ../../../assets/\2,' "$manifest"
   done

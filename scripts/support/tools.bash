@@ -47,9 +47,12 @@ etcd-3.6   -   etcd            test/oracles/etcd-3.6 etcd-3.6/etcd,etcd-3.6/etcd
 etcd-3.7   -   etcd            test/oracles/etcd-3.7 etcd-3.7/etcd,etcd-3.7/etcdutl -gcflags=all=-l
 grid-programs - go             test/oracles/grid grid/cri,grid/programs
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
-grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
-grid-containerd -  go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 grid/containerd,grid/containerd-shim-runc-v2,grid/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
-grid-cni   -       go          github.com/containernetworking/plugins/plugins/main/bridge@v1.9.1,github.com/containernetworking/plugins/plugins/main/loopback@v1.9.1,github.com/containernetworking/plugins/plugins/ipam/host-local@v1.9.1,github.com/containernetworking/plugins/plugins/meta/portmap@v1.9.1 grid/bridge,grid/loopback,grid/host-local,grid/portmap
+containerd-2.2.6 - go      github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 containerd-2.2.6/containerd,containerd-2.2.6/containerd-shim-runc-v2,containerd-2.2.6/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
+containerd-2.3.7 - go      github.com/containerd/containerd/v2/cmd/containerd@v2.3.7,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.3.7,github.com/containerd/containerd/v2/cmd/ctr@v2.3.7 containerd-2.3.7/containerd,containerd-2.3.7/containerd-shim-runc-v2,containerd-2.3.7/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
+containerd-2.4.2 - go      github.com/containerd/containerd/v2/cmd/containerd@v2.4.2,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.4.2,github.com/containerd/containerd/v2/cmd/ctr@v2.4.2 containerd-2.4.2/containerd,containerd-2.4.2/containerd-shim-runc-v2,containerd-2.4.2/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
+flannel-0.28.4 -  flannel github.com/flannel-io/flannel@v0.28.4 flannel-0.28.4/flanneld h1:6O4wGCrCTl0Gf5BBpxfOJgOstkxZhEx3ZXzcKRopH8Q= -gcflags=all=-l
+flannel-0.28.10 -  flannel github.com/flannel-io/flannel@v0.28.10 flannel-0.28.10/flanneld h1:jt+uW6XVV01MBb3YFahG7Ue9UE3W6zlNlJMf3JtdcXI= -gcflags=all=-l
+cni-1.10.0 -   go          github.com/containernetworking/plugins/plugins/main/bridge@v1.10.0,github.com/containernetworking/plugins/plugins/main/loopback@v1.10.0,github.com/containernetworking/plugins/plugins/ipam/host-local@v1.10.0,github.com/containernetworking/plugins/plugins/meta/portmap@v1.10.0 cni-1.10.0/bridge,cni-1.10.0/loopback,cni-1.10.0/host-local,cni-1.10.0/portmap
 grid-node  -       debootstrap - grid/node.tar
 '
 
@@ -415,20 +418,27 @@ tools_make_grid-programs() {
   tools_run_go build -C "$2" -o "$1/grid/" ./cri ./programs
 }
 
-# Without two backends: one needs a module that the proxy does not have, the other C.
-tools_make_grid-flannel() {
-  local module="$2" sum='h1:6O4wGCrCTl0Gf5BBpxfOJgOstkxZhEx3ZXzcKRopH8Q=' answer folder
-  answer="$(tools_run_go mod download -json "$module")"
-  grep -qF "\"Sum\": \"$sum\"" <<<"$answer" || {
-    echo "$module does not match the pinned digest"
+# usage: tools_copy_module MODULE SUM FOLDER; the sources of a version with this digest, which may be changed
+tools_copy_module() {
+  local answer folder
+  answer="$(tools_run_go mod download -json "$1")"
+  grep -qF "\"Sum\": \"$2\"" <<<"$answer" || {
+    echo "$1 does not match the pinned digest"
     return 1
   }
   folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"
-  cp -r "$folder" "$TOOLS_WORK/flannel"
-  chmod -R u+w "$TOOLS_WORK/flannel"
-  sed -i '/backend\/tencentvpc"$/d; /backend\/udp"$/d' "$TOOLS_WORK/flannel/main.go"
-  mkdir "$1/grid"
-  tools_run_go build -C "$TOOLS_WORK/flannel" -mod=mod "${@:4}" -o "$1/$3" .
+  cp -r "$folder" "$3"
+  chmod -R u+w "$3"
+}
+
+# usage: tools_make_by_flannel FOLDER MODULE FILE SUM FLAG…; without two backends: one needs a module that the proxy does not have, the
+# other C
+tools_make_by_flannel() {
+  local sources="$TOOLS_WORK/flannel"
+  tools_copy_module "$2" "$4" "$sources" || return 1
+  sed -i '/backend\/tencentvpc"$/d; /backend\/udp"$/d' "$sources/main.go"
+  mkdir "$1/${3%/*}"
+  tools_run_go build -C "$sources" -mod=mod "${@:5}" -o "$1/$3" .
 }
 
 # Troubleshoot's own programs, as oracles for host preflights and support bundles. Its go.mod has replacements, so it is built in the

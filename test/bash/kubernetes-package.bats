@@ -5,19 +5,25 @@
 load setup
 
 setup_file() {
-  export ROOT="$BATS_TEST_DIRNAME/../.." NEWEST
-  NEWEST="$(find "$ROOT/packages/kubernetes" -maxdepth 1 -name '1.*' -printf '%f\n' | sort -V | tail -n 1)"
+  export ROOT="$BATS_TEST_DIRNAME/../.." NEWEST CONTAINERD FLANNEL
+  NEWEST="$(newest packages/kubernetes)"
+  CONTAINERD="addons/containerd/$(newest addons/containerd)" FLANNEL="addons/flannel/$(newest addons/flannel)"
+}
+
+# usage: newest FOLDER; the newest version that is there
+newest() {
+  find "$ROOT/$1" -maxdepth 1 -name '[0-9]*' -printf '%f\n' | sort -V | tail -n 1
 }
 
 prepare() {
   DIR="$PWD"
-  KUBERNETES_VERSION="$NEWEST" CONTAINERD_VERSION=2.2.6 FLANNEL_VERSION=0.28.4
+  KUBERNETES_VERSION="$NEWEST" CONTAINERD_VERSION="${CONTAINERD##*/}" FLANNEL_VERSION="${FLANNEL##*/}"
   PRIVATE_ADDRESS=10.0.0.1 POD_CIDR=10.32.0.0/20 SERVICE_CIDR=10.96.0.0/22 HOSTNAME=node1
   mkdir -p kustomize/kubeadm/init-patches packages addons
   ln -s "$(realpath "$ROOT")/packages/kubernetes" packages/kubernetes
   ln -s "$(realpath "$ROOT")/addons/containerd" "$(realpath "$ROOT")/addons/flannel" addons/
   local file
-  for file in "packages/kubernetes/$NEWEST" addons/containerd/2.2.6 addons/flannel/0.28.4; do
+  for file in "packages/kubernetes/$NEWEST" "$CONTAINERD" "$FLANNEL"; do
     # shellcheck source=/dev/null
     source "$file/install.sh"
   done
@@ -29,7 +35,7 @@ prepare() {
   kubeadm() { :; }
   # It has no pods.
   ctr() { :; }
-  containerd() { echo 'containerd github.com/containerd/containerd/v2 v2.2.6 abc'; }
+  containerd() { echo "containerd github.com/containerd/containerd/v2 v$CONTAINERD_VERSION abc"; }
   # kustomize as far as it is needed: shows what it was given.
   kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/kustomization.yaml "$2"/*-*.yaml "$2"/init.yaml; fi; }
 }
@@ -149,7 +155,7 @@ prepare() {
 own_machine() {
   prepare
   local file
-  for file in "packages/kubernetes/$NEWEST" addons/containerd/2.2.6 addons/flannel/0.28.4; do
+  for file in "packages/kubernetes/$NEWEST" "$CONTAINERD" "$FLANNEL"; do
     # shellcheck source=/dev/null
     source <(sed -E "s,(/etc/(kubernetes|containerd|NetworkManager|machine-id)|/sys/class/dmi|/var/lib/etcd),$PWD\\1,g" "$file/install.sh")
   done
@@ -699,7 +705,7 @@ node_of_a_cluster() {
 
 @test "a configuration of containerd that another package made is kept" {
   own_machine
-  local src="addons/containerd/2.2.6"
+  local src="$CONTAINERD"
   echo 'disabled_plugins = ["cri"]' >etc/containerd/config.toml
   run containerd_configure "$src"
   [[ "$status" -eq 0 && "$output" == *config.toml.former* ]]
@@ -717,7 +723,7 @@ node_of_a_cluster() {
 # A containerd that reads as far as it is needed: the file and what that imports, with each table closed. The template is in `made`.
 readable_configurations() {
   mkdir made
-  sed "s,/etc/containerd,$PWD&,g" addons/containerd/2.2.6/config.tmpl >made/config.tmpl
+  sed "s,/etc/containerd,$PWD&,g" "$CONTAINERD/config.tmpl" >made/config.tmpl
   containerd_reads() {
     local folder
     folder="$(sed -n "s/^imports = \['\(.*\)\/\*.toml'\]/\1/p" "$1")"
@@ -778,9 +784,9 @@ readable_configurations() {
 @test "containerd restarts with its new files after a run that was cut before, and never without a change" {
   own_machine
   DIR="$PWD/bundle"
-  local src="$DIR/addons/containerd/2.2.6"
+  local src="$DIR/$CONTAINERD"
   mkdir -p "$src/assets" usr/local/.containerd-abcdef bin
-  cp "$ROOT"/addons/containerd/2.2.6/{install.sh,config.tmpl,containerd.service} "$src/"
+  cp "$ROOT/$CONTAINERD"/{install.sh,config.tmpl,containerd.service} "$src/"
   printf '#!/bin/sh\n' | tee bin/containerd >"$src/assets/runc"
   tar -czf "$src/assets/containerd.tar.gz" bin
   # shellcheck source=/dev/null
@@ -849,9 +855,9 @@ readable_configurations() {
 
 @test "containerd is configured for the driver of cgroups, and keeps text of settings" {
   prepare
-  [[ "$(containerd_config addons/containerd/2.2.6)" == *'SystemdCgroup = true'* ]]
+  [[ "$(containerd_config "$CONTAINERD")" == *'SystemdCgroup = true'* ]]
   CONTAINERD_CGROUP_DRIVER=cgroupfs CONTAINERD_RESTRICT_OOM_SCORE_ADJ=1
-  [[ "$(containerd_config addons/containerd/2.2.6)" == *'restrict_oom_score_adj = true'*'SystemdCgroup = false'* ]]
+  [[ "$(containerd_config "$CONTAINERD")" == *'restrict_oom_score_adj = true'*'SystemdCgroup = false'* ]]
 }
 
 @test "flannel reaches the API server by the address that the cluster publishes" {
@@ -894,7 +900,7 @@ version_folders() {
   grep -qx 'image coredns registry.k8s.io/coredns/coredns:v1' ../1.35.2/Manifest
   grep -qx 'asset kubelet https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kubelet' ../1.35.2/Manifest
   grep -qx 'asset crictl.tar.gz .*/v1.35.0/crictl-v1.35.0-linux-amd64.tar.gz' ../1.35.2/Manifest
-  grep -q '^asset cni-plugins.tgz .*/v1.9.1/' ../1.35.2/Manifest
+  grep -q '^asset cni-plugins.tgz .*/v1.10.0/' ../1.35.2/Manifest
   cmp files/install.sh ../1.35.2/install.sh
   run ./generate.sh --version=1.35.2 "--from=$PWD/kubeadm"
   [ "$output" = 'kubernetes 1.35.2 already exists' ]
@@ -952,8 +958,44 @@ END
   ./generate.sh --version=2.3.1 --from=1.4.0
   grep -q '/v2.3.1/containerd-2.3.1-linux-amd64.tar.gz$' ../2.3.1/Manifest
   grep -q '/v1.4.0/runc.amd64$' ../2.3.1/Manifest
+  cmp files/install.sh ../2.3.1/install.sh
   run ./generate.sh --version=1.7.9 --from=1.4.0
   [ "$status" -eq 1 ]
+}
+
+@test "each version of containerd and flannel has the files of the template" {
+  local name
+  for name in containerd flannel; do
+    (version_folders "addons/$name" && ./generate.sh --files && diff -r "$ROOT/addons/$name" .. && rm -r ../../copy)
+  done
+}
+
+@test "containerd goes to the newest patch of each minor version that is there, and to the next minor version" {
+  version_folders addons/containerd
+  rm -r ../2.*
+  mkdir programs ../2.2.6
+  # Upstream has patches of the minor version, the next minor version, one after that, and candidates.
+  cat >programs/git <<'END'
+#!/bin/bash
+case "$*" in
+  *containerd/containerd*) tags='v2.2.6 v2.2.10 v2.2.9 v2.3.0-rc.1 v2.4.0 api/v2.2.11' ;;
+  *opencontainers/runc*) tags='v1.4.10 v1.4.9 v1.5.0-rc.1' ;;
+esac
+if [[ -e next ]]; then tags+=' v2.3.1'; fi
+for tag in $tags; do printf '0123456789\trefs/tags/%s\n' "$tag"; done
+END
+  chmod +x programs/git
+  PATH="$PWD/programs:$PATH" GITHUB_OUTPUT="$PWD/made" ./generate.sh
+  [ "$(cat made)" = 'containerd_version=2.2.10' ]
+  [ "$(cd .. && echo 2.*)" = '2.2.10 2.2.6' ]
+  grep -q '/v1.4.10/runc.amd64$' ../2.2.10/Manifest
+  touch next
+  PATH="$PWD/programs:$PATH" GITHUB_OUTPUT="$PWD/made" ./generate.sh
+  [ "$(cd .. && echo 2.*)" = '2.2.10 2.2.6 2.3.1' ]
+  printf '#!/bin/sh\nexit 128\n' >programs/git
+  run env PATH="$PWD/programs:$PATH" ./generate.sh
+  [ "$status" -eq 1 ]
+  [[ "$output" == *'cannot list the tags of https://github.com/containerd/containerd'* ]]
 }
 
 @test "a folder that may be a disk's mount point is emptied, and stays" {

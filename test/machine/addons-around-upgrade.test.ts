@@ -61,7 +61,7 @@ function look(version: string, addons: Readonly<Record<string, SeenAddon>> = {})
 
 test('a package of the bundle that is not for its Kubernetes is refused by its range, before anything is sent', () => {
   const ranges = [
-    { name: 'flannel', version: '0.28.4', range: '>=1.30.0' },
+    { name: 'flannel', version: '0.28.10', range: '>=1.30.0' },
     { name: 'dns', version: '1.0.0', range: '<1.37.0' },
   ];
   const { steps, refused } = planOf(cluster, look(OLD), { ...bundle, ranges });
