@@ -18,7 +18,12 @@ interface Job {
   readonly needs?: string;
   readonly 'timeout-minutes'?: number;
   readonly permissions?: Readonly<Record<string, string>>;
-  readonly strategy?: { readonly matrix: { readonly include?: readonly { readonly command?: string }[] } };
+  readonly strategy?: {
+    readonly matrix: {
+      readonly include?: readonly { readonly command?: string }[];
+      readonly scenario?: readonly string[];
+    };
+  };
   readonly steps: readonly Step[];
 }
 
@@ -52,6 +57,19 @@ test('release.yml: packs after all tests and the check of Node, signs what was p
     ['test', 'node-published', 'release-pack', 'release-site'],
     ['pack', 'release-sign', 'release-publish'],
   ]);
+});
+
+test('nightly.yml: every scenario of the grid has a job', async () => {
+  const { jobs } = parse(texts.get('nightly.yml') ?? '') as Workflow;
+  const folder = join(ROOT, 'test/grid');
+  const scenarios: string[] = [];
+  for (const name of await readdir(folder)) {
+    // The others are functions that scenarios share, or run on a node.
+    if (/^step '/m.test(name.endsWith('.bash') ? await readFile(join(folder, name), 'utf8') : ''))
+      scenarios.push(name.replace('.bash', ''));
+  }
+  assert.ok(scenarios.length > 10, scenarios.join());
+  assert.equal([...(jobs['grid']?.strategy?.matrix.scenario ?? [])].toSorted(), scenarios.toSorted());
 });
 
 test('are these', () => {
