@@ -54,7 +54,7 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
   });
 }
 
-export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2');
+export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.37.2');
 /** An argument of ssh, which would take one that begins with "-" as an option. */
 const WORD = /^[A-Za-z0-9[][^\s]*$/;
 const host = like(WORD, 'a name or an address of a host');

@@ -2,11 +2,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { splitName } from '../../src/cli/commands.ts';
+import { compareVersions } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('pages of the grid');
 const ROOT = join(import.meta.dirname, '../..');
+const PAGES = ['docs/cluster.md', 'docs/clusters-as-data.md'];
 
 /** They need the internet, or only look; other tests run them. */
 const ELSEWHERE = new Set(['curlew lint', 'curlew build']);
@@ -36,12 +38,35 @@ test('each command of the pages about clusters is run by a scenario', async () =
     const words = command.replace(/^(?:curlew |\.\/)/, '').replaceAll('.', '\\.');
     return new RegExp(`(?<![\\w-])${words}(?![\\w-])`).test(text);
   };
-  for (const page of ['docs/cluster.md', 'docs/clusters-as-data.md']) {
+  for (const page of PAGES) {
     const commands = [...new Set(commandsOf(await readFile(join(ROOT, page), 'utf8')))];
     assert.ok(commands.length > 5, `${page}: ${commands.join()}`);
     assert.equal(
       commands.filter((command) => !ELSEWHERE.has(command) && !isRun(command)),
       [],
+    );
+  }
+});
+
+test('each version of Kubernetes in the pages about clusters, and in the README, has a package', async () => {
+  const shipped = await readdir(join(ROOT, 'packages/kubernetes'));
+  const newest =
+    shipped
+      .filter((name) => name.startsWith('1.'))
+      .toSorted(compareVersions)
+      .at(-1) ?? '';
+  for (const page of [...PAGES, 'README.md']) {
+    const text = await readFile(join(ROOT, page), 'utf8');
+    const named = [...text.matchAll(/\bv(1\.[23]\d\.\d+)\b/g)].map(([, version = '']) => version);
+    assert.equal(
+      named.filter((version) => !shipped.includes(version)),
+      [],
+      page,
+    );
+    const minors = [...text.matchAll(/version: (1\.[23]\d)\.x/g)].map(([, minor = '']) => minor);
+    assert.ok(
+      minors.every((minor) => newest.startsWith(`${minor}.`)),
+      `${page}: ${minors.join()}`,
     );
   }
 });
