@@ -17,7 +17,7 @@ fail() {
 # usage: releases OWNER/NAME; its versions that are no candidates for a release, the oldest first
 releases() {
   local address="https://github.com/$1" tags
-  tags="$(timeout 120 git ls-remote --tags --refs "$address" 'v[0-9]*')" || fail "cannot list the tags of $address"
+  tags="$(GIT_TERMINAL_PROMPT=0 timeout 120 git ls-remote --tags --refs "$address" 'v[0-9]*')" || fail "cannot list the tags of $address"
   sed -nE 's,^.*refs/tags/v([0-9]+\.[0-9]+\.[0-9]+)$,\1,p' <<<"$tags" | sort -V
 }
 
