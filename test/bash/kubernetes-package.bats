@@ -503,6 +503,35 @@ cut_join() {
     'kubeadm upgrade node --ignore-preflight-errors=A,B')" ]
 }
 
+@test "kubeadm's test of a pod is passed where another node is there, and none is ready for pods" {
+  prepare
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2
+  mkdir -p state
+  kubeadm() { echo "kubeadm $*" >calls; }
+  kubernetes_host() { :; }
+  kubernetes_api_answers() { :; }
+  kubernetes_reconfigure() { :; }
+  kubectl() { echo "$listed"; }
+  local one='one:true node.kubernetes.io/unschedulable' two='two: node.kubernetes.io/unreachable node.kubernetes.io/unreachable'
+  for listed in "$(lines "$one" "$two")" "$(lines "$one" 'two: node.kubernetes.io/disk-pressure')"; do
+    kubernetes_upgrade_first
+    [ "$(cat calls)" = 'kubeadm upgrade apply v1.37.2 --yes --ignore-preflight-errors=CreateJob' ]
+  done
+  # Without others, kubeadm itself leaves it out.
+  for listed in "$one" "$(lines "$one" two:)" "$(lines "$one" "$two" 'three: node-role.kubernetes.io/control-plane')"; do
+    kubernetes_upgrade_first
+    [ "$(cat calls)" = 'kubeadm upgrade apply v1.37.2 --yes' ]
+  done
+  listed="$(lines "$one" "$two")" KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS=A
+  kubernetes_upgrade_first
+  [ "$(cat calls)" = 'kubeadm upgrade apply v1.37.2 --yes --ignore-preflight-errors=A,CreateJob' ]
+  # The others are upgraded with the checks of the operator.
+  [ "$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS" = A ]
+  kubectl() { return 1; }
+  kubernetes_upgrade_first
+  [ "$(cat calls)" = 'kubeadm upgrade apply v1.37.2 --yes --ignore-preflight-errors=A' ]
+}
+
 @test "an upgrade that was cut in kubeadm goes on once the API server stays, and each try waits until it answers" {
   prepare
   KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2

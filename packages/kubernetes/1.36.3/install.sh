@@ -688,7 +688,22 @@ kubernetes_upgrade_first() {
 }
 
 kubernetes_apply_upgrade() {
-  try_5m kubernetes_api_answers && kubernetes_upgrade_by_kubeadm apply "v$KUBERNETES_VERSION" --yes
+  local KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS="${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS-}"
+  try_5m kubernetes_api_answers || return
+  if kubernetes_has_no_room; then
+    logWarn "No other node is ready for pods: kubeadm waits a minute for its test CreateJob, and continues without it"
+    KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS+="${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+,}CreateJob"
+  fi
+  kubernetes_upgrade_by_kubeadm apply "v$KUBERNETES_VERSION" --yes
+}
+
+# True where the pod of kubeadm's test finds no node: this one is cordoned, and others are not, but are not ready or have another taint. kubeadm
+# leaves the test out only where all nodes are cordoned.
+kubernetes_has_no_room() {
+  local nodes
+  nodes="$(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s get nodes -o \
+    jsonpath='{range .items[*]}{.metadata.name}:{.spec.unschedulable}{range .spec.taints[?(@.effect!="PreferNoSchedule")]} {.key}{end}{"\n"}{end}')" || return 1
+  awk -F: '$2 !~ /^true/ { open = 1 } $2 == "" || $2 == " node-role.kubernetes.io/control-plane" { room = 1 } END { exit !open || room }' <<<"$nodes"
 }
 
 # usage: kubernetes_upgrade_by_kubeadm WORD…; without the checks that the operator ignores
