@@ -80,7 +80,7 @@ repair() {
 }
 
 repair_goes_on() {
-  killed_after "$SECOND_KILL" repair && grid_until 120 repair && machines_are one two && versions_are "$VERSION" "$VERSION"
+  killed_after "$SECOND_KILL" repair && once_free repair && machines_are one two && versions_are "$VERSION" "$VERSION"
 }
 
 machine_goes() {

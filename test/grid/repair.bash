@@ -5,9 +5,14 @@
 source test/grid/operator.bash
 NODES=(one=control-plane two=worker)
 
-# usage: breaks NODE WORD…; the Node is not ready afterwards
+# usage: breaks NODE TEXT WORD…; status names it at once, whatever its Node says yet
 breaks() {
-  on "$1" 60 sh -c "${*:2}" && grid_until 120 node_is_broken "$1"
+  on "$1" 60 sh -c "${*:3}" && status_names "$1" "$2"
+}
+
+# usage: breaks_for_all NODE TEXT WORD…; its Node is not ready either
+breaks_for_all() {
+  breaks "$@" && grid_until 120 node_is_broken "$1"
 }
 
 # usage: node_is_broken NODE
@@ -62,19 +67,18 @@ step 'node two boots' starts_bare two 2
 step 'a file' cluster_file "$VERSION" "${NODES[@]}"
 step 'apply' apply bundle --yes
 step 'pods talk across nodes' pods_talk
-step 'containerd is stopped' breaks two systemctl stop containerd
-step 'status names it' status_names two 'containerd does not run'
+step 'containerd is stopped' breaks_for_all two 'containerd does not run' systemctl stop containerd
 step 'it is repaired' is_repaired two
-step 'the kubelet is off' breaks two systemctl disable --now kubelet
+step 'the kubelet is off' breaks_for_all two 'the kubelet does not run' systemctl disable --now kubelet
 step 'it is repaired' is_repaired two
 # The same on the machine itself.
-step 'the kubelet is stopped' breaks two systemctl stop kubelet
+step 'the kubelet is stopped' breaks two 'the kubelet does not run' systemctl stop kubelet
 step 'it repairs itself' on two 400 /var/lib/curlew-remote/bundle/tasks.sh node repair
-step 'the network is gone' breaks two 'rm /etc/cni/net.d/*; systemctl restart containerd'
+step 'the network is gone' breaks two 'no network add-on has written' 'rm /etc/cni/net.d/*; systemctl restart containerd'
 step 'it is repaired' is_repaired two
 step 'etcd has no manifest' loses_etcd
 step 'status names it' status_names one 'etcd has no manifest'
 step 'support bundles name it' support_bundles_say
 step 'it is repaired' is_repaired one
-step 'containerd cannot start' breaks two 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
+step 'containerd cannot start' breaks two 'containerd does not run' 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
 step 'it is reset, and joins again' is_repaired two

@@ -93,7 +93,7 @@ new_key_is_refused() {
 }
 
 repair_goes_on() {
-  killed_after "$SECOND_KILL" repair && grid_until 120 repair
+  killed_after "$SECOND_KILL" repair && once_free repair
 }
 
 cluster_is_deleted() {
