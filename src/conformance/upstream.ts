@@ -2,7 +2,7 @@
 import { withoutLater } from '../fleet/upstream/placed.ts';
 import { fieldsOf } from '../core/json.ts';
 import { isWorkloadHealthy } from '../cluster/channel/health.ts';
-import { leaseStatus } from '../fleet/hub/agent-status.ts';
+import { leaseStatus } from '../fleet/hub/lease.ts';
 import {
   addonStatus as statusOf,
   workProbe as probeWork,

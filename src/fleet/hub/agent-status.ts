@@ -1,30 +1,16 @@
 /** What the agent of a cluster reports to its hub. Pure. */
-import { canonicalJson } from '../../core/digest.ts';
-import { fits } from '../../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import type { Decided, Kept, Order, Refusal } from './agent.ts';
-import { timeOf } from '../../core/time.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
-import { textOf } from './write.ts';
-
-const { status: STATUS } = HUB_KINDS.ClusterAddon;
-/** A list in a status is no longer. */
-const MAX_NAMES = 100;
-/** What was healthy has failed, and an agent is silent, after this time: five times the interval at which Leases are renewed. */
-export const GRACE_S = 300;
+import { addonStatus, MAX_NAMES } from './addon-status.ts';
+import { GRACE_S } from './lease.ts';
+import type { Condition } from './schema.ts';
 
 /** How an add-on is now, in the cluster. */
 export interface Health {
   readonly is: Condition['status'];
   readonly why: string;
   readonly since: number;
-}
-
-/** Is a component available, by the age of its Lease? Undefined if there is none. */
-export function leaseStatus(ageSeconds: number | undefined): Health['is'] {
-  if (ageSeconds === undefined) return 'Unknown';
-  return ageSeconds < GRACE_S ? 'True' : 'False';
 }
 
 /** The status that an order is to have, with times by the clock of the hub; undefined if it has it. */
@@ -44,37 +30,26 @@ export function statusOf(
     readonly ahead?: number;
   },
 ): Values | undefined {
-  const before = fits(STATUS, stored) ? stored : undefined;
   const isHere = own?.state === 'Succeeded' && own.spec.action === 'Install';
   // What was seen before the present content was here says nothing about it.
   const ill = isHere && health?.is === 'False' ? { ...health, since: Math.max(health.since, own.since) } : undefined;
   const illness = ill && now - ill.since >= GRACE_S ? ill : undefined;
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
   const about = refusal?.isFailure === true ? spec : own?.spec;
-  const reason = refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason);
-  const message = refusal?.message ?? illness?.why ?? own?.message;
-  const present = {
-    applied: { revision: about?.revision ?? 0, hash: about?.specHash ?? '' },
-    state: hasFailed ? 'Failed' : (own?.state ?? 'ToApply'),
-    ...(reason && { reason }),
-    ...(message && { message: textOf(message) }),
-    ...(isHere && health && { health: health.is }),
-    ...(own && own.orphans.length > 0 && { orphans: own.orphans.slice(0, MAX_NAMES).map(textOf) }),
-  };
-  const isAbout = canonicalJson(before?.applied ?? {}) === canonicalJson(present.applied);
-  const isSame = isAbout && before?.state === present.state && (before.reason ?? '') === (reason ?? '');
   const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
-  // What is stored stays: the clock of the site may have been set meanwhile.
-  const since = isSame ? before.since : timeOf(began - ahead);
-  const isAvailable = isHere && refusal === undefined && illness === undefined;
-  const condition: Condition = {
-    type: 'Available',
-    status: isAvailable ? 'True' : 'False',
-    reason: reason || present.state,
-    lastTransitionTime: since,
-  };
-  const next = { ...present, since, conditions: [condition] };
-  return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
+  return addonStatus(
+    {
+      applied: { revision: about?.revision ?? 0, hash: about?.specHash ?? '' },
+      state: hasFailed ? 'Failed' : (own?.state ?? 'ToApply'),
+      reason: refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason),
+      message: refusal?.message ?? illness?.why ?? own?.message,
+      isAvailable: isHere && refusal === undefined && illness === undefined,
+      health: isHere ? health?.is : undefined,
+      orphans: own?.orphans ?? [],
+    },
+    stored,
+    began - ahead,
+  );
 }
 
 /** What is wrong on a cluster, and what to do; `rival`: another agent that renews the same Lease. */

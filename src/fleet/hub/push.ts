@@ -12,19 +12,12 @@ import { decoded } from '../upstream/capi-objects.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { retryAt } from '../rollout/orders.ts';
-import { isFailure, type State } from '../rollout/strategy.ts';
+import { isFailure } from '../rollout/strategy.ts';
+import { addonStatus, type AddonReport } from './addon-status.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
-import { COMPAT, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
+import { COMPAT, type HubAddon, type HubCluster } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './schema.ts';
-import { conditionsAt, textOf } from './write.ts';
-
-/** How an add-on is on a cluster. */
-export interface Report {
-  readonly state: State;
-  readonly reason?: string;
-  readonly message?: string;
-}
 
 /** Text of the kubeconfig in a Secret. `title` is for messages. */
 export function kubeconfigIn(secret: Values, title: string): string {
@@ -72,12 +65,12 @@ export function deliverableOf(
 }
 
 /** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */
-export function needOf(
+export function jobOrReport(
   { cluster, addon, spec, status }: ClusterAddon,
   look: Answer,
   from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
   now: number,
-): Job | Report | undefined {
+): Job | AddonReport | undefined {
   const { adopt, orders, mode } = from?.addon ?? {};
   const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isRetried = status !== undefined && status.since < retryAt(orders, now);
@@ -119,31 +112,26 @@ function wayOver(addon: string, origin: HubAddon['origin']): string {
 }
 
 /** The add-on of the fleet that leaves what this job takes over: its record goes without its objects. */
-export function leftBy({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Answer): string | undefined {
+export function previousOwner({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Answer): string | undefined {
   const owner = installedIn(look.facts)[spec.identity]?.owner;
   return takesOver && owner?.startsWith(ownerOf('')) === true && owner !== ownerOf(addon)
     ? owner.slice(ownerOf('').length)
     : undefined;
 }
 
-/** The status of a ClusterAddon at `now`; undefined if it is as it was. */
-export function addonStatus(
-  { record, status: stored }: HubClusterAddon,
-  report: Report,
+/** The status that a ClusterAddon gets by a report about `spec`; undefined if it has it. */
+export function reportedStatus(
+  spec: ClusterAddonSpec,
+  report: AddonReport,
+  stored: unknown,
   now: number,
 ): Values | undefined {
-  if (record === undefined) return undefined;
-  const { spec, status } = record;
   const applied = { revision: spec.revision, hash: spec.specHash };
-  const isSame = status?.state === report.state && canonicalJson(status.applied) === canonicalJson(applied);
-  const { message } = report;
-  const since = timeOf(isSame ? status.since : now);
-  const old = fits(HUB_KINDS.ClusterAddon.status, stored) ? stored.conditions : undefined;
-  const isAvailable = report.state === 'Succeeded' && spec.action === 'Install';
-  const available = { status: isAvailable ? 'True' : 'False', reason: report.reason ?? report.state } as const;
-  const conditions = conditionsAt([{ type: 'Available', ...available }], old, now);
-  const next = { applied, ...report, ...(message !== undefined && { message: textOf(message) }), since, conditions };
-  return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
+  return addonStatus(
+    { ...report, applied, isAvailable: report.state === 'Succeeded' && spec.action === 'Install' },
+    stored,
+    now,
+  );
 }
 
 /** The status of a Cluster at `now`; undefined if only the time of its last answer has changed. */

@@ -133,6 +133,14 @@ test('times in the hub are by its clock, and what is stored stays when the clock
   const first = statusOf(orderWith(), own, { ...given, now: 1000, ahead: -3600 });
   assert.is(first?.['since'], timeOf(4600));
   assert.is(statusOf(orderWith(first), own, { ...given, now: 4600, ahead: 0 }), undefined);
+  // Deadlines and soaks count from there: another reason does not begin them anew.
+  const waiting = own && ({ ...own, state: 'Progressing' } as const);
+  const before = statusOf(orderWith(), waiting, { ...given, now: 1000 });
+  const after = statusOf(orderWith(before), waiting && { ...waiting, since: 1600, reason: 'Waiting' }, {
+    ...given,
+    now: 1600,
+  });
+  assert.equal([after?.['reason'], after?.['since']], ['Waiting', timeOf(1000)]);
 });
 
 test.run();

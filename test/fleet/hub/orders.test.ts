@@ -1,7 +1,7 @@
 /** Orders of people in a hub, by annotations: each counts by its own time. */
 import type { Answer } from '../../../src/fleet/fleet.ts';
 import { readAddon, readClusterAddon, type Live } from '../../../src/fleet/hub/observe.ts';
-import { needOf } from '../../../src/fleet/hub/push.ts';
+import { jobOrReport } from '../../../src/fleet/hub/push.ts';
 import { timeOf } from '../../../src/core/time.ts';
 import * as assert from '../../support/assert.ts';
 import { openMemoryHub } from '../../support/hub-memory.ts';
@@ -90,7 +90,7 @@ test('what the controller delivers itself is not tried again before the time of 
   )?.record;
   const facts = { annotations: new Map(), records: new Map(), installer: new Set<string>() };
   const need = (now: number): unknown =>
-    record && needOf(record, { facts } as unknown as Answer, { addon, drift, origin }, now);
+    record && jobOrReport(record, { facts } as unknown as Answer, { addon, drift, origin }, now);
   assert.is(need(NOW + 60), undefined);
   assert.equal((need(NOW + 3600) as { readonly act: string }).act, 'install');
 });

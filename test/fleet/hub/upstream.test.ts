@@ -18,7 +18,7 @@ import { until } from '../../support/appears.ts';
 import type { Answer } from '../../../src/fleet/fleet.ts';
 import type { ClusterAddon } from '../../../src/fleet/rollout/fleet.ts';
 import type { State } from '../../../src/fleet/rollout/strategy.ts';
-import { needOf } from '../../../src/fleet/hub/push.ts';
+import { jobOrReport } from '../../../src/fleet/hub/push.ts';
 import { at, textAt } from '../../support/api-client.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';
@@ -127,7 +127,7 @@ test('another owner is named with what takes over from it', () => {
   const why = (from?: string): unknown => {
     const addon = readAddon(live(hubAddon('web')));
     const origin = from === undefined ? undefined : { from, hash: '' };
-    const need = own && needOf(own, { facts } as unknown as Answer, { ...addon, origin }, 0);
+    const need = own && jobOrReport(own, { facts } as unknown as Answer, { ...addon, origin }, 0);
     return need !== undefined && 'message' in need ? need.message : need;
   };
   const belongs = 'it belongs to channel:stable';

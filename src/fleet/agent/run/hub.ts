@@ -2,7 +2,7 @@
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import { fieldsOf } from '../../../core/json.ts';
-import { GRACE_S } from '../../hub/agent-status.ts';
+import { GRACE_S } from '../../hub/lease.ts';
 import { namespaceOf, type Version } from '../../hub/observe.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../../cluster/kube/call.ts';

@@ -4,7 +4,8 @@ import { readRecords, type AddonRecord } from '../../../cluster/channel/record.t
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
 import { ownerOf } from '../../observe.ts';
-import { leaseStatus, type Health } from '../../hub/agent-status.ts';
+import type { Health } from '../../hub/agent-status.ts';
+import { leaseStatus } from '../../hub/lease.ts';
 import type { ClusterSeen } from '../../hub/cluster-status.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../../cluster/kube/call.ts';

@@ -1,5 +1,5 @@
 /** Which agents are silent: a Lease that does not change any more says so, whatever clocks say, while the hub itself is heard. */
-import { GRACE_S } from '../agent-status.ts';
+import { GRACE_S } from '../lease.ts';
 import { clusterOf } from '../observe.ts';
 import type { LiveObject } from '../../../cluster/kube/objects.ts';
 

@@ -5,16 +5,16 @@ import { holdCluster, openClusterApi } from '../../../cluster/deliver/cluster.ts
 import type { Answer, Look } from '../../fleet.ts';
 import type { Deliverable, Job } from '../../pass.ts';
 import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
+import type { AddonReport } from '../addon-status.ts';
 import {
   accessIn,
-  addonStatus,
   pushedStatus,
   deliverableOf,
   kubeconfigIn,
-  leftBy,
-  needOf,
+  previousOwner,
+  jobOrReport,
   textIn,
-  type Report,
+  reportedStatus,
 } from '../push.ts';
 import { requireEmbedded } from '../../../cluster/kube/kubeconfig.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
@@ -100,7 +100,7 @@ export class Pushes {
       this.#turns.get(name)?.more.set();
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
-      const present = aboutOf(one, this.#ownOf(name));
+      const present = ordersOn(one, this.#ownOf(name));
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
       else {
         const turn = { more: new Wake(), followed: new Set<string>(), until: now + EVERY_MS };
@@ -134,7 +134,7 @@ export class Pushes {
       const waits = await this.#turn(name, turn);
       const own = this.#ownOf(name);
       // Another order is followed at once.
-      const about = own.every(({ order }) => turn.followed.has(order)) ? aboutOf(one, own) : before;
+      const about = own.every(({ order }) => turn.followed.has(order)) ? ordersOn(one, own) : before;
       // What waits on a cluster that answers holds no other order there.
       if (waits !== undefined) next = { at: this.#again(name, waits), about };
       else {
@@ -173,9 +173,9 @@ export class Pushes {
   /** What the add-ons of a cluster that has answered need, or how they are there. */
   #needed(all: readonly Own[], look: Answer) {
     const jobs: Ordered[] = [];
-    const reports: (readonly [Own, Report])[] = [];
+    const reports: (readonly [Own, AddonReport])[] = [];
     for (const own of all) {
-      const need = needOf(own.record, look, own.addon, this.#parts.now());
+      const need = jobOrReport(own.record, look, own.addon, this.#parts.now());
       if (need === undefined) continue;
       if ('act' in need) jobs.push([need, own]);
       else reports.push([own, need]);
@@ -318,7 +318,7 @@ export class Pushes {
     const before = this.#triesOf(own);
     if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
     const { result, reason } = await runner.run(job);
-    const leftover = result === 'done' ? leftBy(job, own.record, look) : undefined;
+    const leftover = result === 'done' ? previousOwner(job, own.record, look) : undefined;
     if (leftover !== undefined) await runner.run({ ...job, addon: leftover, act: 'forget', hash: '' });
     const word = job.act === 'remove' ? 'Removal' : 'Delivery';
     const error = runner.errors.get(job);
@@ -352,13 +352,12 @@ export class Pushes {
     return this.#hub.clusterAddons.get({ namespace: namespaceOf(cluster), name: addon });
   }
 
-  async #report({ record: { cluster, addon, spec } }: Own, report: Report): Promise<void> {
+  async #report({ record: { cluster, addon, spec } }: Own, report: AddonReport): Promise<void> {
     const clusterAddon = this.#find(cluster, addon);
+    if (clusterAddon?.record === undefined) return;
     // What has happened is about the spec that was followed.
-    const status =
-      clusterAddon?.record &&
-      addonStatus({ ...clusterAddon, record: { ...clusterAddon.record, spec } }, report, this.#parts.now());
-    if (clusterAddon !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, clusterAddon, status);
+    const status = reportedStatus(spec, report, clusterAddon.status, this.#parts.now());
+    if (status !== undefined) await this.#write(CLUSTER_ADDONS, clusterAddon, status);
   }
 
   async #write(
@@ -373,7 +372,7 @@ export class Pushes {
 }
 
 /** What is ordered on a cluster. */
-function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[]): string {
+function ordersOn({ secret, cluster }: HubCluster, own: readonly Own[]): string {
   return JSON.stringify([secret, cluster.paused, own.map(({ order }) => order)]);
 }
 
