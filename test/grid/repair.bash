@@ -47,7 +47,7 @@ support_bundles_say() {
   ((status == 2)) || return 1
   for file in "$GRID"/support-{one,all}.tar.gz; do
     text="$(tar -tzf "$file")" || return 1
-    [[ "$text" == *curlew/health.json* && "$text" == *run-host/kubelet-journal.txt* && "$text" == *pod-logs/kube-system_etcd-one* ]] || return 1
+    [[ "$text" == *curlew/health.json* && "$text" == *run-host/kubelet-journal.txt* && "$text" == *pod-logs/kube-system_kube-apiserver-one* ]] || return 1
     text="$(curlew inspect "$file")" || return 1
     printf '%s\n' "$text"
     [[ "$text" == *'etcd has no manifest'* ]] || return 1

@@ -15,6 +15,8 @@ import { plainObject } from './redact.ts';
 
 /** A person waits: an API server that is down is one of the answers. */
 const PATIENCE_MS = 5000;
+/** One whose etcd is gone takes requests and never answers them. */
+const ANSWER_MS = 10_000;
 const LIST_MS = 60_000;
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 /** The last lines of a log. */
@@ -81,10 +83,17 @@ async function kubeconfigOf(env: Env): Promise<string | undefined> {
   return isOwn ? ADMIN_CONF : env['KUBECONFIG'];
 }
 
-/** Asks for names only, besides pods and the values to hide. An API server that does not answer is an item that fails. */
+/**
+ * Asks for names only, besides pods and the values to hide. An API server that does not answer is an item that fails. `answerMs` is for
+ * tests: how long its first answer may take.
+ */
 export async function planCluster(
   specs: readonly CollectorSpec[],
-  { env, signal }: { readonly env: Env; readonly signal: AbortSignal },
+  {
+    env,
+    signal,
+    answerMs = ANSWER_MS,
+  }: { readonly env: Env; readonly signal: AbortSignal; readonly answerMs?: number },
 ): Promise<ClusterPlan> {
   const facts: ClusterFacts = { objects: new Map() };
   const kubeconfig = await kubeconfigOf(env);
@@ -93,9 +102,14 @@ export async function planCluster(
     return { items: [], facts, secrets: [] };
   }
   try {
-    const api = await openApi({ env: { ...env, KUBECONFIG: kubeconfig }, deadlineMs: LIST_MS });
-    if (api === undefined) throw new CollectProblem(`${kubeconfig} names no cluster`);
-    const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+    const open = async (deadlineMs: number): Promise<Call> => {
+      const api = await openApi({ env: { ...env, KUBECONFIG: kubeconfig }, deadlineMs });
+      if (api === undefined) throw new CollectProblem(`${kubeconfig} names no cluster`);
+      return openCalls(api, { patienceMs: Math.min(PATIENCE_MS, deadlineMs), signal });
+    };
+    const first = await open(answerMs);
+    await first('list namespaces', { verb: 'get', path: withQuery(apiPath`/api/v1/namespaces`, { limit: '1' }) });
+    const call = await open(LIST_MS);
     const lists = createLists(call, facts);
     const namespaces = (await lists('Namespace')).map(({ metadata }) => metadata.name);
     const pods = await lists('Pod');

@@ -159,6 +159,18 @@ function judged(kind: string, settings: string, when: string): string {
   return results[0]?.verdict ?? notEvaluated[0]?.reason ?? 'nothing';
 }
 
+test('an API server that takes requests and answers none is not asked a second time', async () => {
+  await using api = await startKubeServer(() => ({ status: 200, sending: 'never' }));
+  await using box = await tree({ kubeconfig: api.kubeconfig() });
+  const env = { KUBECONFIG: box.at('kubeconfig') };
+  const { items, facts } = await planCluster([], { env, signal: never, answerMs: 100 });
+  assert.equal(
+    items.map(({ path }) => path),
+    ['cluster-resources'],
+  );
+  assert.equal([facts.problem, api.log.length], ['cannot list namespaces: no response in 0.1 s', 1]);
+});
+
 test('analyzers of the cluster judge its objects', () => {
   for (const [kind, settings, when, expected] of [
     ['clusterVersion', '', '< 1.30.0', 'pass'],
