@@ -6,7 +6,7 @@ import type { BuildPlan } from '../build/plan.ts';
 import { isChannelName } from '../core/catalog.ts';
 import { CurlewError, canceledOr } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
-import { foreseePublish, nextRelease, unbuiltPackage } from '../ship/release/foresee.ts';
+import { previewPublish, nextRelease, unbuiltPackage } from '../ship/release/preview-publish.ts';
 import { isCommit } from '../ship/release/inputs.ts';
 import { NO_PREVIOUS, readPrevious, type Previous } from '../ship/release/previous.ts';
 import { publishPackages, type PublishResult } from '../ship/release/publish.ts';
@@ -173,7 +173,7 @@ export const planPublish = useCase(PUBLISH, async (request, context: Context): P
   });
   const unbuilt = new Set(compared.flatMap(({ because, file }) => (because === undefined ? [] : [file])));
   const planned = { store, release, previous, channels, unbuilt, signer, makeCurrent, report, signal };
-  await foreseePublish([...listed, ...carried.map((one) => one.listed)], planned);
+  await previewPublish([...listed, ...carried.map((one) => one.listed)], planned);
   const bytes = (chosen: readonly PlannedPackage[]): number => chosen.reduce((sum, { size }) => sum + (size ?? 0), 0);
   return {
     store: address,

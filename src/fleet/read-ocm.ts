@@ -6,7 +6,7 @@ import { isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
 import type { FleetFile } from './fleet.ts';
 import type { Labels } from './rollout/groups.ts';
-import { compatOf, reported } from './reported.ts';
+import { compatOf, addProblems } from './compat.ts';
 import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
 import {
   CLUSTER_MANAGEMENT_ADDON,
@@ -75,7 +75,7 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
     documents.flatMap(({ kind, value, ...one }) => {
       if (kind !== wanted || !isKnown(wanted, value, one.findings)) return [];
       const converted = convert(schema, value);
-      if ('problems' in converted) reported(converted.problems, one.findings);
+      if ('problems' in converted) addProblems(converted.problems, one.findings);
       return 'problems' in converted ? [] : [{ ...one, value: converted.value }];
     });
   const managed = read('ManagedCluster', MANAGED_CLUSTER);

@@ -23,7 +23,7 @@ import type { Labels } from './rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
 import { isOcmKind, readOcm, type OcmDocument } from './read-ocm.ts';
-import { compatOf, reported } from './reported.ts';
+import { compatOf, addProblems } from './compat.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
 import { ChartSecrets } from './upstream/chart-secrets.ts';
@@ -162,7 +162,7 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   }
   if (kind === 'Cluster') {
     const read = convert(KINDS.Cluster, withoutRuntimes(value, findings));
-    if ('problems' in read) return reported(read.problems, findings);
+    if ('problems' in read) return addProblems(read.problems, findings);
     const { name, labels = {} } = read.value.metadata;
     const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], findings);
     const object = capiObject({ name, labels }, read.value.spec.networks);
@@ -171,7 +171,7 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
     return findings;
   }
   const read = convert(KINDS.FleetAddon, value);
-  if ('problems' in read) return reported(read.problems, findings);
+  if ('problems' in read) return addProblems(read.problems, findings);
   if (read.value.spec.valuesSecret !== undefined) {
     const hint = 'write the values into spec.config, and keep the folder private';
     findings.error('secret', ['spec', 'valuesSecret'], 'a folder has no Secrets: valuesSecret is for a hub', hint);
@@ -205,7 +205,7 @@ function withoutRuntimes(value: Json, findings: Findings): unknown {
 
 function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, findings: Findings): void {
   const read = convert(HELM_CHART_PROXY, value);
-  if ('problems' in read) return void reported(read.problems, findings);
+  if ('problems' in read) return void addProblems(read.problems, findings);
   const { entry, spec } = fromHelmChartProxy(read.value, findings);
   const { name } = read.value.metadata;
   const compat = compatOf(value, findings);
@@ -250,7 +250,7 @@ function isManifest([spec, agent]: Path): boolean {
 
 function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], findings: Findings): void {
   const read = convert(CAPI_CLUSTER, value);
-  if ('problems' in read) return void reported(read.problems, findings);
+  if ('problems' in read) return void addProblems(read.problems, findings);
   const { name, labels = {} } = read.value.metadata;
   const spec = fromCapiCluster(read.value);
   const kubeconfig = posix.join(posix.dirname(file.path), spec.access.kubeconfig);

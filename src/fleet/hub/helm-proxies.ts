@@ -1,18 +1,18 @@
 /** A HelmChartProxy in a hub: the FleetAddon that the controller makes from it, and the status that it gets. Pure. */
 import { convert } from '../../core/schema.ts';
-import { compatOf } from '../reported.ts';
+import { compatOf } from '../compat.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from '../upstream/helm-chart-proxy.ts';
 import type { Cluster, Values } from '../rollout/fleet.ts';
 import { selects, type Selector } from '../rollout/groups.ts';
 import { NAMESPACE_LABEL } from './capi.ts';
 import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type HubCluster, type Live, type Made } from './observe.ts';
-import { readTaken, type Taken } from './taken.ts';
+import { readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt } from './write.ts';
 
 /** Also the length of the name of a FleetAddon. */
 const MAX_NAME = 53;
 
-export interface HubProxy extends Taken {
+export interface HubProxy extends ForeignObject {
   /** Name of what it becomes. */
   readonly title: string;
   /** What it becomes, or why it becomes nothing. */
@@ -29,7 +29,7 @@ const NONE = { notes: [], needsRoots: false };
 export function readProxy(object: Live): HubProxy {
   const { namespace = 'default', name, annotations } = object.metadata;
   const title = namespace === 'default' ? name : `${namespace}-${name}`;
-  const taken = { ...readTaken('HelmChartProxy', object), title };
+  const taken = { ...readForeign('HelmChartProxy', object), title };
   const findings = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };

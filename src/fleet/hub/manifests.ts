@@ -5,7 +5,7 @@ import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
 import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './schema.ts';
-import { UPSTREAM, type Upstreams } from './taken.ts';
+import { UPSTREAM, type Upstreams } from './foreign-objects.ts';
 
 export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';

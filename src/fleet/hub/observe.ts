@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { exactValue, isObject } from '../../core/json.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
-import { compatOf } from '../reported.ts';
+import { compatOf } from '../compat.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';

@@ -12,18 +12,18 @@ import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
 import { addonStatus as statusOf, workProbe, type AddonStatus } from '../upstream/status.ts';
 import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
-import { conditionsIn, readTaken, type Taken } from './taken.ts';
+import { conditionsIn, readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt } from './write.ts';
 
 /** An object of any of its kinds. */
-export interface OcmObject extends Taken {
+export interface OcmObject extends ForeignObject {
   readonly kind: string;
   readonly value: Live;
 }
 
 export function readOcmObject(object: Live): OcmObject {
   const kind = String(object['kind']);
-  return { ...readTaken(kind, object), kind, value: object };
+  return { ...readForeign(kind, object), kind, value: object };
 }
 
 /** What all objects together become. */

@@ -14,7 +14,7 @@ import type { Store } from '../../ship/store/store.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
 import type { Context } from '../../core/context.ts';
 import { xdgFolder } from './config.ts';
-import { SEEN_RELEASES, seenVersions } from './seen.ts';
+import { SEEN_RELEASES, seenVersions } from './seen-versions.ts';
 import { passphraseOf, readKeyText, trustOf, type Trust } from './trust.ts';
 import type { TrustRequest, SignerRequest } from '../../requests/trust.ts';
 

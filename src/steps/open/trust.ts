@@ -16,7 +16,7 @@ import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
 import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/signing/signature.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
-import { readSeenBundles, rememberBundle } from './seen.ts';
+import { readSeenBundles, rememberBundle } from './seen-versions.ts';
 import type { TrustRequest } from '../../requests/trust.ts';
 
 const KEY_LIMIT = 64 << 10;

@@ -14,7 +14,7 @@ import type { Context } from '../../core/context.ts';
 import { buildsIn, buildsSource } from './builds-source.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { releaseTrust } from '../open/release-trust.ts';
-import { SEEN_RELEASES } from '../open/seen.ts';
+import { SEEN_RELEASES } from '../open/seen-versions.ts';
 import { trustOf } from '../open/trust.ts';
 import { storeSource } from './store-source.ts';
 import type { SourceRequest } from '../../requests/node.ts';

@@ -72,7 +72,7 @@ export interface Asking {
   readonly scratch?: string;
 }
 
-export interface Taken extends Collected {
+export interface ForeignObject extends Collected {
   readonly folder: string;
   readonly files: readonly string[];
 }
@@ -85,7 +85,7 @@ export function repositoryOf(lab: RpmLab): Repository {
 }
 
 /** Collects with the host backend. */
-export async function take(lab: RpmLab, names: readonly string[], asking: Asking = {}): Promise<Taken> {
+export async function take(lab: RpmLab, names: readonly string[], asking: Asking = {}): Promise<ForeignObject> {
   count += 1;
   const { os = 'rhel-8', arch = 'amd64', signal = never } = asking;
   const folder = asking.folder ?? lab.box.at(`taken-${count}`);

@@ -2,7 +2,7 @@
 import { groupBy } from '../../../src/core/group-by.ts';
 import { passHub } from '../../../src/fleet/hub/run/pass.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
-import { UPSTREAM } from '../../../src/fleet/hub/taken.ts';
+import { UPSTREAM } from '../../../src/fleet/hub/foreign-objects.ts';
 import type { ApiAnswer, KubeApi } from '../../../src/cluster/kube/api.ts';
 import type { Problem } from '../../../src/cluster/kube/problem.ts';
 import { until } from '../../support/appears.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../../src/fleet/hub/ocm.ts';
 import { groupBy } from '../../../src/core/group-by.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
-import { UPSTREAM } from '../../../src/fleet/hub/taken.ts';
+import { UPSTREAM } from '../../../src/fleet/hub/foreign-objects.ts';
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
 import { until } from '../../support/appears.ts';
 import type { Answer } from '../../../src/fleet/fleet.ts';

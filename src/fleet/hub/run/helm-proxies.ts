@@ -9,8 +9,8 @@ import { Backoff } from '../../../platform/limit/backoff.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { eachJob, type Job } from './jobs.ts';
 import {
-  holdTaken,
-  letGo,
+  addFinalizer,
+  finalizeForeign,
   makeAddon,
   ownAddons,
   sourceOf,
@@ -19,8 +19,8 @@ import {
   writeStatus,
   type Source,
   type UpstreamParts,
-} from './making.ts';
-import { clustersOf, deleteTaken, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
+} from './generated-addons.ts';
+import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
@@ -129,9 +129,9 @@ export class HelmProxies {
     const { made, notes, from, title } = proxy;
     for (const text of notes) this.#note(`${from}: ${text}`);
     const find = (): readonly HubAddon[] => ownAddons(hub, from, [title]);
-    if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
+    if (proxy.isDeleting) await finalizeForeign(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
     const isInvalid = typeof made === 'string';
-    const own = proxy.isDeleting || isInvalid ? proxy : await holdTaken(hub, this.#proxies, proxy);
+    const own = proxy.isDeleting || isInvalid ? proxy : await addFinalizer(hub, this.#proxies, proxy);
     const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
@@ -156,7 +156,7 @@ async function dropCluster(hub: Hub, { at, cluster, origin, finalizers }: HubClu
     const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
     clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
   }
-  await deleteTaken(hub, CLUSTERS, at);
+  await deleteGenerated(hub, CLUSTERS, at);
   if (value.length === 0) clusters.drop(at);
   report(`${cluster.name} leaves the hub: ${origin?.from ?? ''} is gone`);
 }

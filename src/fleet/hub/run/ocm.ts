@@ -10,23 +10,23 @@ import {
   type OcmFleet,
   type OcmObject,
 } from '../ocm.ts';
-import { UPSTREAM } from '../taken.ts';
+import { UPSTREAM } from '../foreign-objects.ts';
 import { createObject } from '../../../cluster/kube/objects.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
 import type { ClusterAddon } from '../../rollout/fleet.ts';
 import { eachJob, type Job } from './jobs.ts';
 import {
-  holdTaken,
-  letGo,
+  addFinalizer,
+  finalizeForeign,
   makeAddon,
   ownAddons,
   sourceOf,
   writeStatus,
   type Source,
   type UpstreamParts,
-} from './making.ts';
-import { deleteTaken, resourceOf, type Hub, type Passed } from './pass.ts';
+} from './generated-addons.ts';
+import { deleteGenerated, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 /** What all add-ons depend on: while one cannot be read, they stay as they are. */
@@ -127,12 +127,12 @@ export class OcmAddons {
     const names = wanted.map(({ name }) => name);
     const mine = new Set([...(before.get(one.from) ?? []).map(({ addon }) => addon.name), ...names]);
     const own = (): readonly HubAddon[] => ownAddons(hub, one.from, mine);
-    if (one.isDeleting) return letGo(hub, source, { one, addons: own(), leave: [] });
+    if (one.isDeleting) return finalizeForeign(hub, source, { one, addons: own(), leave: [] });
     const onClusters = fleet.onClusters.get(one.at.name) ?? [];
     // One without templates is a program of its own.
     if (isHeld || wanted.length === 0) return;
     if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
-    const held = await holdTaken(hub, source, one);
+    const held = await addFinalizer(hub, source, one);
     for (const made of wanted) {
       const why = await makeAddon(
         hub,
@@ -143,7 +143,7 @@ export class OcmAddons {
       if (why !== undefined) this.#note(`${one.from}: ${why}`);
     }
     for (const { addon, at } of own()) {
-      if (!names.includes(addon.name) && addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
+      if (!names.includes(addon.name) && addon.deleting !== true) await deleteGenerated(hub, ADDONS, at);
     }
     const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
     await this.#onClusters(one, { ...around, addons, onClusters });
@@ -203,7 +203,7 @@ export class OcmAddons {
     for (const own of onClusters) {
       const isOurs = own.value.metadata.annotations[FROM] === one.from;
       if (isOurs && !there.has(own.at.namespace ?? '') && !own.isDeleting)
-        await deleteTaken(hub, source.resource, own.at);
+        await deleteGenerated(hub, source.resource, own.at);
     }
   }
 }

@@ -12,7 +12,7 @@ import {
   type Version,
 } from '../observe.ts';
 import { HUB_KINDS, type HubKind } from '../schema.ts';
-import { withinLimit } from '../waiting.ts';
+import { withinLimit } from '../status-limit.ts';
 import { happened, specObject, statusObject, type Happened } from '../write.ts';
 import { CHANNEL_API_VERSION } from '../../../cluster/channel/channel.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
@@ -180,7 +180,7 @@ async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
 }
 
 /** Deletes what is made from objects of other programs. Throws `CLUSTER_FAILED` if those may have gone only with a definition. */
-export async function deleteTaken(hub: Hub, resource: Resource, at: Version): Promise<void> {
+export async function deleteGenerated(hub: Hub, resource: Resource, at: Version): Promise<void> {
   const doubt = await goneKind(hub);
   if (doubt !== undefined) throw new CurlewError('CLUSTER_FAILED', doubt);
   await deleteObject(hub.call, resource, at);

@@ -29,7 +29,7 @@ import { openChannels } from '../../../steps/open/channel-files.ts';
 import type { ControllerRequest } from '../../../requests/hub.ts';
 import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
 import { getSecret } from './secrets.ts';
-import { eachOrdered, type Ordered, type Own } from './turn.ts';
+import { eachOrdered, type Ordered, type Own } from './ordered-jobs.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 /** A cluster without news is asked again after this time, ± 25 %; one that fails at the latest then. */

@@ -3,12 +3,12 @@ import { setMaxListeners } from 'node:events';
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import type { HubCluster } from '../observe.ts';
-import { UPSTREAM, type UpstreamKind, type Upstreams } from '../taken.ts';
+import { UPSTREAM, type UpstreamKind, type Upstreams } from '../foreign-objects.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { discover, groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import { HelmProxies } from './helm-proxies.ts';
-import type { UpstreamParts } from './making.ts';
+import type { UpstreamParts } from './generated-addons.ts';
 import { OcmAddons } from './ocm.ts';
 import type { Hub, Passed } from './pass.ts';
 

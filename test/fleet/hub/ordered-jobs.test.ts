@@ -1,7 +1,7 @@
 /** Which jobs of a cluster begin when. */
 import type { Job } from '../../../src/fleet/pass.ts';
 import { readClusterAddon } from '../../../src/fleet/hub/observe.ts';
-import { eachOrdered, type Ordered } from '../../../src/fleet/hub/run/turn.ts';
+import { eachOrdered, type Ordered } from '../../../src/fleet/hub/run/ordered-jobs.ts';
 import { readObject } from '../../../src/cluster/kube/objects.ts';
 import { Wake } from '../../../src/platform/limit/wake.ts';
 import * as assert from '../../support/assert.ts';

@@ -1,6 +1,6 @@
 /** What a status of an add-on lists, within its limit of bytes. */
 import type { FleetAddonStatus } from '../../../src/fleet/rollout/fleet.ts';
-import { withinLimit } from '../../../src/fleet/hub/waiting.ts';
+import { withinLimit } from '../../../src/fleet/hub/status-limit.ts';
 import { statusObject } from '../../../src/fleet/hub/write.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';
@@ -9,7 +9,7 @@ import { hubAddon } from '../../support/hub-objects.ts';
 import { answering, change, NOW, pass } from '../../support/hub-passes.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('fleet/hub/waiting');
+const test = suite('fleet/hub/status-limit');
 const MOST = 12_288;
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

@@ -1,13 +1,13 @@
 /** Objects of a hub that the controller makes from those of other programs. */
 import { CurlewError } from '../../../core/errors.ts';
 import { FINALIZER, hashOfMade, type HubAddon, type Made, type Version } from '../observe.ts';
-import type { Taken } from '../taken.ts';
+import type { ForeignObject } from '../foreign-objects.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { createObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { deleteTaken, patchAt, patchStatus, resourceOf, type Hub } from './pass.ts';
+import { deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 
@@ -77,7 +77,7 @@ export async function makeAddon(
 }
 
 /** Objects of one kind that are taken. */
-export interface Source<T extends Taken> {
+export interface Source<T extends ForeignObject> {
   readonly resource: Resource;
   readonly watch: Watch<T>;
   readonly read: (object: LiveObject) => T;
@@ -89,7 +89,7 @@ export function typed<T>({ apiVersion, kind }: Resource, read: (object: LiveObje
     read({ apiVersion, kind, metadata, ...(spec !== undefined && { spec }), ...(status !== undefined && { status }) });
 }
 
-export function sourceOf<T extends Taken>(
+export function sourceOf<T extends ForeignObject>(
   api: KubeApi,
   resource: Resource,
   { read, onChange }: { readonly read: (object: LiveObject) => T; readonly onChange: () => void },
@@ -99,7 +99,7 @@ export function sourceOf<T extends Taken>(
 }
 
 /** With the finalizer, by which a deletion waits until its add-on has left the clusters. */
-export async function holdTaken<T extends Taken>(
+export async function addFinalizer<T extends ForeignObject>(
   { call }: Hub,
   { resource, watch, read }: Source<T>,
   one: T,
@@ -115,12 +115,12 @@ export async function holdTaken<T extends Taken>(
 }
 
 /** Deletes the add-ons of one that is being deleted, and lets it go after them. `leave` are finalizers of the program that is replaced. */
-export async function letGo<T extends Taken>(
+export async function finalizeForeign<T extends ForeignObject>(
   hub: Hub,
   { resource, watch }: Source<T>,
   { one, addons, leave }: { readonly one: T; readonly addons: readonly HubAddon[]; readonly leave: readonly string[] },
 ): Promise<void> {
-  for (const { addon, at } of addons) if (addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
+  for (const { addon, at } of addons) if (addon.deleting !== true) await deleteGenerated(hub, ADDONS, at);
   const value = one.finalizers.filter((name) => name !== FINALIZER && !leave.includes(name));
   if (addons.length > 0 || value.length === one.finalizers.length) return;
   const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
@@ -128,7 +128,7 @@ export async function letGo<T extends Taken>(
 }
 
 /** Only a status that has changed. */
-export async function writeStatus<T extends Taken>(
+export async function writeStatus<T extends ForeignObject>(
   hub: Hub,
   { resource, watch }: Source<T>,
   { at, status: before }: T,

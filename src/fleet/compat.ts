@@ -8,7 +8,7 @@ import type { WrittenAddon } from './fleet.ts';
 import { UNLIKE_CAAPH } from './upstream/helm-chart-proxy.ts';
 import { UNLIKE_OCM } from './upstream/rollout-strategy.ts';
 
-export function reported(problems: readonly Problem[], findings: Findings): Findings {
+export function addProblems(problems: readonly Problem[], findings: Findings): Findings {
   for (const { path, message, hint, issue } of problems) {
     const [what = ''] = issue.message.split('\n');
     const isWrong = issue.type !== 'never' && issue.received !== 'undefined';

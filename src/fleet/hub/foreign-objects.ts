@@ -42,7 +42,7 @@ export const UPSTREAM = {
 } as const satisfies Readonly<Record<string, readonly UpstreamKind[]>>;
 export type Upstreams = keyof typeof UPSTREAM;
 
-export interface Taken {
+export interface ForeignObject {
   readonly at: Version;
   /** Kind, namespace and name, as an annotation has them. */
   readonly from: string;
@@ -61,7 +61,7 @@ export function conditionsIn(status: unknown): readonly Condition[] {
   return fits(statusSchema, status) ? (status.conditions ?? []) : [];
 }
 
-export function readTaken(kind: string, object: Live): Taken {
+export function readForeign(kind: string, object: Live): ForeignObject {
   const { metadata, status } = object;
   const { namespace, name, generation = 1, deletionTimestamp, finalizers } = metadata;
   return {

@@ -26,7 +26,7 @@ interface PlannedRelease {
 }
 
 /** Warns and fails as a publish of these packages would. Changes nothing. */
-export async function foreseePublish(packages: readonly ListedPackage[], planned: PlannedRelease): Promise<void> {
+export async function previewPublish(packages: readonly ListedPackage[], planned: PlannedRelease): Promise<void> {
   const { store, release, previous, channels, unbuilt, report, signal } = planned;
   requireSome(packages);
   const catalog = makeCatalog(release, packages, new Map(), channels);
