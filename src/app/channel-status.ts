@@ -11,7 +11,7 @@ import type { Context } from '../core/context.ts';
 import { CHANNEL_STATUS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
-export interface AddonStatus {
+export interface ChannelAddonStatus {
   readonly addon: string;
   /** Namespace of the record. */
   readonly namespace: string;
@@ -33,7 +33,7 @@ export interface AddonStatus {
 
 export interface ChannelStatus {
   readonly cluster: { readonly server: string; readonly kubernetes: string };
-  readonly addons: readonly AddonStatus[];
+  readonly addons: readonly ChannelAddonStatus[];
   readonly warnings: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export const channelStatus = useCase(CHANNEL_STATUS, async (request, context: Co
     cluster,
     wanted.flatMap((key) => facts.records.get(key) ?? []),
   );
-  const addons: AddonStatus[] = [];
+  const addons: ChannelAddonStatus[] = [];
   for (const key of wanted) {
     const [namespace = '', addon = ''] = key.split(':');
     const { objects = [], release, ...record } = facts.records.get(key) ?? UNRECORDED;
@@ -85,9 +85,9 @@ function withoutHash({ hash: _hash, ...release }: RecordedRelease): Omit<Recorde
 async function unhealthyObjects(
   cluster: ChannelCluster,
   { objects = [] }: Pick<AddonRecord, 'objects'>,
-): Promise<AddonStatus['unhealthy']> {
+): Promise<ChannelAddonStatus['unhealthy']> {
   const refs = objects.flatMap((resource) => resource.objects.map((object) => ({ resource, ...object })));
-  const refused: AddonStatus['unhealthy'][number][] = [];
+  const refused: ChannelAddonStatus['unhealthy'][number][] = [];
   const live = await mapLimited(
     refs,
     async ({ resource, namespace, name }) => {
@@ -109,7 +109,7 @@ async function unhealthyObjects(
     namespace: value.metadata.namespace,
     value,
   }));
-  const look = async (one: (typeof there)[number]): Promise<AddonStatus['unhealthy']> => {
+  const look = async (one: (typeof there)[number]): Promise<ChannelAddonStatus['unhealthy']> => {
     const { state, reason } = await currentHealth(cluster, one, all);
     if (state === 'healthy') return [];
     const problems = await diagnose(cluster, one.resource, one.live);

@@ -4,7 +4,7 @@ import { CHANNEL_STATUS } from '../../requests/channel.ts';
 import { CHANNEL_APPLY } from '../../requests/channel.ts';
 import type { AddonResult, ChangedObject, ChannelPass, Trouble } from '../../app/channel-apply.ts';
 import type { ChannelRemoval } from '../../app/channel-remove.ts';
-import type { AddonStatus } from '../../app/channel-status.ts';
+import type { ChannelAddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
@@ -130,7 +130,7 @@ function statusRow({
   missing,
   changed,
   unhealthy,
-}: AddonStatus): readonly string[] {
+}: ChannelAddonStatus): readonly string[] {
   const { version, hash = '' } = installed ?? {};
   const bad = [
     ...(missing.length === 0 ? [] : [`${counted(missing.length, 'object')} missing`]),
@@ -140,12 +140,20 @@ function statusRow({
   return [addon, namespace, version ?? (hash.slice(0, 12) || '-'), owner ?? '-', state, bad.join(', ')];
 }
 
-function releaseLine({ namespace, name, revision, status, chart }: NonNullable<AddonStatus['release']>): string {
+function releaseLine({ namespace, name, revision, status, chart }: NonNullable<ChannelAddonStatus['release']>): string {
   if (revision === undefined) return `release ${namespace}/${name}`;
   return `release ${namespace}/${name}, revision ${revision} (${status}) of the chart ${chart}`;
 }
 
-function statusLines({ addon, state, reason, release, missing, changed, unhealthy }: AddonStatus): readonly string[] {
+function statusLines({
+  addon,
+  state,
+  reason,
+  release,
+  missing,
+  changed,
+  unhealthy,
+}: ChannelAddonStatus): readonly string[] {
   return [
     ...(state === 'Recorded' || reason === '' ? [] : [`${addon}: ${reason}`]),
     ...(release === undefined ? [] : [`${addon}: ${releaseLine(release)}`]),

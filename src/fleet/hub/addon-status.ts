@@ -29,7 +29,7 @@ export interface Delivered extends AddonReport {
 
 /**
  * The status that a ClusterAddon is to have; undefined if it has it. `at`: when its state began, if it is another one than in
- * `stored`. A state that gets another reason goes on: its time is what deadlines and soaks count from.
+ * `stored`. A state that gets another reason keeps its time, from which deadlines and soaks count.
  */
 export function addonStatus(
   { applied, state, reason, message, isAvailable, health, orphans = [] }: Delivered,

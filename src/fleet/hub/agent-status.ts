@@ -14,7 +14,7 @@ export interface Health {
 }
 
 /** The status that an order is to have, with times by the clock of the hub; undefined if it has it. */
-export function statusOf(
+export function agentStatus(
   { spec, status: stored }: Order,
   own: Kept | undefined,
   {

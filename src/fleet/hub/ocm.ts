@@ -10,7 +10,7 @@ import { isFailure, type State } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
-import { addonStatus as statusOf, workProbe, type AddonStatus } from '../upstream/status.ts';
+import { addonStatus, workProbe, type AddonStatus } from '../upstream/status.ts';
 import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
 import { conditionsIn, readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt } from './write.ts';
@@ -121,7 +121,7 @@ function reachOf(record: ClusterAddon, content: Content | string): AddonStatus['
   const reference = { ...all, desiredHash, appliedHash: state === 'Succeeded' ? desiredHash : '' };
   const desired = { ...all, hash: typeof content === 'string' ? '' : content.specHash };
   const reason = state !== undefined && isFailure(state) ? 'Failed' : 'Progressing';
-  return statusOf([desired], action === 'Install' ? [reference] : [], { reason }).status;
+  return addonStatus([desired], action === 'Install' ? [reference] : [], { reason }).status;
 }
 
 /** That of what its spec says; undefined until it is reported. */
@@ -304,7 +304,7 @@ function withConditions(
 }
 
 /** The status of a ClusterManagementAddOn at `now`, by those of its FleetAddons, in the order of its placements. */
-export function addonStatus(
+export function managementStatus(
   own: OcmObject,
   {
     addons,

@@ -1,7 +1,7 @@
 /** Fetches a large body: resumes after broken connections, never exceeds the expected size, pauses for the writer. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
-import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
+import { contentLength, type HttpRequest, type HttpOutcome, type ResponseHead, type Sink } from './message.ts';
 import { isWorthRetry, MAX_STALLS, pauseMs } from './retry.ts';
 import { pause } from '../limit/repeat.ts';
 
@@ -143,7 +143,7 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
 }
 
 interface Attempt {
-  readonly outcome: Outcome;
+  readonly outcome: HttpOutcome;
   readonly part: Part | undefined;
   /** Beginning of the body of an error response. */
   readonly refusal: Uint8Array;
@@ -200,7 +200,7 @@ async function attempt(
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
-  let outcome: Outcome;
+  let outcome: HttpOutcome;
   try {
     outcome = await http.exchange({ ...request, headers }, sink, { signal });
   } catch (error) {
@@ -284,7 +284,7 @@ function gaveUp(
   http: Http,
   request: DownloadRequest,
   { received, facts, tries }: Progress & { readonly tries: number },
-  outcome: Outcome,
+  outcome: HttpOutcome,
   part: Part | undefined,
   refusal: Uint8Array,
 ): CurlewError {

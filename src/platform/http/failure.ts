@@ -5,7 +5,7 @@ import { fieldsOf, isObject, jsonIn } from '../../core/json.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { decoded } from './proxy.ts';
 import { STALLED } from './pace.ts';
-import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
+import type { HttpRequest, HttpOutcome, ResponseHead } from './message.ts';
 import { isRetryable, refusedWaitMs } from './retry.ts';
 
 const MESSAGE_LIMIT = 300;
@@ -228,7 +228,7 @@ function root(error: Error): Error {
 }
 
 /** The outcome for a connection that failed or broke. The message shows `url` and `proxy` without secrets. */
-export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, thrown: unknown): Outcome {
+export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, thrown: unknown): HttpOutcome {
   const error = root(asError(thrown));
   const byProxy = error instanceof ProxyFailure ? error : undefined;
   if (error instanceof CurlewError && byProxy === undefined) {

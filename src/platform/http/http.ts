@@ -6,7 +6,14 @@ import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type Address
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
 import { MIN_RATE } from './pace.ts';
-import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
+import {
+  collector,
+  type Headers,
+  type HttpRequest,
+  type HttpOutcome,
+  type ResponseHead,
+  type Sink,
+} from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
 import { isWorthRetry, MAX_STALLS, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { pause } from '../limit/repeat.ts';
@@ -38,7 +45,11 @@ export interface Http extends AsyncDisposable {
    * One exchange: follows redirects, authorizes, does not retry. The sink receives the head and body of the last response
    * only. Throws `FETCH_FAILED` for an address that is not allowed and for too many redirects.
    */
-  readonly exchange: (request: HttpRequest, sink: Sink, options: { readonly signal: AbortSignal }) => Promise<Outcome>;
+  readonly exchange: (
+    request: HttpRequest,
+    sink: Sink,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<HttpOutcome>;
   /**
    * A response with its whole body of at most `limit` bytes, retried with back-off. Returns any status; those that mean
    * "later" only after the last attempt, or if the server requests a long wait. Throws `FETCH_FAILED` for a longer body, before reading it if its length is
@@ -106,7 +117,7 @@ async function follow(
   request: HttpRequest,
   sink: Sink,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<HttpOutcome> {
   const { doing, via, method = 'GET', body } = request;
   const first = checkedAddress(request.url, undefined, doing, rules);
   let url = first;
@@ -171,7 +182,7 @@ function refusalGate(sink: Sink, isRefusal: (head: ResponseHead) => boolean) {
 }
 
 /** Adds authorization headers to a request; retries once after a 401 from the requested host. */
-async function authorized(chain: Chain, request: HttpRequest, sink: Sink, signal: AbortSignal): Promise<Outcome> {
+async function authorized(chain: Chain, request: HttpRequest, sink: Sink, signal: AbortSignal): Promise<HttpOutcome> {
   const { authorize } = request;
   if (authorize === undefined) return follow(chain, request, sink, signal);
   const withHeaders = (more: Headers | undefined): HttpRequest => ({

@@ -50,7 +50,7 @@ export interface Sink {
 }
 
 /** How an exchange ended: with the whole response, or with a connection that failed or broke. */
-export type Outcome =
+export type HttpOutcome =
   | { readonly kind: 'complete'; readonly head: ResponseHead }
   | {
       readonly kind: 'broken';

@@ -5,7 +5,7 @@ import { asError, errnoOf } from '../../core/errors.ts';
 import { openConnections, type AgentRequestOptions, type ConnectionOptions, type Connections } from './connections.ts';
 import { Broken, brokenOutcome, timedOut, credentialsRequired } from './failure.ts';
 import { paced, type Pace } from './pace.ts';
-import type { Outcome, ResponseHead, Sink } from './message.ts';
+import type { HttpOutcome, ResponseHead, Sink } from './message.ts';
 
 /** Limits in milliseconds: for a connection, for the head of a response, between two chunks of a body. */
 export interface Timeouts extends Pace {
@@ -32,7 +32,7 @@ interface SendOptions {
 
 export interface Wire {
   /** Rejects with the signal's reason and with errors of the sink; everything else is an outcome. */
-  readonly send: (hop: Hop & { readonly doing: string }, sink: Sink, options: SendOptions) => Promise<Outcome>;
+  readonly send: (hop: Hop & { readonly doing: string }, sink: Sink, options: SendOptions) => Promise<HttpOutcome>;
   readonly close: () => void;
 }
 

@@ -31,7 +31,7 @@ import {
   listedOf,
   OtherContent,
   placePackage,
-  type Outcome,
+  type UploadOutcome,
   type PackageFileToPublish,
   type Placed,
   type PackageToPlace,
@@ -70,7 +70,7 @@ export interface PublishedPackage {
   readonly arch: string;
   readonly digest: string;
   readonly size: number;
-  readonly outcome: Outcome;
+  readonly outcome: UploadOutcome;
   /** Digest of this version in the previous release of this store, if that has different content. */
   readonly replaces?: string;
   /** Bytes sent; less than the size if an interrupted upload was resumed. */

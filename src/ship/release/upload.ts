@@ -43,14 +43,14 @@ export interface EarlierPackage {
   readonly recorded: RecordedPackage | undefined;
 }
 
-export type Outcome = 'uploaded' | 'copied' | 'present';
+export type UploadOutcome = 'uploaded' | 'copied' | 'present';
 
 /** The release has a different object under the key. Publishing under another release string may succeed. */
 export class OtherContent extends CurlewError {}
 
 export interface Placed {
   readonly listed: ListedPackage;
-  readonly outcome: Outcome;
+  readonly outcome: UploadOutcome;
   /** Bytes sent; less than the size if an interrupted upload was resumed. */
   readonly sent: number;
   /** The new object; undefined if it already existed. */

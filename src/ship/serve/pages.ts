@@ -13,7 +13,7 @@ import { type Answer, dataContent, textAnswer } from './content.ts';
 import { asServerError, statusOf } from './failure.ts';
 import { type Choice, formatChoice, parseChoice, specNameOf, specOfChoice, withAddons } from './page/choice.ts';
 import { changesPage } from './page/changes.ts';
-import { choosePage, type Outcome } from './page/choose.ts';
+import { choosePage, type ChoiceResult } from './page/choose.ts';
 import { contentsPage } from './page/contents.ts';
 import { settingFields, type Fields } from './page/fields.ts';
 import { PAGE_HEADERS, pageText } from './page/frame.ts';
@@ -60,7 +60,7 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     );
 
   /** The fields of chosen add-ons. Packages are read one after the other, as a connection has one job at a time. */
-  const fieldsOf = async ({ packages }: Outcome, signal: AbortSignal): Promise<ReadonlyMap<string, Fields>> => {
+  const fieldsOf = async ({ packages }: ChoiceResult, signal: AbortSignal): Promise<ReadonlyMap<string, Fields>> => {
     const fields = new Map([['kurl', settingFields('kurl', undefined)]]);
     for (const resolved of packages) {
       signal.throwIfAborted();
@@ -71,12 +71,12 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     return fields;
   };
 
-  const outcomeOf = async (choice: Choice, { catalog }: SeenCatalog, signal: AbortSignal): Promise<Outcome> => {
+  const outcomeOf = async (choice: Choice, { catalog }: SeenCatalog, signal: AbortSignal): Promise<ChoiceResult> => {
     const { arch, release } = choice;
     // Settings that no spec can have must not hide the packages, whose schemas describe them.
     const bare = specOfChoice({ ...choice, settings: new Map() });
     const { packages } = resolveSpec(bare.spec.installer, catalog, arch);
-    let made: Outcome['made'];
+    let made: ChoiceResult['made'];
     try {
       const { id, spec } = specOfChoice(choice);
       made = { id, yaml: spec.text };

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { channelStatus, type AddonStatus } from '../../../src/app/channel-status.ts';
+import { channelStatus, type ChannelAddonStatus } from '../../../src/app/channel-status.ts';
 import { tarOf } from '../../support/tar-file.ts';
 import type { ApiServer } from './api-server.ts';
 import { channelScene, type ChannelScene } from './channel-scene.ts';
@@ -70,7 +70,7 @@ export interface ChartScene extends ChannelScene {
   readonly given: { readonly helm: string };
   /** Data of a ConfigMap as JSON; empty if it does not exist. */
   readonly data: (name: string) => Promise<string>;
-  readonly release: () => Promise<AddonStatus['release']>;
+  readonly release: () => Promise<ChannelAddonStatus['release']>;
   /** Messages of a pass; empty if there is none. */
   readonly error: (request?: object) => Promise<string>;
 }

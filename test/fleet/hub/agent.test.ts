@@ -10,7 +10,7 @@ import {
   type Decided,
   type Order,
 } from '../../../src/fleet/hub/agent.ts';
-import { degradedOf, statusOf } from '../../../src/fleet/hub/agent-status.ts';
+import { degradedOf, agentStatus } from '../../../src/fleet/hub/agent-status.ts';
 import { clusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
 import * as assert from '../../support/assert.ts';
 import { hubChart, hubClusterAddon } from '../../support/hub-objects.ts';
@@ -77,7 +77,7 @@ function pass(
 /** How an add-on is reported. */
 function shown(one: Order, { decided, ...record }: ReturnType<typeof pass>, now = 1000): string {
   const { name } = one.at;
-  const status = statusOf(one, keptOf(record, name), { refusal: decided.refused.get(name), health: undefined, now });
+  const status = agentStatus(one, keptOf(record, name), { refusal: decided.refused.get(name), health: undefined, now });
   const {
     applied,
     state,
@@ -266,7 +266,7 @@ test('a release that moves to another add-on of the fleet is handed over, and ne
 test('an add-on that is not healthy for five minutes has failed, until it is healthy again', () => {
   const record = pass(all(order()), NO_RECORD);
   const status = (is: 'True' | 'False', now: number, since = 2000) =>
-    statusOf(order(), record.addons['web'], { refusal: undefined, health: { is, why: 'gone', since }, now });
+    agentStatus(order(), record.addons['web'], { refusal: undefined, health: { is, why: 'gone', since }, now });
   // It is here since 1000: what was seen before is about another content.
   assert.is(status('False', 1299, 500)?.['state'], 'Succeeded');
   assert.is(status('False', 2299)?.['state'], 'Succeeded');
@@ -281,9 +281,9 @@ test('an add-on that is not healthy for five minutes has failed, until it is hea
 test('a status that is stored is not written again', () => {
   const record = pass(all(order()), NO_RECORD);
   const now = 1000;
-  const first = statusOf(order(), record.addons['web'], { refusal: undefined, health: undefined, now });
+  const first = agentStatus(order(), record.addons['web'], { refusal: undefined, health: undefined, now });
   assert.is(
-    statusOf(order({}, 'web', first), record.addons['web'], { refusal: undefined, health: undefined, now: 2000 }),
+    agentStatus(order({}, 'web', first), record.addons['web'], { refusal: undefined, health: undefined, now: 2000 }),
     undefined,
   );
 });

@@ -1,6 +1,6 @@
 /** Faults of a fleet that take hours, as passes over a hub in memory. */
 import { afterJob, decide, keptOf, NO_RECORD, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
-import { statusOf } from '../../../src/fleet/hub/agent-status.ts';
+import { agentStatus } from '../../../src/fleet/hub/agent-status.ts';
 import { passHub, resourceOf } from '../../../src/fleet/hub/run/pass.ts';
 import { timeOf } from '../../../src/core/time.ts';
 import { patchObject } from '../../../src/cluster/kube/objects.ts';
@@ -130,13 +130,13 @@ test('times in the hub are by its clock, and what is stored stays when the clock
   const done = { result: 'done', reason: '', message: '' } as const;
   const own = keptOf(afterJob(record, job, done, { now: 1000, random: 0.5 }), 'web');
   const given = { refusal: undefined, health: undefined };
-  const first = statusOf(orderWith(), own, { ...given, now: 1000, ahead: -3600 });
+  const first = agentStatus(orderWith(), own, { ...given, now: 1000, ahead: -3600 });
   assert.is(first?.['since'], timeOf(4600));
-  assert.is(statusOf(orderWith(first), own, { ...given, now: 4600, ahead: 0 }), undefined);
+  assert.is(agentStatus(orderWith(first), own, { ...given, now: 4600, ahead: 0 }), undefined);
   // Deadlines and soaks count from there: another reason does not begin them anew.
   const waiting = own && ({ ...own, state: 'Progressing' } as const);
-  const before = statusOf(orderWith(), waiting, { ...given, now: 1000 });
-  const after = statusOf(orderWith(before), waiting && { ...waiting, since: 1600, reason: 'Waiting' }, {
+  const before = agentStatus(orderWith(), waiting, { ...given, now: 1000 });
+  const after = agentStatus(orderWith(before), waiting && { ...waiting, since: 1600, reason: 'Waiting' }, {
     ...given,
     now: 1600,
   });

@@ -3,7 +3,7 @@ import { readCapiCluster } from '../../../src/fleet/hub/capi.ts';
 import { proxyStatus, readProxy } from '../../../src/fleet/hub/helm-proxies.ts';
 import { readAddon, readClusterAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
 import {
-  addonStatus,
+  managementStatus,
   configsIn,
   fleetOf,
   onClusterStatus,
@@ -109,7 +109,7 @@ test('what has succeeded before a change is not said of the change', () => {
   const own = readOcmObject(live(managementAddOn({ all: {} })));
   const template = readOcmObject(live(addOnTemplate('web-1', [])));
   const good = (of: number): unknown => {
-    const status = addonStatus(own, { addons: [succeeded(of)], configs: configsIn([own, template]), now: 0 });
+    const status = managementStatus(own, { addons: [succeeded(of)], configs: configsIn([own, template]), now: 0 });
     return at(status as JsonObject, 'installProgressions.0.configReferences.0.lastKnownGoodConfig.name');
   };
   assert.equal([good(1), good(2)], [undefined, 'web-1']);
@@ -222,7 +222,7 @@ test('in v1beta1, a type without a default is no configuration of an add-on', ()
   const [addon, template] = [written, addOnTemplate('web-1', [])].map((one) => readOcmObject(live(one)));
   assert.ok(addon && template);
   assert.equal([...fleetOf([addon, template], []).problems], []);
-  const status = addonStatus(addon, { addons: [], configs: configsIn([addon, template]), now: 0 });
+  const status = managementStatus(addon, { addons: [], configs: configsIn([addon, template]), now: 0 });
   assert.equal(
     (status['defaultConfigReferences'] as readonly object[]).map((one) => textAt(one as JsonObject, 'resource')),
     ['addontemplates'],
@@ -286,7 +286,7 @@ test('a status of Open Cluster Management has the fields of its version, and kee
         : { supportedConfigs: [{ ...config, defaultConfig: config }] };
     const addon = readOcmObject(live({ apiVersion, kind: 'ClusterManagementAddOn', metadata: { name: 'web' }, spec }));
     const configs = configsIn([addon, template]);
-    const status = addonStatus(addon, { addons: [], configs, now: 0 });
+    const status = managementStatus(addon, { addons: [], configs, now: 0 });
     assert.equal(Object.keys(status), [field]);
     const statusWith = (wanted: string, stored?: object): JsonObject => {
       const metadata = { name: 'web', namespace: 'oslo' };

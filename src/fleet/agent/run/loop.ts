@@ -22,7 +22,7 @@ import {
   type Decided,
   type Order,
 } from '../../hub/agent.ts';
-import { degradedOf, statusOf } from '../../hub/agent-status.ts';
+import { degradedOf, agentStatus } from '../../hub/agent-status.ts';
 import { clusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
 import { namespaceOf } from '../../hub/observe.ts';
@@ -285,7 +285,7 @@ class Loop {
     const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
     for (const [name, order] of orders) {
       const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
-      const status = statusOf(order, keptOf(decided.record, name), { refusal, health, now, ahead });
+      const status = agentStatus(order, keptOf(decided.record, name), { refusal, health, now, ahead });
       if (status === undefined) continue;
       await this.#write(name, async () => {
         const written = await this.#hub.writeStatus(order.at, status);

@@ -2,7 +2,7 @@
 import { groupBy } from '../../../core/group-by.ts';
 import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
 import {
-  addonStatus,
+  managementStatus,
   fleetOf,
   isPlaced,
   onClusterStatus,
@@ -147,7 +147,7 @@ export class OcmAddons {
     }
     const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
     await this.#onClusters(one, { ...around, addons, onClusters });
-    await writeStatus(hub, source, held, addonStatus(held, { addons, configs: fleet.configs, now }));
+    await writeStatus(hub, source, held, managementStatus(held, { addons, configs: fleet.configs, now }));
   }
 
   /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */

@@ -12,7 +12,7 @@ import { copyable, hiddenFields, pager, sliceOf } from './frame.ts';
 import { html, type Html } from './html.ts';
 
 /** What a choice becomes. */
-export interface Outcome {
+export interface ChoiceResult {
   /** The spec; undefined if it would not be valid. */
   readonly made: { readonly id: string; readonly yaml: string } | undefined;
   /** The packages that the release has for it. */
@@ -29,7 +29,7 @@ export interface ChoosePage extends Pick<ContentsPage, 'catalog' | 'choice' | 'q
   /** Fields by key in the spec: of the chosen add-ons, and of `kurl`. */
   readonly fields: ReadonlyMap<string, Fields>;
   /** Undefined if nothing is chosen. */
-  readonly outcome: Outcome | undefined;
+  readonly outcome: ChoiceResult | undefined;
   /** The server wants signed releases on nodes. */
   readonly signed: boolean;
 }
@@ -179,7 +179,7 @@ ${others.length > 0 && html`<p class="about">Write these into the spec, or a sit
 </details>`;
 }
 
-function result(outcome: Outcome, page: ChoosePage): Html {
+function result(outcome: ChoiceResult, page: ChoosePage): Html {
   const { problems, made } = outcome;
   return html`<div id="result">
     ${
@@ -208,7 +208,7 @@ function result(outcome: Outcome, page: ChoosePage): Html {
 
 function commands(
   id: string,
-  { packages, bundle }: Pick<Outcome, 'packages'> & { readonly bundle: NonNullable<Outcome['bundle']> },
+  { packages, bundle }: Pick<ChoiceResult, 'packages'> & { readonly bundle: NonNullable<ChoiceResult['bundle']> },
   page: ChoosePage,
 ): Html {
   const { choice, base, signed } = page;
@@ -245,7 +245,7 @@ function quoted(text: string): string {
 
 function sizes(
   packages: readonly ResolvedPackage[],
-  { size, tool }: NonNullable<Outcome['bundle']>,
+  { size, tool }: NonNullable<ChoiceResult['bundle']>,
   { catalog, choice: { arch } }: ChoosePage,
 ): Html {
   const sum = packages.reduce((total, one) => total + one.size, 0);
