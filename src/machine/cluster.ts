@@ -5,6 +5,7 @@ import type { Labels } from '../fleet/rollout/groups.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
 import type { EtcdMember } from './etcd.ts';
 import type { Role } from './order.ts';
+import type { RecordedSettings, Settings } from './settings.ts';
 
 export interface DesiredMachine {
   readonly name: string;
@@ -30,6 +31,8 @@ export interface DesiredCluster {
   /** Nothing is changed. */
   readonly paused?: boolean | undefined;
   readonly machines: readonly DesiredMachine[];
+  /** Settings of all add-ons. */
+  readonly settings?: Settings | undefined;
 }
 
 /** A host that is desired, or that the cluster has as a Node. */
@@ -74,6 +77,8 @@ export interface SeenMachine {
   readonly failed?: { readonly to: string; readonly reason: string };
   readonly labels?: Labels;
   readonly taints?: readonly string[];
+  /** Undefined where they are not known, as on a machine that another tool or an earlier version has joined. */
+  readonly settings?: RecordedSettings | undefined;
   readonly ageDays?: number;
 }
 
@@ -110,6 +115,8 @@ export interface Policy {
   readonly maxRemovals?: number | string;
   /** Number of removals that a person has approved. */
   readonly approvedRemovals?: number;
+  /** A machine that a person names gets the settings of the file where it is not known which ones it has. */
+  readonly named?: string | undefined;
 }
 
 /** What is done on a host, or once for the cluster (`addon`). Each can be repeated. */
@@ -122,6 +129,7 @@ export type Phase =
   | 'images'
   | 'drain'
   | 'upgrade'
+  | 'configure'
   | 'uncordon'
   | 'repair'
   | 'label'

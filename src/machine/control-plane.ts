@@ -11,6 +11,7 @@ import {
   keptAs,
   EMPTY_TURN,
   removalChain,
+  reconfiguredFor,
   removalLimit,
   replacedFor,
   replacement,
@@ -72,7 +73,7 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
         name,
         ageDays,
         zone: labels[ZONE],
-        outdated: apiServer !== to,
+        outdated: apiServer !== to || reconfiguredFor(world, machine, to) !== undefined,
         healthy: isHealthy(world, machine),
       };
     }),

@@ -1,4 +1,6 @@
 /** What a host says of itself, and to which cluster it belongs. Pure. */
+import { fieldsOf, jsonIn } from '../core/json.ts';
+import type { RecordedSettings } from './settings.ts';
 
 export interface HostFacts {
   /** Lower case, as Kubernetes names its Node. */
@@ -40,6 +42,8 @@ export interface HostFacts {
   readonly bundle: string | undefined;
   /** Its provider called it outdated when it was new. */
   readonly born: BornOutdated | undefined;
+  /** The settings that curlew has given it; undefined without a record that can be read. */
+  readonly settings: RecordedSettings | undefined;
   /** Its images were loaded while the host was a node already. */
   readonly hasImages: boolean;
   /** What curlew runs on it now. */
@@ -113,6 +117,7 @@ if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p born "$(cat "$1/born" 2>/dev/null)"
+p settings "$(head -c 32768 "$1/settings" 2>/dev/null)"
 p broken "$(${brokenScript()})"
 p begun "$(cut -d ' ' -f 1 "$1/unfinished" 2>/dev/null)"
 # An install moves packages from the bundle to its own folder, which a reset manually removes.
@@ -137,7 +142,7 @@ export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefin
   for (const line of text.split('\n')) {
     const [, name, value = ''] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
     if (name === undefined || value === '') continue;
-    const short = value.trim().slice(0, MAX_LENGTH);
+    const short = value.trim().slice(0, name === 'settings' ? Infinity : MAX_LENGTH);
     values.set(name, short);
     listed.get(name)?.push(short);
   }
@@ -168,9 +173,20 @@ export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefin
     hasImages: values.has('images'),
     running: values.get('running'),
     born: bornOf(values.get('born')),
+    settings: settingsIn(values.get('settings') ?? ''),
     broken: brokenIn(values.get('broken') ?? ''),
     lock: lockOf(values.get('lock')),
   };
+}
+
+/** One line of JSON: {@link RecordedSettings}. */
+function settingsIn(text: string): RecordedSettings | undefined {
+  const { by, digests } = fieldsOf(jsonIn(text));
+  const found = Object.entries(fieldsOf(digests)).flatMap(([path, digest]) => {
+    return typeof digest === 'string' ? [[path, digest] as const] : [];
+  });
+  if (digests === undefined) return undefined;
+  return { by: by === 'init' || by === 'join' ? by : undefined, digests: Object.fromEntries(found) };
 }
 
 const MAX_SECONDS = 8_640_000_000_000;

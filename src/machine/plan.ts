@@ -9,6 +9,7 @@ import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
 import { skippedMinor, workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
 import { missingMarks } from './marks.ts';
+import { changedSettings, namedSettings } from './settings.ts';
 import { lostReason, silenceOf, EMPTY_TURN, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
@@ -36,7 +37,8 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
   for (;;) {
     const turn = turnOf(world);
     if (turn.chains.length === 0) {
-      const held = withSilent(world, withLost(world, turn.held)).filter(({ host }) => !refused.has(host));
+      const waiting = [...withSilent(world, withLost(world, turn.held)), ...keptSettings(world)];
+      const held = waiting.filter(({ host }) => !refused.has(host));
       const labels = labelSteps(world).filter(({ host }) => !refused.has(host));
       return { steps: [...steps, ...labels], held, refused: own };
     }
@@ -71,6 +73,27 @@ function labelSteps({ desired, seen, machines }: World): readonly Step[] {
     const missing = missingMarks(wanted, node);
     if (missing.length === 0) return [];
     return [{ host, phase: 'label', reason: `the file has ${missing.join(', ')}`, waits: [] }];
+  });
+}
+
+/** Settings that no run on a machine changes. */
+function keptSettings({ desired: { settings = {}, version }, machines, wanted, lists }: World): readonly Held[] {
+  return [...machines.values()].flatMap((machine): readonly Held[] => {
+    const { name: host, joined, leaving } = machine;
+    const { kubeletVersion = version } = wanted.get(host) ?? {};
+    if (!joined || leaving === true || !wanted.has(host)) return [];
+    const { able, once } = changedSettings(settings, machine);
+    const isKept = able.length > 0 && kubeletVersion !== version && lists.version === version;
+    return [
+      ...(once.length > 0
+        ? [
+            `the file has another ${namedSettings(once)}, which kubeadm uses only when a machine joins: curlew machine remove, then curlew machine add`,
+          ]
+        : []),
+      ...(isKept
+        ? [`the file has another ${namedSettings(able)}, which it gets once its kubeletVersion is that of the cluster`]
+        : []),
+    ].map((reason) => ({ host, reason }));
   });
 }
 

@@ -1,6 +1,7 @@
 /** What is wrong with a cluster as it is desired or seen, so that nothing may be changed. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
+import { changedSettings, namedSettings } from './settings.ts';
 import { isVersion, mayMove, skewsOf, versionOf } from './versions.ts';
 
 export interface Refusals {
@@ -13,7 +14,7 @@ export interface Refusals {
 /** Each of them with its reason. */
 export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): Refusals {
   const { shared: control, own } = splitRefusals(hostRefusals(desired, seen), desired.machines, seen.machines);
-  const shared = [...desiredRefusals(desired), ...strangeVersions(seen), ...control];
+  const shared = [...desiredRefusals(desired), ...strangeVersions(seen), ...fixedSettings(desired, seen), ...control];
   // Versions are compared only once all of them can be read.
   return { shared: shared.length > 0 ? shared : versionRefusals(desired, seen.machines), own };
 }
@@ -96,6 +97,19 @@ function strangeVersions({ machines }: SeenCluster): readonly Held[] {
     if (!joined || strange === undefined) return [];
     return [{ host, reason: `unknown version: ${strange || 'its kubelet reports none'}` }];
   });
+}
+
+/** Each is said once, by what any control plane has of it. */
+function fixedSettings({ settings = {} }: DesiredCluster, { machines }: SeenCluster): readonly Held[] {
+  const joined = machines.filter(({ joined: isNode }) => isNode);
+  const fixed = new Set(joined.flatMap((machine) => changedSettings(settings, machine).fixed));
+  if (fixed.size === 0) return [];
+  const names = namedSettings([...fixed]);
+  return [
+    {
+      reason: `the file has another ${names}, which stays as it was when the cluster was made: take the change back, or make a new cluster`,
+    },
+  ];
 }
 
 function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMachine[]): readonly Held[] {

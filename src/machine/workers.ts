@@ -10,6 +10,7 @@ import {
   beforeReplacement,
   joinChain,
   keptAs,
+  reconfiguredFor,
   removalChain,
   removalLimit,
   replacedFor,
@@ -107,7 +108,8 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     const { name, labels = {}, kubelet, cordon, failed, ready } = machine;
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
     const replaced = replacedFor(world, machine, to);
-    const isDone = kubelet === to && replaced === undefined;
+    const isChanged = reconfiguredFor(world, machine, to) !== undefined;
+    const isDone = kubelet === to && replaced === undefined && !isChanged;
     const hasFailed = !isDone && failed?.to === to;
     const holds = cordon === 'curlew' && !hasFailed;
     const state = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';

@@ -4,6 +4,7 @@ import { sizeOf } from '../fleet/rollout/limits.ts';
 import type { Action, DesiredCluster, DesiredMachine, Held, Policy, SeenCluster, SeenMachine } from './cluster.ts';
 import type { EtcdMember } from './etcd.ts';
 import { byVersion } from './refusals.ts';
+import { changedSettings, namedSettings } from './settings.ts';
 
 /** What may begin at the same time: actions on one host, or once for the cluster, one after the other. */
 export interface Turn {
@@ -80,6 +81,8 @@ export class World {
   readonly addons: Map<string, Identity>;
   members: readonly EtcdMember[] | undefined;
   snapshot: string | undefined;
+  /** Machines with the settings of the file by what the plan does on them. */
+  readonly configured = new Set<string>();
   #lists: Lists | undefined;
 
   constructor(desired: DesiredCluster, seen: SeenCluster, policy: Policy) {
@@ -110,6 +113,7 @@ export class World {
       if (old !== undefined) this.machines.set(host, { ...old, ...change });
     };
     const role = this.wanted.get(host)?.role ?? old?.role;
+    if (['init', 'join', 'upgrade', 'configure'].includes(phase)) this.configured.add(host);
     const versions = role === 'control-plane' ? { kubelet: to, apiServer: to } : { kubelet: to };
     switch (phase) {
       case 'create':
@@ -141,6 +145,7 @@ export class World {
       case 'mark':
         return set({ leaving: true });
       case 'repair':
+      case 'configure':
         return set({ ready: true });
       case 'remove-member':
         this.members = this.members?.filter(({ name }) => name !== host);
@@ -169,16 +174,37 @@ export class World {
   }
 }
 
+/** Why a machine is to get the settings of the file, once its cluster has the version of it; undefined where it has them. */
+export function reconfiguredFor(
+  { desired: { settings = {}, version }, policy: { named }, configured }: World,
+  machine: SeenMachine,
+  to: string | undefined,
+): string | undefined {
+  const { name } = machine;
+  if (to !== version || configured.has(name)) return undefined;
+  const isNamed = name === named;
+  if (isNamed && machine.settings === undefined && Object.keys(settings).length > 0)
+    return 'it is not known which settings of the file it has';
+  const { able, dropped } = changedSettings(settings, machine);
+  if (able.length === 0 && !(isNamed && dropped.length > 0)) return undefined;
+  const [set, lost] = [namedSettings(able), namedSettings(dropped)];
+  if (able.length === 0) return `the file no longer has ${lost}`;
+  return `the file has another ${set}${dropped.length > 0 ? `, and no longer ${lost}` : ''}`;
+}
+
 /** What a host whose turn it is needs to get a version. */
 export function upgradeChain(world: World, machine: SeenMachine, to: string, reason: string): readonly Action[] {
   const { name: host, kubelet, apiServer = to, images = [], cordon, drained } = machine;
   const done = kubelet === to && apiServer === to;
   const { isAlone } = world.lists;
+  const settings = done ? reconfiguredFor(world, machine, to) : undefined;
   const actions: Action[] = [];
-  if (!done && !images.includes(to)) actions.push({ host, phase: 'images', to, reason: 'the upgrade needs them' });
+  if ((!done || settings !== undefined) && !images.includes(to))
+    actions.push({ host, phase: 'images', to, reason: `the ${done ? 'change' : 'upgrade'} needs them` });
   if (!done && drained !== true && !isAlone)
     actions.push({ host, phase: 'drain', to, reason: 'its pods move before the kubelet restarts' });
   if (!done) actions.push({ host, phase: 'upgrade', to, reason });
+  if (settings !== undefined) actions.push({ host, phase: 'configure', reason: settings });
   if (cordon === 'curlew' || (cordon === undefined && actions.some(({ phase }) => phase === 'drain'))) {
     actions.push({ host, phase: 'uncordon', reason: done ? 'it has its version' : 'it takes pods again' });
   }

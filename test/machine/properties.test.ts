@@ -3,7 +3,7 @@ import type { DesiredCluster, DesiredMachine, Policy } from '../../src/machine/c
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
 import { suite } from '../support/suite.ts';
 import { cases } from '../support/sweep.ts';
-import { Simulator } from './simulator.ts';
+import { SETTING, Simulator } from './simulator.ts';
 
 // soak: random clusters
 const test = suite('plans of clusters, properties');
@@ -23,6 +23,8 @@ const story = fc.record({
   /** How many control planes, and workers, have the next version already. */
   ahead: fc.nat(4),
   atOnce: fc.constantFrom(1, 2, '50%' as const),
+  /** What running hosts have of the setting of the file. */
+  setting: fc.constantFrom('old', 'new', undefined),
   choices: fc.array(fc.nat(1000), { maxLength: 40 }),
   /** At most one host at a time is away, or each may be. */
   faults: fc.constantFrom('none', 'one', 'one', 'many'),
@@ -30,7 +32,7 @@ const story = fc.record({
 type Story = typeof story extends fc.Arbitrary<infer One> ? One : never;
 
 function begin(given: Story) {
-  const { running, wanted, replaced, workers, wantedWorkers, from, up, ahead, atOnce } = given;
+  const { running, wanted, replaced, workers, wantedWorkers, from, up, ahead, atOnce, setting } = given;
   const versions = ['v1.30.2', 'v1.31.4', 'v1.32.1', 'v1.33.0'];
   const old = versions[from] ?? '';
   const version = versions[Math.min(from + up, versions.length - 1)] ?? '';
@@ -48,6 +50,7 @@ function begin(given: Story) {
   const ownWorkers = running === 0 ? 0 : workers;
   for (let at = 0; at < ownWorkers; at += 1)
     world.add(`w${at}`, 'worker', isMixed && allControl && at < 2 ? next : old);
+  for (const host of world.hosts.values()) host.setting = setting;
   const machines: DesiredMachine[] = [];
   for (let at = 0; at < wanted; at += 1) {
     const name = at < replaced ? `new${at}` : `cp${at}`;
@@ -58,7 +61,7 @@ function begin(given: Story) {
     machines.push({ name: `w${at}`, role: 'worker' });
     if (!world.hosts.has(`w${at}`)) world.add(`w${at}`, 'worker');
   }
-  const desired: DesiredCluster = { name: 'shop', version, machines };
+  const desired: DesiredCluster = { name: 'shop', version, machines, settings: { [SETTING]: 'new' } };
   const look = (): ClusterPlan => planCluster(desired, world.look(new Set(machines.map(({ name }) => name))), policy);
   return { desired, world, look };
 }
@@ -112,7 +115,7 @@ function otherThanDesired({ world, desired }: World): readonly string[] {
   const wanted = new Map(desired.machines.map((machine) => [machine.name, machine]));
   const { version } = desired;
   return [...world.hosts.values()].flatMap(
-    ({ name, node, kubelet, apiServer, member, leaving, cordon, restarting }) => {
+    ({ name, node, kubelet, apiServer, member, leaving, cordon, restarting, setting }) => {
       const role = wanted.get(name)?.role;
       const isControl = role === 'control-plane';
       const found = {
@@ -122,6 +125,7 @@ function otherThanDesired({ world, desired }: World): readonly string[] {
         restarting,
         ...(node && { kubelet, apiServer }),
         isOurs: cordon === 'curlew',
+        isOld: node && setting === 'old',
       };
       const versions = { kubelet: version, apiServer: isControl ? version : undefined };
       const joined = { member: isControl ? 'voter' : 'none', ...versions };
@@ -132,6 +136,7 @@ function otherThanDesired({ world, desired }: World): readonly string[] {
         restarting: false,
         ...(role && joined),
         isOurs: false,
+        isOld: false,
       };
       const differing = (Object.keys(meant) as (keyof typeof meant)[]).filter((key) => meant[key] !== found[key]);
       return differing.map((key) => `${name}: ${key} is ${String(found[key])}`);

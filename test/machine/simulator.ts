@@ -4,6 +4,9 @@
  */
 import type { SeenCluster, SeenMachine, Step } from '../../src/machine/cluster.ts';
 
+/** A setting of the file. */
+export const SETTING = 'kubernetes.maxPodsPerNode';
+
 export interface Host {
   readonly name: string;
   readonly role: 'control-plane' | 'worker';
@@ -25,6 +28,8 @@ export interface Host {
   /** A restart was begun, and is not through. */
   restarting: boolean;
   failed?: { readonly to: string; readonly reason: string } | undefined;
+  /** What curlew has recorded of the setting; undefined for none. */
+  setting?: 'old' | 'new' | undefined;
 }
 
 type Effect = () => void;
@@ -97,6 +102,7 @@ export class Simulator {
           leaving: host.leaving,
           images: [...host.images],
           ...(isIn && { cluster: host.record }),
+          ...(isIn && host.setting && { settings: { digests: { [SETTING]: host.setting } } }),
           ...(host.node && { role: host.role }),
           ...(host.node && host.kubelet !== undefined && { kubelet: host.kubelet }),
           ...(host.node && host.apiServer !== undefined && { apiServer: host.apiServer }),
@@ -141,6 +147,7 @@ export class Simulator {
         kubelet: to,
         restarting: false,
         attempted: false,
+        setting: 'new',
         ...(isControl && { apiServer: to }),
       });
     };
@@ -176,6 +183,13 @@ export class Simulator {
           () => isControl && Object.assign(host, { apiServer: to, restarting: false }),
           () => void (host.restarting = true),
           () => Object.assign(host, { kubelet: to, restarting: false, up: true, failed: undefined }),
+          () => (host.setting = 'new'),
+        ];
+      case 'configure':
+        return [
+          () => void (host.restarting = true),
+          () => Object.assign(host, { restarting: false, up: true }),
+          () => (host.setting = 'new'),
         ];
       case 'label':
         return [];
@@ -189,7 +203,10 @@ export class Simulator {
       case 'remove-member':
         return [() => (host.member = 'none')];
       case 'reset':
-        return [() => (host.up = false), () => Object.assign(host, { record: undefined, attempted: false })];
+        return [
+          () => (host.up = false),
+          () => Object.assign(host, { record: undefined, attempted: false, setting: undefined }),
+        ];
       case 'delete-node':
         return [
           () =>

@@ -41,6 +41,7 @@ function bundle(api: string): Buffer {
   const node = (role: string): string => `#!/bin/sh
 set -e
 name=$(hostname)
+if grep -qs 'v1\\.34\\.3' ${api}/node-$name; then exec ./upgrade.sh "$@"; fi
 echo "$(basename "$0") $name $*" >>${api}/calls
 touch ${api}/began-$name
 echo 'it has begun'
@@ -112,6 +113,8 @@ if [ -e ${api}/hold-$name ]; then echo 'kubeadm replaces etcd'; touch ${api}/no-
 while [ -e ${api}/hold-$name ]; do sleep 0.05; done
 rm -f ${api}/no-etcd
 sed -i 's/v1\\.34\\.3/v1.34.4/g' ${api}/node-$name
+cp ../input ${api}/input-$name
+if [ -s ${api}/fail-$name ]; then cat ${api}/fail-$name >&2; exit 3; fi
 `;
   const { addon } = packageOf('kubernetes', '1.34.4', []);
   const script = (path: string, data: string) => ({ path, data, mode: 0o755 as const });

@@ -90,7 +90,7 @@ function titleOf({ host, phase, addon }: Done): string {
 
 /** A plan for people. `end`: what a settled one is, apart from a cluster that is as its file says. */
 export function planLines(
-  { cluster, hosts, steps, held, refused }: PlannedCluster,
+  { cluster, hosts, steps, held, refused, uncompared = [] }: PlannedCluster,
   end = `${cluster} is as its file says`,
 ): readonly string[] {
   const rows = hosts.map(({ name, role, text, answers, joined, unknown, kubelet = '' }) => {
@@ -112,6 +112,7 @@ export function planLines(
     }),
     ...reasons('waits', held),
     ...reasons('refused', refused),
+    ...uncompared.map((text) => `note: ${text}`),
     steps.length + held.length + refused.length === 0
       ? end
       : `${cluster}: ${counted(steps.length, 'step')} to do, ${held.length} waiting, ${refused.length} refused`,

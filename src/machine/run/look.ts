@@ -142,6 +142,7 @@ export async function lookAt(
       cluster: belongs,
       attempted: facts?.isUnfinished === true,
       begun: belongs === cluster.name ? facts?.begun : undefined,
+      settings: belongs === cluster.name ? facts?.settings : undefined,
       images: bundle !== undefined && hasImages(facts, bundle, node) ? [bundle.kubernetes] : [],
     };
   });
@@ -194,7 +195,7 @@ function hasImages(
   node: SeenMachine | undefined,
 ): boolean {
   if (facts?.bundle !== digest) return false;
-  return node?.joined !== true || facts.hasImages || (facts.begun !== undefined && node.kubelet === kubernetes);
+  return node?.joined !== true || facts.hasImages || node.kubelet === kubernetes;
 }
 
 async function lookAtHost(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<HostLook> {

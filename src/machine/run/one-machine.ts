@@ -30,13 +30,13 @@ interface WantedMachine {
 const MAX_UNHEALTHY = '40%';
 
 /** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
-export function planMachine(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
+export function planMachine(wanted: WantedMachine, look: ClusterLook, choices: Choices = {}): PlannedMachine {
   const { cluster, name } = wanted;
   const { machines } = cluster;
   const first = [...machines.filter((one) => one.name === name), ...machines.filter((one) => one.name !== name)];
   // The first control plane of a new cluster is that of the file.
   const ordered = look.speaker === undefined ? machines : first;
-  return narrowed(planFor(wanted, { ...cluster, machines: ordered }, look), wanted, look);
+  return narrowed(planFor(wanted, { ...cluster, machines: ordered }, look, choices), wanted, look);
 }
 
 /** What is wrong with another worker holds only what needs that one. */
@@ -53,8 +53,8 @@ function planFor(
 
 /** The same for one that is part of the cluster already. */
 export function planUpgraded(wanted: WantedMachine, look: ClusterLook): PlannedMachine {
-  const plan = planMachine(wanted, look);
   const { name } = wanted;
+  const plan = planMachine(wanted, look, { named: name });
   const isKnown = look.busy.length + look.unasked.length === 0;
   if (!isKnown || look.seen.machines.some((one) => one.name === name && one.joined)) return plan;
   const reason = 'it is not in the cluster: curlew cluster apply lets it join';

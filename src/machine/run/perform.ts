@@ -1,5 +1,6 @@
 /** The steps of a plan on hosts over SSH. */
 import type { Context } from '../../core/context.ts';
+import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { fieldsOf, printableJson } from '../../core/json.ts';
@@ -10,7 +11,9 @@ import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { SshError } from '../ssh/ssh.ts';
 import type { Phase, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
+import { isFirstWith, OWN_SETTINGS, settingsAfter } from '../settings.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+import { settingsOf as digestsOf } from './kubeadm-settings.ts';
 import { reached } from './listed.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
 import { createProvided, deleteProvided, verdictOf } from './provider.ts';
@@ -69,7 +72,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const run = async (
     at: WrittenHost,
     command: readonly string[],
-    more: { readonly cluster?: string; readonly input?: string } = {},
+    more: { readonly cluster?: string; readonly input?: string; readonly settings?: string } = {},
   ) => {
     const about = { name: runName(cluster, step, leaves), command, ...more };
     const line = (text: string): void => {
@@ -120,27 +123,33 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
         return run(host, ['./install.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
           input: settingsOf(scene, host),
+          settings: recordOf(scene, host, 'init'),
         });
       case 'join': {
         const token = await joinSettings(scene, host);
         return run(host, ['./join.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
           input: settingsOf(scene, host, token),
+          settings: recordOf(scene, host, 'join'),
         });
       }
       case 'snapshot':
       case 'drain':
       case 'upgrade':
       case 'uncordon':
-        // It saves etcd, drains and uncordons by itself.
-        return run(host, ['./upgrade.sh', ...flags, ...limit, 'airgap', 'installer-spec-file=../input'], {
+      case 'configure': {
+        // It saves etcd, drains and uncordons by itself. The first control plane brings the cluster what it gets.
+        const script = leads(scene, step) ? './install.sh' : './upgrade.sh';
+        return run(host, [script, ...flags, ...limit, 'airgap', 'installer-spec-file=../input'], {
           input: settingsOf(scene, host),
+          settings: recordOf(scene, host, 'upgrade'),
         });
+      }
       case 'repair':
         return run(host, ['./tasks.sh', 'node', 'repair']);
       case 'reset':
         // The packages of the bundle were moved to where the reset removes them.
-        return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest ../unfinished']);
+        return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest ../unfinished ../settings']);
       case 'label': {
         const speaker = look.speaker ?? (await speakerFor(scene, name));
         const marks = [
@@ -240,8 +249,11 @@ export async function recordBirths(
 }
 
 /** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */
-function runName({ version }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
+function runName({ version, installer }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
   if (leaves) return `remove ${host}`;
+  // A run with other settings is not this one.
+  if (phase === 'configure')
+    return `${phase} ${host} ${hexOf(digestOf(canonicalJson(digestsOf(installer)))).slice(0, 8)}`;
   return UPGRADE.has(phase) ? `upgrade ${host} ${version}` : `${phase} ${host} ${to}`.trim();
 }
 
@@ -266,8 +278,25 @@ async function speakerFor({ look, remote, file }: Scene, about: string): Promise
   return host;
 }
 
-/** What no cluster says to a machine that joins it. */
-const OWN_SETTINGS = ['certificateRenewal', 'joinConfiguration'];
+/** Whether the cluster has not yet what the step brings to this control plane: an install does that, wherever the first one was. */
+function leads({ cluster, look: { seen } }: Scene, { host, phase, to }: Step): boolean {
+  const control = seen.machines.filter(({ joined, role }) => joined && role === 'control-plane');
+  if (!control.some(({ name }) => name === host)) return false;
+  if (phase === 'configure') return isFirstWith(digestsOf(cluster.installer), control);
+  return to !== undefined && control.every(({ apiServer }) => apiServer !== to);
+}
+
+/** For the host, one line; none where it is not known what it has then. */
+function recordOf(
+  { cluster, look: { seen } }: Scene,
+  { name }: WrittenHost,
+  phase: Parameters<typeof settingsAfter>[0],
+): string {
+  const own = seen.machines.find((one) => one.name === name)?.settings;
+  const others = seen.machines.filter((one) => one.joined && one.role === 'control-plane' && one.name !== name);
+  const after = settingsAfter(phase, digestsOf(cluster.installer), { own, others });
+  return after === undefined ? '' : JSON.stringify(after);
+}
 
 /** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes most of Kubernetes' from its cluster. */
 function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readonly<Record<string, unknown>>): string {
@@ -312,6 +341,7 @@ async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<R
       name: `certificates ${speaker.name}`,
       command: ['./install.sh', ...flags, 'airgap', 'installer-spec-file=../input'],
       input: settingsOf(scene, speaker),
+      settings: recordOf(scene, speaker, 'upgrade'),
       line: (line) => report({ type: 'step-log', id: `join ${host.name}`, text: line }),
     });
     text = await make();

@@ -5,9 +5,10 @@ import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
 import { planCluster, type ClusterPlan } from '../plan.ts';
 import { splitRefusals, withoutHosts } from '../refusals.ts';
+import { settingNotes } from '../settings.ts';
 import { SWAP, unreadyReasons } from '../unready.ts';
 import type { WrittenCluster } from './cluster-file.ts';
-import { maySwap, passedErrors } from './kubeadm-settings.ts';
+import { maySwap, passedErrors, settingsOf } from './kubeadm-settings.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
 export interface PlannedCluster extends ClusterPlan {
@@ -23,6 +24,8 @@ export interface PlannedCluster extends ClusterPlan {
     readonly unknown?: true;
     readonly kubelet?: string | undefined;
   }[];
+  /** Settings that are no reason for a step, for people; absent without such. */
+  readonly uncompared?: readonly string[];
   /** Digest of everything that the plan depends on. */
   readonly digest: Digest;
 }
@@ -43,6 +46,8 @@ export interface Choices {
   readonly approveRemovals?: number | undefined;
   /** An add-on may move right after Kubernetes, if no version of it fits before and after. */
   readonly allowGap?: boolean | undefined;
+  /** A machine that gets the settings of the file where it is not known which ones it has. */
+  readonly named?: string | undefined;
   /** Add-ons of channels that move where the version of Kubernetes needs it. */
   readonly channels?: Pick<Policy, 'entries' | 'compat'> | undefined;
 }
@@ -52,7 +57,7 @@ export function planOf(
   cluster: WrittenCluster,
   look: ClusterLook,
   bundle: BundleFacts | undefined,
-  { ignore = [], approveRemovals: approvedRemovals = 0, allowGap = false, channels }: Choices = {},
+  { ignore = [], approveRemovals: approvedRemovals = 0, allowGap = false, channels, named }: Choices = {},
 ): PlannedCluster {
   const { hosts, seen, busy, unasked } = look;
   // Providers say addresses only when they are asked.
@@ -62,12 +67,13 @@ export function planOf(
     const { kubeletVersion, update } = own;
     return { name, role, address, kubeletVersion, update, labels, taints: taints?.map(taintText) };
   });
-  const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines };
+  const settings = settingsOf(cluster.installer);
+  const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines, settings };
   const { kubernetes } = cluster.installer;
   const isNew = seen.machines.every(({ joined }) => !joined);
   const first = isNew ? machines.find(({ role }) => role === 'control-plane')?.name : undefined;
   const split = (some: readonly Held[]) => splitRefusals(some, machines, seen.machines);
-  const scene = { cluster, desired, look, bundle, policy: { approvedRemovals, allowGap, ...channels } };
+  const scene = { cluster, desired, look, bundle, policy: { approvedRemovals, allowGap, named, ...channels } };
   const known = split([
     ...look.refused,
     ...hosts.flatMap(({ host: { name: host, role }, facts }): readonly Held[] => {
@@ -110,7 +116,10 @@ export function planOf(
       bundle: bundle ?? null,
     }),
   );
-  return { cluster: cluster.name, hosts: hosts.map((one) => shownHost(look, one)), steps, held, refused, digest };
+  const uncompared = settingNotes(settings, seen.machines);
+  const shown = hosts.map((one) => shownHost(look, one));
+  const noted = uncompared.length > 0 && { uncompared };
+  return { cluster: cluster.name, hosts: shown, steps, held, refused, ...noted, digest };
 }
 
 interface PlanScene {

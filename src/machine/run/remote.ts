@@ -189,11 +189,12 @@ if [ "$(cat id 2>/dev/null)" = "$id" ]; then :
 elif busy; then
   if [ "$(cat name)" != "$name" ]; then ${BUSY}; fi
 else
-  cat >input
+  IFS= read -r settings; printf '%s' "$settings" >settings.new; cat >input
   if [ -n "$cluster" ]; then echo "$cluster" >cluster; printf %s "$name" >unfinished; fi
   rm -f status pid; : >log; printf %s "$name" >name; started=yes
   setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input
-if [ "$(cat status.new)" = 0 ] && [ "$(cat name)" = "$(cat unfinished 2>/dev/null)" ]; then rm -f unfinished; fi; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
+if [ "$(cat status.new)" = 0 ] && [ "$(cat name)" = "$(cat unfinished 2>/dev/null)" ]; then rm -f unfinished; fi
+if [ "$(cat status.new)" = 0 ] && [ -s settings.new ]; then mv settings.new settings; fi; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
   echo $! >pid
 fi
 printf %s "$id" >id
@@ -210,6 +211,8 @@ export interface RemoteCommand {
   readonly cluster?: string;
   /** Runs in the unpacked bundle. */
   readonly command: readonly string[];
+  /** What the host records as its settings once the run has ended with status 0: one line. */
+  readonly settings?: string | undefined;
   /** Becomes the file `../input` of the command, and is removed after it. */
   readonly input?: string;
   readonly line: (text: string) => void;
@@ -219,10 +222,11 @@ export interface RemoteCommand {
 export async function runCommand(
   remote: Remote,
   host: SshHost,
-  { name, cluster = '', command, input = '', line }: RemoteCommand,
+  { name, cluster = '', command, settings = '', input = '', line }: RemoteCommand,
 ): Promise<void> {
   const id = randomBytes(8).toString('hex');
-  await runLines(remote, host, { script: RUN, operands: [REMOTE, name, id, cluster, ...command], input, line });
+  const operands = [REMOTE, name, id, cluster, ...command];
+  await runLines(remote, host, { script: RUN, operands, input: `${settings}\n${input}`, line });
 }
 
 const FOLLOW = `cd "$1" && [ -e run.lock ] && ! flock -s -n run.lock true || exit 0
@@ -260,7 +264,7 @@ const HALF =
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
 if [ -e /etc/systemd/system/kubelet.service ]; then echo '${HALF}' >&2; exit 65; fi
-${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished && rm -f cluster')}`;
+${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished settings settings.new && rm -f cluster')}`;
 
 /** Removes the bundle and all records of a host that was reset; its lock stays. Fails on one of which only a part was reset. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
