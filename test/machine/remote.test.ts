@@ -1,6 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { cleanHost, lockHosts, sendBundle } from '../../src/machine/run/remote.ts';
 import { SshError, type Ssh, type SshHost } from '../../src/machine/ssh/ssh.ts';
@@ -74,7 +75,82 @@ test('what a host runs keeps its bundle, and is named', async () => {
     await isOver;
   }
   await cleanHost(remote, host);
-  assert.equal(await readdir(box.at('there')), ['run.lock']);
+  assert.equal(await readdir(box.at('there')), ['run.lock', 'unpack.lock']);
+});
+
+/** The scripts of curlew in a folder of this machine, in the place of that of a host. */
+function local(folder: string, begun: (script: string) => void = () => undefined): Ssh['run'] {
+  return async (at, { script, operands = [], input }) => {
+    const child = spawn('sh', ['-c', script, 'sh', folder, ...operands.slice(1)]);
+    begun(script);
+    const said: Record<'stdout' | 'stderr', string> = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].on('data', (data: Buffer) => (said[name] += data.toString()));
+    }
+    child.stdin.on('error', () => undefined);
+    if (typeof input === 'object') for await (const part of input) child.stdin.write(part);
+    child.stdin.end();
+    const [status] = (await once(child, 'close')) as [number];
+    if (status === 0) return said.stdout;
+    throw new SshError(at, 'status', `it failed with status ${status}: ${said.stderr.trim()}`, '');
+  };
+}
+
+async function bundleIn(box: { readonly at: (path: string) => string }) {
+  execFileSync('tar', ['-czf', box.at('b.tar.gz'), '-C', box.at('bundle'), '.']);
+  const bytes = await readFile(box.at('b.tar.gz'));
+  const digest = `sha256:${'a'.repeat(64)}` as const;
+  return { path: box.at('b.tar.gz'), digest, size: bytes.length, whole: digestOf(bytes), bytes };
+}
+
+test('a bundle that an operator who is gone has sent, and that is unpacked still, is waited for', async () => {
+  await using box = await tree({ 'bundle/join.sh': '', 'there/name': '' });
+  const { bytes, ...file } = await bundleIn(box);
+  const partial = box.at(`there/${'a'.repeat(64)}.partial`);
+  await writeFile(partial, bytes);
+  const other = spawn('flock', [box.at('there/unpack.lock'), 'sh', '-c', 'echo held; cat'], { stdio: 'pipe' });
+  const ended = once(other, 'exit');
+  await once(other.stdout, 'data');
+  let sent: Promise<void> | undefined;
+  await new Promise<void>((resolve) => {
+    const run = local(box.at('there'), (script) => {
+      if (script.includes('unpack.lock')) resolve();
+    });
+    sent = sendBundle({ ssh: { run } as Ssh, signal: never }, host, { file, sent: () => undefined });
+  });
+  // The other one ends its work.
+  await mkdir(box.at('there/bundle'));
+  await writeFile(box.at('there/bundle/.digest'), `${file.digest}\n`);
+  await rm(partial);
+  other.stdin.end();
+  await ended;
+  await sent;
+  assert.equal(await readdir(box.at('there/bundle')), ['.digest']);
+});
+
+test('the rest of a bundle has its place, whatever comes late from an operator who is gone', async () => {
+  await using box = await tree({ 'bundle/join.sh': '', 'there/name': '' });
+  const { bytes, ...file } = await bundleIn(box);
+  const partial = box.at(`there/${'a'.repeat(64)}.partial`);
+  await writeFile(partial, bytes.subarray(0, 10));
+  let late = 0;
+  const run = local(box.at('there'), (script) => {
+    // What was on its way to the other one.
+    if (script.includes('seek=')) writeFileSync(partial, bytes.subarray(0, (late = 20)));
+  });
+  await sendBundle({ ssh: { run } as Ssh, signal: never }, host, { file, sent: () => undefined });
+  assert.equal([late, await readdir(box.at('there/bundle'))], [20, ['.digest', 'join.sh']]);
+});
+
+test('a bundle for which a host has no room, or that is none, is named with its folder', async () => {
+  await using box = await tree({ 'bundle/join.sh': '', 'there/name': '' });
+  const { bytes, ...file } = await bundleIn(box);
+  await writeFile(file.path, bytes.subarray(0, file.size - 9));
+  const cut = { ...file, size: file.size - 9, whole: digestOf(bytes.subarray(0, file.size - 9)) };
+  const ssh = { run: local(box.at('there')) } as Ssh;
+  const sent = sendBundle({ ssh, signal: never }, host, { file: cut, sent: () => undefined });
+  await assert.rejectsWith(sent, 'PROGRAM_FAILED', /cannot unpack the bundle in .*there: (?!.*Exiting).*\w/);
+  assert.equal(await readdir(box.at('there')), ['name', 'unpack.lock']);
 });
 
 test('a control plane that is replaced under its name is locked, too, and the one that is gone is left alone', async () => {

@@ -131,12 +131,16 @@ function alone(work: string): string {
 
 const SENT = `${FOLDER}for file in *.partial; do if [ "$file" != "$2.partial" ]; then rm -f "$file"; fi; done
 if [ -e "$2.partial" ]; then wc -c <"$2.partial"; else echo 0; fi`;
+/** At `$3`: what an operator who is gone has sent may still be written, and is the same. */
 const APPEND = `cd "$1" || exit 70
-cat >>"$2.partial" || { rm -f "$2.partial"; exit 70; }`;
-const UNPACK = `cd "$1" || exit 70
+said=$(dd of="$2.partial" oflag=seek_bytes seek="$3" conv=notrunc iflag=fullblock bs=64k status=none 2>&1) ||
+{ rm -f "$2.partial"; echo "cannot write the bundle to $1: \${said##*: }" >&2; exit 70; }`;
+/** One after the other: that of an operator who is gone continues, and may have done it. */
+const UNPACK = `cd "$1" && exec 8>unpack.lock && flock 8 || exit 70
+if [ ! -e "$2.partial" ] && [ "$(cat bundle/.digest 2>/dev/null)" = "sha256:$2" ]; then exit 0; fi
 if [ "$(sha256sum <"$2.partial" | cut -c 1-64)" != "$3" ]; then rm -f "$2.partial"; echo 'the bundle was damaged on its way' >&2; exit 65; fi
-rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest ||
-{ rm -rf bundle.new "$2.partial"; exit 70; }
+said=$( { rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest; } 2>&1) ||
+{ rm -rf bundle.new "$2.partial"; echo "cannot unpack the bundle in $1: $(printf '%s' "$said" | grep -v 'tar: Exiting' | tail -n 1)" >&2; exit 70; }
 ${alone('rm -rf bundle && mv bundle.new bundle')}
 rm -f "$2.partial"`;
 
@@ -161,7 +165,8 @@ export async function sendBundle(
         sent((there += chunk.byteLength));
       }
     };
-    await ssh.run(host, { ...at, script: APPEND, input: counted(), limitMs: SEND_MS });
+    const operands = [REMOTE, id, String(there)];
+    await ssh.run(host, { ...at, script: APPEND, operands, input: counted(), limitMs: SEND_MS });
   });
   await ssh.run(host, { ...at, script: UNPACK, operands: [REMOTE, id, hexOf(file.whole)], limitMs: SEND_MS });
 }
