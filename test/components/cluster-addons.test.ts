@@ -35,7 +35,12 @@ const CASES: readonly Case[] = [
   {
     name: 'local-path',
     variable: 'LOCAL_PATH_VERSION',
-    objects: ['storageclass/local-path', 'configmap/local-path-config', 'deployment/local-path-provisioner'],
+    objects: [
+      'storageclass/local-path',
+      'configmap/local-path-config',
+      'deployment/local-path-provisioner',
+      'serviceaccount/local-path-helper',
+    ],
     setting: 'LOCAL_PATH_PATH=/data/volumes LOCAL_PATH_IS_DEFAULT_STORAGE_CLASS=',
     shown: [
       '--namespace',
@@ -45,7 +50,9 @@ const CASES: readonly Case[] = [
       '-o',
       'yaml',
     ],
-    before: /"paths": \["\/var\/lib\/local-path"\][^]*is-default-class: "true"/,
+    // The provisioner's own variables are left in its scripts.
+    before:
+      /"paths": \["\/var\/lib\/local-path"\][^]*mkdir .*"\$VOL_DIR"[^]*rm -rf "\$VOL_DIR"[^]*is-default-class: "true"/,
     after: /"paths": \["\/data\/volumes"\][^]*is-default-class: "false"/,
   },
   {
