@@ -11,7 +11,18 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('links of the documentation');
 const ROOT = join(import.meta.dirname, '../..');
-const ROOTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'addons', 'docs', 'packages', 'scripts', 'src', 'test'];
+const ROOTS = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'addons',
+  'docs',
+  'packages',
+  'scripts',
+  'src',
+  'test',
+];
 const RECORDS = 'docs/decisions';
 /** Binary fixtures, and pages of other projects. */
 const SKIPPED = /(?:^|\/)(?:node_modules|fixtures)\//;
