@@ -5,7 +5,16 @@ import type { Labels } from '../fleet/rollout/groups.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
 import type { EtcdMember } from './etcd.ts';
 import type { Role } from './order.ts';
-import type { RecordedSettings, Settings } from './settings.ts';
+
+/** Digests by path, such as `kubernetes.kubeletConfiguration.maxPods`. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** What the last run of curlew on a machine that has ended well has given it. */
+export interface RecordedSettings {
+  /** How it became a node; undefined where an earlier version has made it one. */
+  readonly by?: 'init' | 'join' | undefined;
+  readonly digests: Settings;
+}
 
 export interface DesiredMachine {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** What a host says of itself, and to which cluster it belongs. Pure. */
 import { fieldsOf, jsonIn } from '../core/json.ts';
-import type { RecordedSettings } from './settings.ts';
+import type { RecordedSettings } from './cluster.ts';
 
 export interface HostFacts {
   /** Lower case, as Kubernetes names its Node. */

@@ -1,15 +1,5 @@
 /** Settings of add-ons that a machine has, next to those of its file: what a run on it applies, and what no run can. Pure. */
-import type { SeenMachine } from './cluster.ts';
-
-/** Digests by path, such as `kubernetes.kubeletConfiguration.maxPods`. */
-export type Settings = Readonly<Record<string, string>>;
-
-/** What the last run of curlew on a machine that has ended well has given it. */
-export interface RecordedSettings {
-  /** How it became a node; undefined where an earlier version has made it one. */
-  readonly by?: 'init' | 'join' | undefined;
-  readonly digests: Settings;
-}
+import type { RecordedSettings, SeenMachine, Settings } from './cluster.ts';
 
 export interface ChangedSettings {
   /** A run on the machine applies them. */

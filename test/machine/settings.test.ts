@@ -4,7 +4,8 @@ import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src
 import { readFacts } from '../../src/machine/facts.ts';
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
 import { settingsOf } from '../../src/machine/run/kubeadm-settings.ts';
-import { changedSettings, settingNotes, settingsAfter, type Settings } from '../../src/machine/settings.ts';
+import { changedSettings, settingNotes, settingsAfter } from '../../src/machine/settings.ts';
+import type { Settings } from '../../src/machine/cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { desired, machine, NEW, OLD, reasons, seen, titles } from './seen-cluster.ts';

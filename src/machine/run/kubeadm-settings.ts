@@ -1,7 +1,7 @@
 /** Settings of add-ons, as far as a plan needs them: what they say to kubeadm, and which of them differ. */
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { fieldsOf } from '../../core/json.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../cluster.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 
 /** The preflight errors of kubeadm that the settings let pass, in lower case: `swap`, `port-10250`, `all`. */
