@@ -81,7 +81,7 @@ grid_folders() {
 
 # usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
 grid_images() {
-  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image folders
+  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image name folders
   mkdir -p "$box" "$out" "$node"
   tar -C "$node" -xf "$made/node.tar"
   for id in kube-apiserver kube-controller-manager kube-scheduler kube-proxy; do
@@ -102,11 +102,15 @@ grid_images() {
   cp "$made/programs" "$box/flannel-cni-plugin/flannel"
   grid_place "$box/web" bin "$made/programs"
   mv "$box/web/bin/programs" "$box/web/bin/web"
+  grid_place "$box/local-path-busybox" bin /bin/busybox
+  for name in sh mkdir rm; do ln -s busybox "$box/local-path-busybox/bin/$name"; done
   mapfile -t folders < <(grid_folders)
   while read -r _ id image _; do
+    case "$id" in local-path-provisioner | metrics-server | traefik) grid_place "$box/$id" usr/local/bin "$made/$id" ;; esac
     case "$id" in
       coredns) grid_image "$box/$id" "$image" "$out/$id.tar" '["/coredns"]' ;;
       pause | sandbox) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
+      metrics-server | traefik) grid_image "$box/$id" "$image" "$out/$id.tar" "[\"/usr/local/bin/$id\"]" ;;
       *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
     esac
   done < <(grep -h '^image ' "${folders[@]/%//Manifest}")

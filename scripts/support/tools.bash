@@ -53,6 +53,9 @@ containerd-2.4.2 - go      github.com/containerd/containerd/v2/cmd/containerd@v2
 flannel-0.28.4 -  flannel github.com/flannel-io/flannel@v0.28.4 flannel-0.28.4/flanneld h1:6O4wGCrCTl0Gf5BBpxfOJgOstkxZhEx3ZXzcKRopH8Q= -gcflags=all=-l
 flannel-0.28.10 -  flannel github.com/flannel-io/flannel@v0.28.10 flannel-0.28.10/flanneld h1:jt+uW6XVV01MBb3YFahG7Ue9UE3W6zlNlJMf3JtdcXI= -gcflags=all=-l
 cni-1.10.0 -   go          github.com/containernetworking/plugins/plugins/main/bridge@v1.10.0,github.com/containernetworking/plugins/plugins/main/loopback@v1.10.0,github.com/containernetworking/plugins/plugins/ipam/host-local@v1.10.0,github.com/containernetworking/plugins/plugins/meta/portmap@v1.10.0 cni-1.10.0/bridge,cni-1.10.0/loopback,cni-1.10.0/host-local,cni-1.10.0/portmap
+grid-local-path - go           github.com/rancher/local-path-provisioner@v0.0.30 grid/local-path-provisioner -gcflags=all=-l
+grid-metrics-server - go       sigs.k8s.io/metrics-server/cmd/metrics-server@v0.9.0 grid/metrics-server -gcflags=all=-l
+grid-traefik -     go          github.com/traefik/traefik/v3@v3.7.13 grid/traefik aside -gcflags=all=-l
 grid-node  -       debootstrap - grid/node.tar
 '
 
@@ -439,6 +442,29 @@ tools_make_by_flannel() {
   sed -i '/backend\/tencentvpc"$/d; /backend\/udp"$/d' "$sources/main.go"
   mkdir "$1/${3%/*}"
   tools_run_go build -C "$sources" -mod=mod "${@:5}" -o "$1/$3" .
+}
+
+# Of what the proxy does not have, nothing is what an Ingress needs: a folder of its module (two empty structs), the providers of DNS for
+# certificates, and two forks, for which the modules that were forked stand in, without passwords and the syntax of version 2.
+tools_make_grid-traefik() {
+  local sources="$TOOLS_WORK/traefik" ext
+  ext="$sources/pkg/config/dynamic/ext"
+  tools_copy_module "$2" 'h1:T8wy9KuaFzCkmXCqAzDy7t73pBDR1DHrJe3pqXpNXTw=' "$sources" || return 1
+  mkdir "$ext" "$1/grid"
+  printf 'module github.com/traefik/traefik/dynamic/ext\n' >"$ext/go.mod"
+  printf 'package ext\n\ntype HTTP struct{}\n\ntype Router struct{}\n' >"$ext/ext.go"
+  sed -i -e '/lego\/v5\/providers\/dns"$/d' -e 's/dns\.NewDNSChallengeProviderByName(.*)$/nil, errors.New("not built")/' \
+    "$sources/pkg/provider/acme/provider.go"
+  sed -i 's/goauth\.CheckSecret,/func(_, _ string) bool { return false },/; s/RequireAuthStale/RequireAuth/' "$sources"/pkg/middlewares/auth/*_auth.go
+  # A key of contexts, for which any value will do.
+  sed -i 's/mux\.RoutingPathKey/mux.ErrNotFound/; s/\.UseRoutingPath()//' "$sources"/pkg/muxer/http/{mux,matcher_v2}.go
+  sed -i -e '/=> github.com\/containous/d' -e 's,\(github.com/abbot/go-http-auth\) v0[^ ]*,\1 v0.4.0,' "$sources/go.mod"
+  printf 'github.com/%s\n' \
+    'abbot/go-http-auth v0.4.0 h1:QjmvZ5gSC7jm3Zg54DqWE/T5m1t2AfDu6QlXJT0EVT0=' \
+    'abbot/go-http-auth v0.4.0/go.mod h1:Cz6ARTIzApMJDzh5bRMSUou6UMSp0IEXg9km/ci7TJM=' \
+    'gorilla/mux v1.8.1 h1:TuBL49tXwgrFYWhqrNgrUNEY92u81SPhu7sTdzQEiWY=' \
+    'gorilla/mux v1.8.1/go.mod h1:AKf9I4AEqPTmMytcMc0KkNouC66V3BtZ4qD5fmWSiMQ=' >>"$sources/go.sum"
+  tools_run_go build -C "$sources" "${@:4}" -o "$1/$3" ./cmd/traefik
 }
 
 # Troubleshoot's own programs, as oracles for host preflights and support bundles. Its go.mod has replacements, so it is built in the

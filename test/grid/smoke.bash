@@ -57,6 +57,11 @@ step 'join' join_on two
 step 'both nodes are ready' node_ready two
 step 'pods talk across nodes' pods_talk
 step 'its state is shown' cluster_is_shown
+# Another spec may have none of them.
+if grep -q '^  traefik:' "$GRID/installer.yaml"; then
+  # shellcheck source=test/grid/useful.bash
+  source test/grid/useful.bash
+fi
 step 'images are pinned, one' images_pinned one
 step 'images are pinned, two' images_pinned two
 step 'a changed setting' setting_changes
