@@ -119,6 +119,7 @@ async function isAppliedAndRemoved(
     `kubectl() { if [[ $1 == delete ]]; then set -- "$@" --wait=false; fi; command kubectl "$@"; }; ${name}_pre_remove`,
   );
   assert.equal(await left(), []);
+  assert.match(await call(`${name}_uninstall`), `${name} is removed from this node`);
 }
 
 test.run();

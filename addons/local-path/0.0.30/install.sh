@@ -28,6 +28,11 @@ local-path_pre_remove() {
   if [[ -n "$volumes" ]]; then logWarn "local-path: these volumes and their data in $LOCAL_PATH_FOLDER stay: $volumes"; fi
 }
 
+# On every node: its hooks have put nothing there, and folders of volumes stay.
+local-path_uninstall() {
+  logSuccess "local-path is removed from this node"
+}
+
 # Each minute, by the agent of a fleet.
 local-path_health() {
   local-path_runs || bail "local-path: its provisioner does not run"

@@ -24,6 +24,11 @@ metrics-server_pre_remove() {
     logWarn "metrics-server: not deleted yet: kubectl --namespace kube-system get all --selector=k8s-app=metrics-server"
 }
 
+# On every node: its hooks have put nothing there.
+metrics-server_uninstall() {
+  logSuccess "metrics-server is removed from this node"
+}
+
 # Each minute, by the agent of a fleet.
 metrics-server_health() {
   metrics-server_answers || bail "metrics-server does not answer"

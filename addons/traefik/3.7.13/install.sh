@@ -28,6 +28,11 @@ traefik_pre_remove() {
     logWarn "traefik: not deleted yet: kubectl get all --namespace traefik"
 }
 
+# On every node: its hooks have put nothing there.
+traefik_uninstall() {
+  logSuccess "traefik is removed from this node"
+}
+
 # Each minute, by the agent of a fleet.
 traefik_health() {
   traefik_runs || bail "traefik: not every pod runs"
