@@ -472,12 +472,15 @@ cut_join() {
 @test "an upgrade takes the settings of its run along, and restarts the kubelet last" {
   prepare
   KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.36.3 KUBERNETES_VERSION=1.37.2
-  mkdir -p state
+  KUBERNETES_MANIFESTS="$PWD/state/manifests.now"
+  mkdir -p "$KUBERNETES_MANIFESTS"
+  touch "$KUBERNETES_MANIFESTS"/kube-{apiserver,controller-manager,scheduler}.yaml
   echo old >state/init.yaml
   echo new >state/new.yaml
   kubeadm() { echo "kubeadm $*" >>calls; }
   kubernetes_host() { :; }
   kubernetes_api_answers() { :; }
+  kubernetes_apply_names() { :; }
   kubernetes_fetch_kubelet_configuration() { echo kubelet >>calls; }
   kubernetes_upgrade_first
   [[ "$(head -n 1 calls)" == 'kubeadm upgrade apply v1.37.2 --yes' && "$(tail -n 1 calls)" == kubelet ]]
@@ -614,6 +617,104 @@ node_of_a_cluster() {
   kubernetes_wait_until_ready() { echo "ready $1" >>calls; }
   systemctl() { :; }
   restart_systemd_and_wait() { echo "restart $1" >>calls; }
+  kubernetes_kubelet_stays() { :; }
+}
+
+# usage: control_plane_of_a_cluster; kubeadm writes the flags in the file `flags`, and a component runs unless they are bad
+control_plane_of_a_cluster() {
+  node_of_a_cluster
+  mkdir -p etc/kubernetes/pki
+  echo good >flags
+  for name in kube-apiserver kube-controller-manager kube-scheduler; do echo good >"etc/kubernetes/manifests/$name.yaml"; done
+  kubeadm() {
+    echo "kubeadm $*" >>calls
+    if [[ "$*" == 'init phase control-plane'* ]]; then cp flags etc/kubernetes/manifests/kube-scheduler.yaml; fi
+  }
+  kubernetes_host() { :; }
+  kubernetes_api_answers() { :; }
+  kubernetes_wait_until_settled() { :; }
+  kubernetes_answers() { :; }
+  kubernetes_start_of() { if [[ "$1" == self ]]; then echo 5; else echo 7; fi; }
+  kubernetes_processes() { if ! grep -q bad "etc/kubernetes/manifests/$1.yaml"; then echo 1; fi; }
+  crictl() { if [[ "$*" == *logs* ]]; then printf 'Starting\n\nError: unknown flag: --bad %%s\n'; else echo container; fi; }
+}
+
+@test "settings with which a component does not run are refused with its words, and the cluster has its former ones again" {
+  control_plane_of_a_cluster
+  printf 'kubernetesVersion: v%s\n' "$NEWEST" >etc/kubernetes/curlew/init.yaml
+  echo new >etc/kubernetes/curlew/new.yaml
+  echo bad >flags
+  run strict kubernetes_reconfigure
+  [[ "$status" -eq 1 && "$output" == *'kube-scheduler does not run with the new settings'*'unknown flag: --bad %s. Correct'* ]]
+  [[ "$(cat etc/kubernetes/manifests/kube-scheduler.yaml)" == good && ! -e etc/kubernetes/curlew/former ]]
+  [[ "$(tail -n 1 calls)" == "kubeadm init phase upload-config all --config $PWD/etc/kubernetes/curlew/init.yaml" ]]
+  # Other settings are tried again, and kept.
+  echo better >flags
+  strict kubernetes_reconfigure
+  [[ "$(cat etc/kubernetes/manifests/kube-scheduler.yaml)" == better && "$(cat etc/kubernetes/curlew/init.yaml)" == new ]]
+}
+
+@test "a run that was cut while it tried settings is undone by the next one" {
+  control_plane_of_a_cluster
+  echo new >etc/kubernetes/curlew/new.yaml
+  echo bad >flags
+  spinner_until() { kill -KILL "$$"; }
+  run -137 strict kubernetes_reconfigure
+  [[ "$(cat etc/kubernetes/manifests/kube-scheduler.yaml)" == bad ]]
+  strict kubernetes_resume
+  [[ "$(cat etc/kubernetes/manifests/kube-scheduler.yaml)" == good && ! -e etc/kubernetes/curlew/former ]]
+}
+
+@test "a further control plane takes the flags of its cluster where its version stays" {
+  control_plane_of_a_cluster
+  echo better >flags
+  kubelet() { echo "Kubernetes v$NEWEST"; }
+  strict kubernetes_update_node
+  [[ "$(cat etc/kubernetes/manifests/kube-scheduler.yaml)" == better && "$(cat calls)" == *'upgrade node phase kubelet-config'* ]]
+}
+
+@test "the kubelet has its former configuration again if it does not run with another one" {
+  node_of_a_cluster
+  echo new >published
+  kubernetes_kubelet_stays() { return 1; }
+  journalctl() { echo 'E1 run.go] "command failed" err="maxPods -5 must be greater than 0"'; }
+  run strict kubernetes_fetch_kubelet_configuration
+  [[ "$status" -eq 1 && "$output" == *'the kubelet does not run with the new settings'*'maxPods -5 must be greater than 0. Correct'* ]]
+  [[ "$(cat var/lib/kubelet/config.yaml)" == old && "$(grep -c 'restart kubelet' calls)" -eq 2 && ! -e etc/kubernetes/curlew/restart ]]
+}
+
+@test "a kubelet stays if it is the same process for a while, and not if it is started again and again" {
+  prepare
+  curlew_main_pid() { echo 7; }
+  kubernetes_kubelet_stays
+  curlew_main_pid() { echo 0; }
+  run ! kubernetes_kubelet_stays
+  # Each of its processes is seen three times.
+  echo 0 >asked
+  curlew_main_pid() {
+    echo "$(($(cat asked) + 1))" >asked
+    echo "$((1 + $(cat asked) / 3))"
+  }
+  run ! kubernetes_kubelet_stays
+}
+
+@test "the API server gets another certificate only for names that its own does not have" {
+  control_plane_of_a_cluster
+  # usage: certificate FOLDER NAMES
+  certificate() {
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$1/apiserver.key" -out "$1/apiserver.crt" -subj /CN=x -addext "subjectAltName=$2" 2>/dev/null
+  }
+  touch etc/kubernetes/pki/ca.{crt,key}
+  certificate etc/kubernetes/pki DNS:a,DNS:b,IP:10.0.0.1
+  cp etc/kubernetes/pki/apiserver.crt former
+  kubeadm() { certificate "$(dirname "${*: -1}")" "$(cat names)"; }
+  echo certificatesDir: "$PWD/etc/kubernetes/pki" >config
+  echo DNS:b,DNS:a >names
+  strict kubernetes_apply_names config
+  cmp former etc/kubernetes/pki/apiserver.crt
+  echo DNS:a,DNS:b,DNS:c >names
+  strict kubernetes_apply_names config
+  [[ "$(kubernetes_names etc/kubernetes/pki/apiserver.crt | xargs)" == 'DNS:a DNS:b DNS:c' && ! -e etc/kubernetes/curlew/certificate ]]
 }
 
 @test "the kubelet restarts for another configuration of the cluster, and never for the same one" {

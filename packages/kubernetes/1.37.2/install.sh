@@ -620,7 +620,7 @@ kubernetes_explain() {
   printf 'If an image is missing, load all images of the bundle again: ./tasks.sh load-images\n'
 }
 
-# The same version again, with other settings.
+# The same version again, with other settings. Where a component does not run with them, the cluster has its former ones again.
 kubernetes_reconfigure() {
   local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml" restarts='' written
   kubernetes_host kubelet
@@ -634,21 +634,125 @@ kubernetes_reconfigure() {
   fi
   logStep "Applying the configuration of Kubernetes"
   try_5m kubernetes_api_answers
+  if grep -qsxF "kubernetesVersion: v$KUBERNETES_VERSION" "$kept"; then KUBERNETES_FORMER="$kept"; fi
   kubeadm init phase upload-config all --config "$new"
-  # The kubelet restarts only those components whose flags have changed.
-  kubeadm init phase control-plane all --config "$new"
+  kubernetes_apply_components
   written="$(kubernetes_start_of self)"
-  kubeadm init phase addon kube-proxy --config "$new"
+  kubernetes_apply_proxy "$new"
   kubernetes_fetch_kubelet_configuration
   kubernetes_wait_until_settled "$written"
   mv "$new" "$kept"
-  logSuccess "Other nodes take the kubelet's configuration at their next upgrade.sh"
+  logSuccess "Other nodes take this configuration at their next upgrade.sh"
+}
+
+# The flags of this machine's control plane, and the names of its API server, become those of the cluster's configuration. The kubelet restarts
+# only those components whose flags have changed.
+kubernetes_apply_components() {
+  local former="$KUBERNETES_STATE/former" config="$KUBERNETES_STATE/local.yaml" written name
+  kubernetes_local_configuration >"$config"
+  kubernetes_apply_names "$config"
+  rm -rf "$former" "$former.new"
+  (umask 077 && cp -pr "$KUBERNETES_MANIFESTS" "$former.new")
+  mv "$former.new" "$former"
+  written="$(kubernetes_start_of self)"
+  kubeadm init phase control-plane all --config "$config"
+  for name in kube-apiserver kube-controller-manager kube-scheduler; do
+    if cmp -s "$former/$name.yaml" "$KUBERNETES_MANIFESTS/$name.yaml"; then continue; fi
+    spinner_until 120 kubernetes_is_new "$name" "$written" || kubernetes_refuse_components "$name"
+  done
+  rm -rf "$former" "$config"
+}
+
+# Prints the configuration of the cluster, with what kubeadm must know of this machine.
+kubernetes_local_configuration() {
+  local text version server="$KUBERNETES_MANIFESTS/kube-apiserver.yaml"
+  text="$(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s --namespace kube-system get configmap kubeadm-config \
+    -o jsonpath='{.data.ClusterConfiguration}')"
+  version="$(awk '$1 == "apiVersion:" { print $2; exit }' <<<"$text")"
+  printf '%s\n---\napiVersion: %s\nkind: InitConfiguration\n' "$text" "$version"
+  printf "localAPIEndpoint:\n  advertiseAddress: '%s'\n  bindPort: %s\n" "$(kubernetes_flag "$server" advertise-address)" "$(kubernetes_flag "$server" secure-port)"
+  printf 'nodeRegistration:\n  name: %s\n  criSocket: unix://%s\n' "$(get_local_node_name)" "$(kubeadm_get_containerd_sock)"
+}
+
+# usage: kubernetes_apply_names CONFIG; another certificate of the API server, which reads it by itself, if its own does not have all names
+kubernetes_apply_names() {
+  local pki=/etc/kubernetes/pki made="$KUBERNETES_STATE/certificate"
+  [[ -f "$pki/ca.key" ]] && command -v openssl >/dev/null || return 0
+  rm -rf "$made"
+  (umask 077 && mkdir "$made" && cp "$pki"/ca.{crt,key} "$made/")
+  sed "s,^certificatesDir: .*,certificatesDir: $made," "$1" >"$made/config"
+  kubeadm init phase certs apiserver --config "$made/config"
+  if [[ -n "$(comm -13 <(kubernetes_names "$pki/apiserver.crt") <(kubernetes_names "$made/apiserver.crt"))" ]]; then
+    mv "$made"/apiserver.{key,crt} "$pki/"
+    logSuccess "The certificate of the API server has the names of its configuration"
+  fi
+  rm -rf "$made"
+}
+
+# usage: kubernetes_names CERTIFICATE; sorted
+kubernetes_names() {
+  openssl x509 -in "$1" -noout -ext subjectAltName | sed '1d; s/ //g; s/,/\n/g' | sort
+}
+
+# usage: kubernetes_is_new COMPONENT TICKS; its static pod has started since then, and answers
+kubernetes_is_new() {
+  local processes process
+  processes="$(kubernetes_processes "$1")" || return 1
+  for process in $processes; do
+    # The former process may be about to end.
+    if (($(kubernetes_start_of "$process") > $2)); then kubernetes_answers "$1" livenessProbe && return 0; fi
+  done
+  return 1
+}
+
+# usage: kubernetes_refuse_components COMPONENT; that does not run with the new settings
+kubernetes_refuse_components() {
+  local container='' said=''
+  read -r container < <(maybe crictl --timeout 10s ps --all --name "^$1\$" --quiet) || true
+  if [[ -n "$container" ]]; then said="$(kubernetes_reason "$(crictl --timeout 10s logs --tail 20 "$container" 2>&1)")"; fi
+  kubernetes_return_manifests
+  spinner_until 120 kubernetes_api_answers || true
+  kubernetes_refuse "$1" "${said:-"see journalctl -u kubelet"}"
+}
+
+# Static pods as they were before settings with which one of them does not run, or before a run that was cut when it tried some.
+kubernetes_return_manifests() {
+  local former="$KUBERNETES_STATE/former" file
+  [[ -d "$former" ]] || return 0
+  for file in "$former"/*.yaml; do
+    if cmp -s "$file" "$KUBERNETES_MANIFESTS/${file##*/}"; then continue; fi
+    # The kubelet reads each file that it finds, but for hidden ones.
+    cp -p "$file" "$KUBERNETES_MANIFESTS/.former"
+    mv "$KUBERNETES_MANIFESTS/.former" "$KUBERNETES_MANIFESTS/${file##*/}"
+  done
+  rm -rf "$former"
+}
+
+# usage: kubernetes_refuse COMPONENT WHY; on the first node, the cluster has its former configuration again, too
+kubernetes_refuse() {
+  if [[ -n "${KUBERNETES_FORMER-}" ]]; then kubeadm init phase upload-config all --config "$KUBERNETES_FORMER" >/dev/null || true; fi
+  bail "kubernetes: $1 does not run with the new settings, and has its former ones again: $2. Correct the settings, then run the same command again"
+}
+
+# usage: kubernetes_apply_proxy CONFIG; pods of kube-proxy read their configuration only when they start
+kubernetes_apply_proxy() {
+  local query=(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s --namespace kube-system) before due="$KUBERNETES_STATE/proxy"
+  before="$(maybe "${query[@]}" get configmap kube-proxy -o jsonpath='{.data}')"
+  if [[ -e "$due" ]]; then before=''; fi
+  touch "$due"
+  kubeadm init phase addon kube-proxy --config "$1"
+  if [[ "$("${query[@]}" get configmap kube-proxy -o jsonpath='{.data}')" != "$before" ]]; then
+    "${query[@]}" rollout restart daemonset/kube-proxy
+    "${query[@]}" rollout status daemonset/kube-proxy --timeout=120s --request-timeout=0 ||
+      logWarn "Not all pods of kube-proxy run with the new settings yet: kubectl --namespace kube-system get pods --selector=k8s-app=kube-proxy"
+  fi
+  rm "$due"
 }
 
 # The kubelet's configuration in the cluster becomes that of this node.
 kubernetes_fetch_kubelet_configuration() {
-  local file=/var/lib/kubelet/config.yaml before due='' status=0
-  before="$(cat "$file")"
+  local file=/var/lib/kubelet/config.yaml before due='' status=0 since said
+  before="$(cat "$file")" since="$(date -u +%FT%TZ)"
   if [[ -e "$KUBERNETES_STATE/restart" ]]; then due=1; fi
   # Before kubeadm writes the file: after a cut, the next run finds nothing to change in it.
   kubernetes_must_restart
@@ -656,6 +760,23 @@ kubernetes_fetch_kubelet_configuration() {
   if [[ -z "$due" && "$(cat "$file")" == "$before" ]]; then rm "$KUBERNETES_STATE/restart"; fi
   if ((status != 0)); then return "$status"; fi
   kubernetes_restart_kubelet
+  if [[ "$(cat "$file")" == "$before" ]] || kubernetes_kubelet_stays; then return 0; fi
+  said="$(maybe journalctl --unit=kubelet --since="$since" --lines=200 --output=cat --no-pager | sed -n 's/.* err="\(.*\)"$/\1/p' | tail -n 1)"
+  printf '%s\n' "$before" >"$file"
+  kubernetes_must_restart
+  kubernetes_restart_kubelet
+  kubernetes_refuse 'the kubelet' "$(kubernetes_reason "${said:-see journalctl -u kubelet}")"
+}
+
+# Ends before long with settings that it does not accept, and is started again each time.
+kubernetes_kubelet_stays() {
+  local process='' former same=0 tries
+  for ((tries = 0; tries < 60 && same < 8; tries++)); do
+    former="$process" process="$(curlew_main_pid kubelet)"
+    if [[ "$process" != 0 && "$process" == "$former" ]]; then same=$((same + 1)); else same=0; fi
+    sleep 1
+  done
+  ((same == 8))
 }
 
 # If it must restart or does not run.
@@ -744,6 +865,7 @@ kubernetes_upgrade_node() {
 kubernetes_update_node() {
   kubernetes_host kubeadm kubectl
   if [[ "$(kubelet --version 2>/dev/null)" == "Kubernetes v$KUBERNETES_VERSION" ]]; then
+    if [[ -f "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" ]]; then kubernetes_apply_components; fi
     kubernetes_fetch_kubelet_configuration
   else
     cmd_retry 3 kubernetes_upgrade_node
@@ -945,10 +1067,10 @@ kubernetes_restore_etcd() {
   if [[ ! -e "$manifest" ]]; then manifest="$KUBERNETES_STATE/manifests/etcd.yaml"; fi
   [[ -e "$manifest" ]] || bail "kubernetes: kubeadm has made no etcd on this machine"
   image="$(awk '$1 == "image:" { print $2; exit }' "$manifest")"
-  name="$(kubernetes_etcd_flag "$manifest" name)" url="$(kubernetes_etcd_flag "$manifest" initial-advertise-peer-urls)"
-  folder="$(kubernetes_etcd_flag "$manifest" data-dir)"
+  name="$(kubernetes_flag "$manifest" name)" url="$(kubernetes_flag "$manifest" initial-advertise-peer-urls)"
+  folder="$(kubernetes_flag "$manifest" data-dir)"
   [[ -d "$folder" ]] || bail "kubernetes: --data-dir in $manifest is not a folder: '$folder'"
-  [[ -z "$(kubernetes_etcd_flag "$manifest" wal-dir)" ]] ||
+  [[ -z "$(kubernetes_flag "$manifest" wal-dir)" ]] ||
     bail "kubernetes: etcd has a --wal-dir in $manifest, which curlew cannot restore: use etcdutl snapshot restore"
   restored="$folder/restored" was="$folder/member.before-restore-$(date +%s)"
   kubernetes_unpack_snapshot "$1" "$folder" "$image" "$name" "$url" "$shown"
@@ -1058,8 +1180,8 @@ kubernetes_replace() {
   return 1
 }
 
-# usage: kubernetes_etcd_flag MANIFEST NAME
-kubernetes_etcd_flag() {
+# usage: kubernetes_flag MANIFEST NAME
+kubernetes_flag() {
   sed -n "s/^ *- --$2=//p" "$1"
 }
 
@@ -1105,7 +1227,7 @@ kubernetes_stop_pods() {
 kubernetes_start_pods() {
   local stopped="$KUBERNETES_STATE/manifests" file folder
   if [[ -e "$stopped/etcd.yaml" ]]; then
-    folder="$(kubernetes_etcd_flag "$stopped/etcd.yaml" data-dir)"
+    folder="$(kubernetes_flag "$stopped/etcd.yaml" data-dir)"
     if [[ ! -e "$folder/member" ]] && compgen -G "$folder/member.before-restore-*" >/dev/null; then
       bail "kubernetes: curlew etcd restore was cut while it replaced the data of etcd: run it again first"
     fi
@@ -1135,6 +1257,7 @@ kubernetes_keep_files() {
 # Puts back what is missing of it. What kubernetes_stop_pods has moved away is not missing.
 kubernetes_restore_files() {
   local kept="$KUBERNETES_STATE/kept" file target
+  kubernetes_return_manifests
   [[ -d "$kept" && ! -e "$KUBERNETES_STATE/attempt" ]] || return 0
   while IFS= read -r file; do
     target="/etc/kubernetes/$file"
