@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import { fieldsOf, isObject } from '../../core/json.ts';
 import { secretsIn, type Secret } from '../../core/secret.ts';
 import { healthOf } from '../../cluster/channel/health.ts';
+import { parseSelector } from '../../cluster/channel/prune.ts';
 import { openApi } from '../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../cluster/kube/call.ts';
 import { listObjects, type LiveObject } from '../../cluster/kube/objects.ts';
@@ -245,9 +246,10 @@ function specItems(call: Call, spec: CollectorSpec, pods: readonly LiveObject[])
   const name = settings.text('name') ?? spec.name ?? kind;
   if (kind === 'logs') {
     const [namespace, wanted] = [settings.text('namespace'), settings.texts('containerNames')];
+    const tests = (settings.texts('selector') ?? []).map((one) => parseSelector(one) ?? [() => false]).flat();
     const chosen = pods.filter(({ metadata }) => {
       const isThere = namespace === undefined || metadata.namespace === namespace;
-      return isThere && (settings.texts('selector') ?? []).every((one) => isLabelled(metadata.labels, one));
+      return isThere && tests.every((test) => test(metadata.labels));
     });
     const rows = chosen.flatMap((pod) =>
       containersOf(pod)
@@ -258,12 +260,4 @@ function specItems(call: Call, spec: CollectorSpec, pods: readonly LiveObject[])
   }
   const problem = new CollectProblem(`the collector ${kind} is not known to this version`);
   return [{ path: `${kind}/${name}`, source: `collector ${kind}`, collect: async () => Promise.reject(problem) }];
-}
-
-/** `app=web`, or several with commas between them. */
-function isLabelled(labels: Readonly<Record<string, string>>, selector: string): boolean {
-  return selector.split(',').every((one) => {
-    const [key = '', value] = one.split(/==?/).map((text) => text.trim());
-    return value === undefined ? labels[key] !== undefined : labels[key] === value;
-  });
 }

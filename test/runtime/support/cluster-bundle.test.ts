@@ -109,6 +109,22 @@ test('a cluster is dumped without secrets, and its analyzers are evaluated', asy
   assert.equal(missing.toSorted(), ['cluster-resources/events/web.json', 'exec/odd']);
 });
 
+test('logs are those of the pods that a selector of Kubernetes has', async () => {
+  await using api = await server();
+  await using files = await tree({ kubeconfig: api.kubeconfig() });
+  const chosen = async (...selector: readonly string[]): Promise<number> => {
+    const one = spec(`{logs: {name: own, selector: ${JSON.stringify(selector)}}}`, '');
+    const collectors = parseSupportSpecs('troubleshoot.yaml', one).specs.flatMap(({ cluster }) => cluster.collectors);
+    const { items } = await planCluster(collectors, { env: { KUBECONFIG: files.at('kubeconfig') }, signal: never });
+    return items.filter(({ path }) => path.startsWith('own/')).length;
+  };
+  for (const selector of ['app=web', 'app', 'app in (db, web),tier!=x', 'app!=db', '!tier', 'app notin (db)'])
+    assert.is(await chosen(selector), 1, selector);
+  for (const selector of ['app=db', 'app!=web', 'tier', 'app in (db)', '!app', 'app >'])
+    assert.is(await chosen(selector), 0, selector);
+  assert.equal([await chosen('app', 'app=web'), await chosen('app', 'tier')], [1, 0]);
+});
+
 test('with the API server down, the bundle says so, and no analyzer passes', async () => {
   const env = { KUBECONFIG: '/nonexistent/kubeconfig' };
   const { items, facts } = await planCluster([], { env, signal: never });
