@@ -78,6 +78,8 @@ export function plainLine(line: string): string {
   return shown.trimEnd();
 }
 
+/** Programs say at the beginning what they did, and at the end why it failed. */
 function cut(line: string): string {
-  return line.length > LINE_WIDTH ? `${line.slice(0, LINE_WIDTH)}…` : line;
+  const half = LINE_WIDTH / 2;
+  return line.length > LINE_WIDTH ? `${line.slice(0, half)} … ${line.slice(-half)}` : line;
 }
