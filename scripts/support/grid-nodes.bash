@@ -71,14 +71,21 @@ grid_start_engine() {
 
 # usage: grid_node_options NAME; the options of its container become GRID_OPTIONS
 grid_node_options() {
-  local log="$GRID/logs/$1"
+  local log="$GRID/logs/$1" disks="$GRID_RUN/disks/$1"
+  local volumes=(--tmpfs "/var/lib/containerd:exec,suid,dev,size=$GRID_IMAGES_SIZE" --tmpfs /var/lib/etcd:size=512m)
   mkdir -p "$log/journal" || return 1
+  # For scenarios with power cuts: what is a disk of a machine stays.
+  if [[ -n "${GRID_KEEPS_DISKS-}" ]]; then
+    # shellcheck disable=SC2016
+    nsenter --mount --target "$(cat "$GRID_RUN/engine")" sh -c 'mkdir -p "$1/images" "$1/etcd" &&
+      mount -t tmpfs -o "size=$2" images "$1/images" && mount -t tmpfs -o size=512m etcd "$1/etcd"' disks "$disks" "$GRID_IMAGES_SIZE" || return 1
+    volumes=(--volume "$disks/images:/var/lib/containerd" --volume "$disks/etcd:/var/lib/etcd")
+  fi
   GRID_OPTIONS=(
     --hostname "$1" "${GRID_CAPABILITIES[@]/#/--cap-add=}"
     --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined
     --device-cgroup-rule 'a *:* rwm' --device /dev/kmsg --cgroupns private --network grid
-    --tmpfs '/run:exec,size=256m' --tmpfs '/tmp:exec,size=512m' --tmpfs "/var/lib/containerd:exec,suid,dev,size=$GRID_IMAGES_SIZE"
-    --tmpfs /var/lib/etcd:size=512m --volume /var/lib/kubelet --volume "$log:/var/log" --volume "$GRID/media:/media:ro"
+    --tmpfs '/run:exec,size=256m' --tmpfs '/tmp:exec,size=512m' "${volumes[@]}" --volume /var/lib/kubelet --volume "$log:/var/log" --volume "$GRID/media:/media:ro"
     --volume "$PWD/test/grid/node-entrypoint:/usr/local/sbin/node-entrypoint:ro" --entrypoint /usr/local/sbin/node-entrypoint
   )
 }
