@@ -269,7 +269,7 @@ const HALF =
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
 if [ -e /etc/systemd/system/kubelet.service ]; then echo '${HALF}' >&2; exit 65; fi
-${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished settings settings.new && rm -f cluster')}`;
+${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished settings settings.new unpack.lock && rm -f cluster')}`;
 
 /** Removes the bundle and all records of a host that was reset; its lock stays. Fails on one of which only a part was reset. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
