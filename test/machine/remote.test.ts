@@ -75,7 +75,7 @@ test('what a host runs keeps its bundle, and is named', async () => {
     await isOver;
   }
   await cleanHost(remote, host);
-  assert.equal(await readdir(box.at('there')), ['run.lock', 'unpack.lock']);
+  assert.equal(await readdir(box.at('there')), ['run.lock']);
 });
 
 /** The scripts of curlew in a folder of this machine, in the place of that of a host. */
