@@ -605,7 +605,7 @@ cut_join() {
 node_of_a_cluster() {
   own_machine
   # shellcheck source=/dev/null
-  source <(sed -E "s,/(etc/kubernetes|var/lib/kubelet),$PWD/\\1,g" "packages/kubernetes/$NEWEST/install.sh")
+  source <(sed -E "s,/(etc/kubernetes|var/lib/kubelet|var/log/pods),$PWD/\\1,g" "packages/kubernetes/$NEWEST/install.sh")
   mkdir -p var/lib/kubelet
   echo old | tee published >var/lib/kubelet/config.yaml
   kubeadm() {
@@ -636,7 +636,8 @@ control_plane_of_a_cluster() {
   kubernetes_answers() { :; }
   kubernetes_start_of() { if [[ "$1" == self ]]; then echo 5; else echo 7; fi; }
   kubernetes_processes() { if ! grep -q bad "etc/kubernetes/manifests/$1.yaml"; then echo 1; fi; }
-  crictl() { if [[ "$*" == *logs* ]]; then printf 'Starting\n\nError: unknown flag: --bad %%s\n'; else echo container; fi; }
+  mkdir -p var/log/pods/kube-system_kube-scheduler-node1_1a/kube-scheduler
+  printf '2026-01-01T00:00:00Z stderr F %s\n' Starting '' 'Error: unknown flag: --bad %s' >var/log/pods/kube-system_kube-scheduler-node1_1a/kube-scheduler/1.log
 }
 
 @test "settings with which a component does not run are refused with its words, and the cluster has its former ones again" {

@@ -707,9 +707,10 @@ kubernetes_is_new() {
 
 # usage: kubernetes_refuse_components COMPONENT; that does not run with the new settings
 kubernetes_refuse_components() {
-  local container='' said=''
-  read -r container < <(maybe crictl --timeout 10s ps --all --name "^$1\$" --quiet) || true
-  if [[ -n "$container" ]]; then said="$(kubernetes_reason "$(crictl --timeout 10s logs --tail 20 "$container" 2>&1)")"; fi
+  local file='' said=''
+  # Of its newest container, as containerd writes it: time, stream and a mark before each line.
+  read -r file < <(maybe ls -t /var/log/pods/kube-system_"$1"-*/"$1"/*.log) || true
+  if [[ -n "$file" ]]; then said="$(kubernetes_reason "$(tail -n 20 "$file" | cut -d ' ' -f 4-)")"; fi
   kubernetes_return_manifests
   spinner_until 120 kubernetes_api_answers || true
   kubernetes_refuse "$1" "${said:-"see journalctl -u kubelet"}"
