@@ -81,5 +81,5 @@ export function plainLine(line: string): string {
 /** Programs say at the beginning what they did, and at the end why it failed. */
 function cut(line: string): string {
   const half = LINE_WIDTH / 2;
-  return line.length > LINE_WIDTH ? `${line.slice(0, half)} … ${line.slice(-half)}` : line;
+  return line.length > LINE_WIDTH ? `${line.slice(0, half)}…${line.slice(-half)}` : line;
 }

@@ -12,7 +12,7 @@ test('a long line keeps its end, where programs say why they have failed', async
   const [shown = '', last] = await lastLines(box.at('log'), 2);
   assert.match(
     shown,
-    /^error: failed to write .*"\/etc\/kubernetes\/tmp\/.* … .*kube-apiserver\.yaml"\): no space left on device$/,
+    /^error: failed to write .*"\/etc\/kubernetes\/tmp\/.*….*kube-apiserver\.yaml"\): no space left on device$/,
   );
   assert.ok(shown.length < 410);
   assert.is(last, 'last');
