@@ -1,7 +1,7 @@
 /** Settings of add-ons that a machine has, next to those of its file: what a run on it applies, and what no run can. Pure. */
 import type { RecordedSettings, SeenMachine, Settings } from './cluster.ts';
 
-export interface ChangedSettings {
+interface ChangedSettings {
   /** A run on the machine applies them. */
   readonly able: readonly string[];
   /** kubeadm uses them only where it makes the machine a node. */

@@ -17,22 +17,27 @@ export interface AddonReport {
   readonly message?: string | undefined;
 }
 
-/** The report of one that is delivered. */
-export interface Delivered extends AddonReport {
-  /** What the report is about. */
-  readonly applied: { readonly revision: number; readonly hash: string };
-  readonly isAvailable: boolean;
-  readonly health?: Condition['status'] | undefined;
-  /** Objects that stay behind. */
-  readonly orphans?: readonly string[];
-}
-
 /**
  * The status that a ClusterAddon is to have; undefined if it has it. `at`: when its state began, if it is another one than in
  * `stored`. A state that gets another reason keeps its time, from which deadlines and soaks count.
  */
 export function addonStatus(
-  { applied, state, reason, message, isAvailable, health, orphans = [] }: Delivered,
+  {
+    applied,
+    state,
+    reason,
+    message,
+    isAvailable,
+    health,
+    orphans = [],
+  }: AddonReport & {
+    /** What the report is about. */
+    readonly applied: { readonly revision: number; readonly hash: string };
+    readonly isAvailable: boolean;
+    readonly health?: Condition['status'] | undefined;
+    /** Objects that stay behind. */
+    readonly orphans?: readonly string[];
+  },
   stored: unknown,
   at: number,
 ): Values | undefined {
