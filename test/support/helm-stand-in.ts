@@ -113,8 +113,9 @@ export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn>
       }
     };
     lines.on('line', (line) => void (line === '' ? reply() : args.push(line)));
-    // A program that was killed does not read the answer.
+    // A program that was killed does not read the answer; the interface emits the socket's error anew.
     socket.on('error', () => lines.close());
+    lines.on('error', () => undefined);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
