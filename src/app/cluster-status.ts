@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
+import { shortened } from '../core/shortened.ts';
 import type { Held } from '../machine/cluster.ts';
 import type { HostLock } from '../machine/facts.ts';
 import { expiredProblems } from '../machine/run/certificates.ts';
@@ -49,7 +50,7 @@ const [MAX_PROBLEMS, MAX_LENGTH] = [50, 400];
 const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(item), []);
 const text = v.pipe(
   v.string(),
-  v.transform((all) => (all.length > MAX_LENGTH ? `${all.slice(0, MAX_LENGTH)}…` : all)),
+  v.transform((all) => shortened(all, MAX_LENGTH)),
 );
 const unhealthy = v.object({ name: text, reason: text });
 /** {@link ClusterHealth} from another machine. */

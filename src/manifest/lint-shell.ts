@@ -7,6 +7,7 @@ import type { Diagnostic } from '../core/diagnostic.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { tryProgram } from '../platform/process/run-program.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { shortened } from '../core/shortened.ts';
 import { finding } from './rules.ts';
 
 export interface Script {
@@ -81,8 +82,11 @@ function syntaxFinding({ path, shown, text }: Script, output: string, status: st
   const source = lines[line - 1] ?? '';
   const column = source.length - source.trimStart().length + 1;
   const length = Math.max(1, source.trimEnd().length - column + 1);
-  const cut = message.length > 300 ? `${message.slice(0, 300)}…` : message;
-  return finding('install/syntax', { file: shown, line, column: source.trim() === '' ? 1 : column, length }, cut);
+  return finding(
+    'install/syntax',
+    { file: shown, line, column: source.trim() === '' ? 1 : column, length },
+    shortened(message, 300),
+  );
 }
 
 interface Comment {

@@ -1486,6 +1486,12 @@ kept_snapshot() {
   [[ "$output" != *goroutine* && "$output" != *Stopping* && "$(grep -c snapshot calls)" -eq 1 && "$(cat etcd/member/data)" == old ]]
 }
 
+@test "of a long line that a program has printed, the reason has the beginning and the end" {
+  prepare
+  run strict kubernetes_reason "cannot read $(printf 'x%.0s' {1..600}): no space left on device"
+  [[ "$output" == 'cannot read x'*'x…x'*': no space left on device' && "$(wc -m <<<"$output")" -le 404 ]]
+}
+
 @test "etcd that does not start with the data of a snapshot starts with its own again" {
   static_pods
   local -x broken='etcd livenessProbe'

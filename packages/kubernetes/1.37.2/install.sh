@@ -1129,10 +1129,11 @@ kubernetes_return_etcd() {
   bail "kubernetes: etcd does not start with the data of $3: $see. What it had is in $2, which is to be $1/member again"
 }
 
-# usage: kubernetes_reason TEXT; the end of what a program has printed, without the stack of Go, as a text of bail
+# usage: kubernetes_reason TEXT; the end of what a program has printed, without the stack of Go, as a text of bail. A long line keeps its
+# beginning, and its end, which says why.
 kubernetes_reason() {
-  sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"' | tail -n 2 | cut -c -200 | paste -sd ' ' |
-    sed 's/%/%%/g; s/\\/\\\\/g'
+  sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"' | tail -n 2 |
+    sed -E 's/^(.{199}).{2,}(.{200})$/\1…\2/' | paste -sd ' ' | sed 's/%/%%/g; s/\\/\\\\/g'
 }
 
 # usage: kubernetes_place_snapshot FOLDER; what curlew etcd restore has kept for this machine: before kubeadm init, so that no node ever

@@ -2,6 +2,7 @@
 import { delimiter } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
+import { shortened } from '../../core/shortened.ts';
 import { programPath } from '../../cluster/kube/exec-plugin.ts';
 import { kubeconfigPaths } from '../../cluster/kube/session.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
@@ -45,5 +46,5 @@ export async function callKubectl(
 function messageOf(text: string): string {
   const lines = text.split('\n').slice(-3);
   const line = visible(redact(lines.join('; ')));
-  return line.length > MESSAGE_LIMIT ? `…${line.slice(-MESSAGE_LIMIT)}` : line;
+  return shortened(line, MESSAGE_LIMIT);
 }

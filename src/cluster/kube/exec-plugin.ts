@@ -4,6 +4,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import { secret, type Secret } from '../../core/secret.ts';
+import { shortened } from '../../core/shortened.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
 import { quoted, type ExecPlugin } from './kubeconfig.ts';
 
@@ -86,5 +87,5 @@ function credentialOf(output: string, apiVersion: string, bad: (what: string) =>
 /** The last line that a program printed, with control characters escaped. */
 function visibleEnd(text: string): string {
   const line = visible(text.trim().split('\n').at(-1) ?? '');
-  return line.length > MESSAGE_LIMIT ? `…${line.slice(-MESSAGE_LIMIT)}` : line;
+  return shortened(line, MESSAGE_LIMIT);
 }

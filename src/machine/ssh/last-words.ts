@@ -1,4 +1,5 @@
 /** What a program has printed about its own failure. Pure. */
+import { shortened } from '../../core/shortened.ts';
 
 /** A line with which curlew begins to say why it fails: what follows is more of it, and at the end what to do. */
 const FAILURE = /^error ([A-Z_]+): (.*)$/;
@@ -50,7 +51,8 @@ export function keepLastWords(): LastWords {
 }
 
 function joined(lines: readonly string[]): string {
-  return cut(lines.reduce((text, line) => `${text}${text.endsWith(':') ? ' ' : '; '}${line}`, '').slice(2));
+  const text = lines.reduce((before, line) => `${before}${before.endsWith(':') ? ' ' : '; '}${line}`, '').slice(2);
+  return shortened(text, MAX_LENGTH);
 }
 
 /** Commands on a control plane, and those of an operator that do the same. */
@@ -76,10 +78,4 @@ export function hintFrom(host: string, hint: string): string {
 function push(lines: string[], line: string): void {
   lines.push(line);
   if (lines.length > MAX_LINES) lines.splice(MAX_LINES / 2, 2, LEFT_OUT);
-}
-
-/** Like {@link push}, for characters. */
-function cut(text: string): string {
-  const half = MAX_LENGTH / 2;
-  return text.length <= MAX_LENGTH ? text : `${text.slice(0, half)} ${LEFT_OUT} ${text.slice(-half)}`;
 }

@@ -1,6 +1,7 @@
 /** Checks that a schema.json can validate settings. Pure. */
 import { Ajv } from 'ajv';
 import { asError } from '../../core/errors.ts';
+import { shortened } from '../../core/shortened.ts';
 import { finding, type Find } from '../rules.ts';
 
 const MAX_MESSAGE = 300;
@@ -23,6 +24,5 @@ export function checkSettingsSchema(file: string, schema: Readonly<Record<string
 
 function reportInvalid(message: string, file: string, find: Find): void {
   const place = { file, line: 1, column: 1, length: 1 };
-  const cut = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
-  find(finding('addon/schema-invalid', place, `not a JSON Schema: ${cut}`));
+  find(finding('addon/schema-invalid', place, `not a JSON Schema: ${shortened(message, MAX_MESSAGE)}`));
 }

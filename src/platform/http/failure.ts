@@ -2,6 +2,7 @@
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
 import { fieldsOf, isObject, jsonIn } from '../../core/json.ts';
+import { shortened } from '../../core/shortened.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { decoded } from './proxy.ts';
 import { STALLED } from './pace.ts';
@@ -69,7 +70,7 @@ export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: rea
   for (const hidden of secrets.toSorted((a, b) => b.length - a.length)) clean = clean.replaceAll(hidden, '[secret]');
   clean = visible(clean).trim();
   if (clean === '') return undefined;
-  return clean.length > MESSAGE_LIMIT ? `${clean.slice(0, MESSAGE_LIMIT)}…` : clean;
+  return shortened(clean, MESSAGE_LIMIT);
 }
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {

@@ -1,4 +1,5 @@
 /** Output of programs as lines: bounded, without colors, from any transport. */
+import { shortened } from '../../core/shortened.ts';
 
 type Bytes = AsyncIterable<Uint8Array>;
 
@@ -91,6 +92,7 @@ export interface LastLines {
 }
 
 const KEPT = 20;
+const MAX_LENGTH = 500;
 
 /** Keeps the last lines that are not blank, for error messages. */
 export function keepLastLines(): LastLines {
@@ -98,7 +100,7 @@ export function keepLastLines(): LastLines {
   return {
     add: (line) => {
       if (line.trim() === '') return;
-      lines.push(line.trimEnd().slice(0, 500));
+      lines.push(shortened(line.trimEnd(), MAX_LENGTH));
       if (lines.length > KEPT) lines.shift();
     },
     clear: () => {

@@ -1,6 +1,7 @@
 /** The readable text of a hook's log. */
 import { constants } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
+import { shortened } from '../../core/shortened.ts';
 
 const TAIL_BYTES = 64 << 10;
 const LINE_WIDTH = 400;
@@ -8,7 +9,7 @@ const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\
 
 /** The last `count` lines. Reads only the end of the log. A log that does not exist has no lines. */
 export async function lastLines(path: string, count: number): Promise<readonly string[]> {
-  const lines = await endOf(path, (line) => cut(plainLine(line)));
+  const lines = await endOf(path, (line) => shortened(plainLine(line), LINE_WIDTH));
   return lines.filter((line) => line !== '').slice(-count);
 }
 
@@ -76,10 +77,4 @@ export function plainLine(line: string): string {
   const plain = line.replaceAll(ESCAPE, '').replace(/(?<!\r)\r+$/, '');
   const shown = plain.slice(plain.lastIndexOf('\r') + 1).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
   return shown.trimEnd();
-}
-
-/** Programs say at the beginning what they did, and at the end why it failed. */
-function cut(line: string): string {
-  const half = LINE_WIDTH / 2;
-  return line.length > LINE_WIDTH ? `${line.slice(0, half)}…${line.slice(-half)}` : line;
 }

@@ -1,5 +1,6 @@
 /** Runs the client program of a container runtime: queries with short answers, and imports of tars. */
 import { CurlewError } from '../../core/errors.ts';
+import { shortened } from '../../core/shortened.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
 import type { Cancellable } from './docker-archive.ts';
 
@@ -66,7 +67,7 @@ export function messageOf(command: string, status: number | undefined, stderr: s
   const lines = stderr
     .split('\n')
     .filter((line) => line.trim() !== '' && !/\blevel=(?:warning|info|debug)\b/.test(line));
-  const text = lines.slice(-3).join('; ').slice(-1000);
+  const text = shortened(lines.slice(-3).join('; '), 1000);
   return text === '' ? `${command} ended with status ${status ?? 'unknown'}` : text;
 }
 

@@ -2,6 +2,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asError, isMissing } from '../../core/errors.ts';
+import { shortened } from '../../core/shortened.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { tryProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 
@@ -67,6 +68,6 @@ export async function runCollectorProgram(
 export async function outputOf(command: string, args: readonly string[], host: Host): Promise<string> {
   const { status, stdout, stderr } = await runCollectorProgram(command, args, host);
   if (status === 0) return stdout;
-  const message = stderr.trim().split('\n')[0]?.slice(0, 200) ?? '';
+  const message = shortened(stderr.trim().split('\n')[0] ?? '', 200);
   throw new CollectProblem(`${command} ended with status ${status}${message === '' ? '' : `: ${message}`}`);
 }

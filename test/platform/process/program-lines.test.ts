@@ -60,8 +60,9 @@ test('colours and what a return has overwritten are left out', () => {
 test('the last twenty lines that say something are kept', () => {
   const last = keepLastLines();
   for (let at = 0; at < 30; at += 1) last.add(at % 3 === 0 ? '  ' : `line ${at}   `);
-  last.add('y'.repeat(900));
+  last.add(`cannot write ${'y'.repeat(900)}: no space left on device`);
   assert.is(last.lines().length, 20);
+  assert.match(last.lines().at(-1) ?? '', /^cannot write y+…y+: no space left on device$/);
   assert.is(last.lines().at(-1)?.length, 500);
   assert.is(last.lines().at(-2), 'line 29');
   last.clear();
