@@ -1,7 +1,7 @@
 /** Checks the files of a fleet, without any cluster. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
-import { differencesIn } from '../fleet/compat.ts';
+import { differencesIn } from '../fleet/differences.ts';
 import { openFleet, type OpenedFleet } from '../fleet/run/files.ts';
 import { FLEET_CHECK } from '../requests/fleet.ts';
 

@@ -3,11 +3,12 @@ import { releaseAction, removalAction } from '../cluster/channel/helm-release.ts
 import { canonicalJson } from '../core/digest.ts';
 import { joinCapi, readCapiCluster } from '../fleet/hub/capi.ts';
 import { proxyStatus, readProxy } from '../fleet/hub/helm-proxies.ts';
-import { COMPAT, namespaceOf, readAddon, readCluster, type HubAddon, type Live } from '../fleet/hub/observe.ts';
+import { namespaceOf, readAddon, readCluster, type HubAddon, type Live } from '../fleet/hub/observe.ts';
 import type { Cluster, ClusterAddon, ClusterAddonSpec, Observed } from '../fleet/rollout/fleet.ts';
 import type { Rules } from '../fleet/rollout/limits.ts';
 import { step } from '../fleet/rollout/step.ts';
 import { begins, type Target } from '../fleet/rollout/target.ts';
+import { COMPAT } from '../fleet/upstream/document.ts';
 import { isChartUrl } from '../fleet/upstream/helm-chart-proxy.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
 

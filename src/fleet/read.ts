@@ -22,14 +22,15 @@ import {
 import type { Labels } from './rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
-import { isOcmKind, readOcm, type OcmDocument } from './read-ocm.ts';
-import { compatOf, addProblems } from './compat.ts';
+import { compatOf, addProblems } from './upstream/document.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
 import { ChartSecrets } from './upstream/chart-secrets.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
+import { isOcmKind } from './upstream/foreign-kinds.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';
+import { readOcm, type OcmDocument } from './upstream/read-ocm.ts';
 
 export interface ReadFleet extends WrittenFleet {
   /** Diagnostics in the order of the files. With an error among them, the fleet is incomplete. */
@@ -90,7 +91,7 @@ function isError({ severity }: Diagnostic): boolean {
 }
 
 function emptyFleet() {
-  const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument[] };
+  const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument<FleetFile>[] };
   const proxies = new Map<WrittenAddon, Read<typeof HELM_CHART_PROXY>>();
   const upstream = { capi: new CapiObjects(), secrets: new ChartSecrets(), proxies };
   return { ...lists, ...upstream, channels: new Map<string, Channel>() };

@@ -1,7 +1,7 @@
 /** The folders in the pages for users of other programs. */
 import { readFile } from 'node:fs/promises';
 import { readFleet } from '../../src/fleet/read.ts';
-import { differencesIn } from '../../src/fleet/compat.ts';
+import { differencesIn } from '../../src/fleet/differences.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

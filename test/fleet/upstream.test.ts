@@ -1,5 +1,5 @@
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
-import { differencesIn } from '../../src/fleet/compat.ts';
+import { differencesIn } from '../../src/fleet/differences.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { addOnTemplate, managementAddOn, placement } from '../support/ocm-files.ts';

@@ -9,7 +9,7 @@ import { OcmAddons } from '../../src/fleet/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/fleet/hub/run/pass.ts';
 import { readChannel } from '../../src/fleet/hub/channel.ts';
 import { readAddon, readCluster, readClusterAddon } from '../../src/fleet/hub/observe.ts';
-import { UPSTREAM, type UpstreamKind, type Upstreams } from '../../src/fleet/hub/foreign-objects.ts';
+import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../src/fleet/upstream/foreign-kinds.ts';
 import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/cluster/kube/api.ts';
 import { openCalls } from '../../src/cluster/kube/call.ts';
 import { LEASES } from '../../src/cluster/kube/lease.ts';
@@ -98,9 +98,9 @@ export async function openMemoryHub(
     now: () => new Date(),
   };
   const onChange = (): void => undefined;
-  const partsFor = (name: Upstreams): UpstreamParts => {
+  const partsFor = (name: Reconciled): UpstreamParts => {
     const find = (kind: string): Resource => {
-      const found = UPSTREAM[name].find((one) => one.kind === kind);
+      const found = FOREIGN_KINDS[name].find((one) => one.kind === kind);
       if (found === undefined) throw new TypeError(kind);
       return {
         apiVersion: `${found.group}/${versionOf(kind)}`,
@@ -176,7 +176,7 @@ interface Written {
 
 /** The version in which objects of other programs are read. */
 function versionOf(kind: string): string {
-  const all: readonly UpstreamKind[] = Object.values(UPSTREAM).flat();
+  const all: readonly ForeignKind[] = Object.values(FOREIGN_KINDS).flat();
   return all.find((one) => one.kind === kind)?.versions?.[0] ?? 'v1';
 }
 

@@ -1,14 +1,11 @@
 /** Clusters of Cluster API in a hub: what the controller makes from each, and what templates see of it. Pure. */
-import { isObject } from '../../core/json.ts';
 import { convert } from '../../core/schema.ts';
-import { CAPI_CLUSTER, fromCapiCluster } from '../upstream/cluster.ts';
+import { CAPI_CLUSTER, fromCapiCluster, KUBECONFIG_SUFFIX, rootsOf } from '../upstream/cluster.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { FROM, type HubCluster, type Live, type Made } from './observe.ts';
 
 /** Label of the clusters of a namespace: a HelmChartProxy selects only those next to it. */
 export const NAMESPACE_LABEL = 'fleet.curlew.dev/namespace';
-/** What templates call the object that a field of the Cluster refers to. */
-const ROOTS = { controlPlaneRef: 'ControlPlane', infrastructureRef: 'InfraCluster' } as const;
 /** Groups of Cluster API's providers. Who may write a Cluster may not read objects of others, such as Secrets, by it. */
 const PROVIDERS: readonly string[] = ['controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'];
 
@@ -53,10 +50,7 @@ export function readCapiCluster(object: Live): CapiCluster {
 }
 
 function referencesIn(spec: unknown, namespace: string): readonly RootReference[] {
-  return Object.entries(ROOTS).flatMap(([field, root]) => {
-    const reference = isObject(spec) ? spec[field] : undefined;
-    if (!isObject(reference)) return [];
-    const { apiVersion, apiGroup, kind, name } = reference;
+  return rootsOf(spec).flatMap(({ root, reference: { apiVersion, apiGroup, kind, name } }) => {
     const group = typeof apiGroup === 'string' ? apiGroup : String(apiVersion).replace(/\/.*/, '');
     return PROVIDERS.includes(group) ? [{ root, group, kind: String(kind), namespace, name: String(name) }] : [];
   });
@@ -64,5 +58,6 @@ function referencesIn(spec: unknown, namespace: string): readonly RootReference[
 
 /** A Cluster that was made from it, which the controller delivers to. */
 export function joinCapi(own: HubCluster, { namespace, name, object }: CapiCluster, roots: Values): HubCluster {
-  return { ...own, secret: { namespace, name: `${name}-kubeconfig` }, cluster: { ...own.cluster, object, roots } };
+  const secret = { namespace, name: `${name}${KUBECONFIG_SUFFIX}` };
+  return { ...own, secret, cluster: { ...own.cluster, object, roots } };
 }

@@ -1,11 +1,11 @@
 /** A HelmChartProxy in a hub: the FleetAddon that the controller makes from it, and the status that it gets. Pure. */
 import { convert } from '../../core/schema.ts';
-import { compatOf } from '../compat.ts';
+import { COMPAT, compatOf } from '../upstream/document.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from '../upstream/helm-chart-proxy.ts';
 import type { Cluster, Values } from '../rollout/fleet.ts';
 import { selects, type Selector } from '../rollout/groups.ts';
 import { NAMESPACE_LABEL } from './capi.ts';
-import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type HubCluster, type Live, type Made } from './observe.ts';
+import { findingsOf, FROM, PAUSED, type HubAddon, type HubCluster, type Live, type Made } from './observe.ts';
 import { readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt } from './write.ts';
 

@@ -5,7 +5,7 @@ import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
 import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './schema.ts';
-import { UPSTREAM, type Upstreams } from './foreign-objects.ts';
+import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
 
 export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';
@@ -25,7 +25,7 @@ interface HubOptions {
   /** Names of Secrets with values for charts. */
   readonly valuesSecrets?: readonly string[] | undefined;
   /** Kinds of other programs that the controller takes. */
-  readonly reconcile?: readonly Upstreams[] | undefined;
+  readonly reconcile?: readonly Reconciled[] | undefined;
 }
 
 /** Objects in the order in which they can be created. */
@@ -226,8 +226,8 @@ const UPSTREAM_BINDING = bindingTo({ kind: 'ClusterRole', name: UPSTREAM_NAME },
 });
 
 /** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */
-function upstreamRole(names: readonly Upstreams[]): Manifest {
-  const kinds = names.flatMap((name) => [...UPSTREAM[name]]);
+function upstreamRole(names: readonly Reconciled[]): Manifest {
+  const kinds = names.flatMap((name) => [...FOREIGN_KINDS[name]]);
   const definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
   return {
     apiVersion: `${RBAC}/v1`,
@@ -297,7 +297,7 @@ const CONFIG = {
   },
 };
 
-function deployment(image: string, reconcile: readonly Upstreams[]): Manifest {
+function deployment(image: string, reconcile: readonly Reconciled[]): Manifest {
   const container = {
     name: 'controller',
     image,

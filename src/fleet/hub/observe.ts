@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { exactValue, isObject } from '../../core/json.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
-import { compatOf } from '../compat.ts';
+import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
@@ -15,10 +15,9 @@ const NAMESPACE = 'fleet-';
 export const FINALIZER = 'fleet.curlew.dev/removal';
 /** Annotations by which people say how an add-on continues. */
 const ORDER = 'fleet.curlew.dev/';
-/** Annotations of what the controller makes from objects of other programs: from which one, whose rules, and whether it is paused. */
+/** Annotations of what the controller makes from objects of other programs: from which one, and whether it is paused. */
 export const FROM = 'fleet.curlew.dev/from';
 export const PAUSED = 'fleet.curlew.dev/paused';
-export const COMPAT = 'curlew.dev/compat';
 
 /** An object from an API server. */
 export interface Live {

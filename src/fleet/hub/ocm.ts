@@ -1,9 +1,10 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
 import { groupBy } from '../../core/group-by.ts';
-import { readOcm, type OcmDocument } from '../read-ocm.ts';
-import { NO_DEFAULT } from '../upstream/config-references.ts';
+import { layersIn } from '../upstream/cluster-management-addon.ts';
+import { keyOf } from '../upstream/config-references.ts';
+import { COMPAT } from '../upstream/document.ts';
 import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
-import { PLACEMENT_LABEL } from '../upstream/placement.ts';
+import { readOcm } from '../upstream/read-ocm.ts';
 import { isObject } from '../../core/json.ts';
 import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
@@ -11,7 +12,7 @@ import type { Labels } from '../rollout/groups.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
 import { addonStatus, workProbe, type AddonStatus } from '../upstream/status.ts';
-import { COMPAT, findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
+import { findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
 import { conditionsIn, readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt } from './write.ts';
 
@@ -19,11 +20,13 @@ import { conditionsAt } from './write.ts';
 export interface OcmObject extends ForeignObject {
   readonly kind: string;
   readonly value: Live;
+  /** The configurations that an add-on refers to, or an add-on on a cluster. */
+  readonly layers: ReturnType<typeof layersIn>;
 }
 
 export function readOcmObject(object: Live): OcmObject {
   const kind = String(object['kind']);
-  return { ...readForeign(kind, object), kind, value: object };
+  return { ...readForeign(kind, object), kind, value: object, layers: layersIn(kind, object) };
 }
 
 /** What all objects together become. */
@@ -55,22 +58,20 @@ export function fleetOf(
   clusters: readonly Cluster[],
   recent: ReadonlySet<string> = new Set(),
 ): OcmFleet {
-  const documents = objects.map(({ kind, value, from }): OcmDocument => {
-    return { kind, value, findings: findingsOf(from), file: { path: from, folder: '', text: '' } };
-  });
+  const documents = objects.map(({ kind, value, from }) => ({ kind, value, file: from, findings: findingsOf(from) }));
   const read = readOcm(documents, clusters);
   const addons = new Map<string, (Made & { readonly name: string })[]>();
   for (const { name, named, compat = 'native', file, spec } of read.addons) {
-    const annotations = { [FROM]: file.path, [COMPAT]: compat, [PAUSED]: 'false' };
+    const annotations = { [FROM]: file, [COMPAT]: compat, [PAUSED]: 'false' };
     const made = { name, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
-    addons.set(file.path, [...(addons.get(file.path) ?? []), made]);
+    addons.set(file, [...(addons.get(file) ?? []), made]);
   }
-  const findings = documents.flatMap(({ file, findings }) =>
-    findings.diagnostics.map((one) => ({ ...one, from: file.path })),
+  const findings = documents.flatMap(({ file: from, findings }) =>
+    findings.diagnostics.map((one) => ({ ...one, from })),
   );
   // Other clusters may have other ways to their add-ons.
   const wrong = findings.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
-  const undecided = undecidedIn(objects, recent);
+  const undecided = undecidedIn(objects, read.decided, recent);
   return {
     addons,
     problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
@@ -88,27 +89,20 @@ export function fleetOf(
 }
 
 /** Add-ons with a placement that the scheduler of a hub has not decided about yet, and which that is. */
-function undecidedIn(objects: readonly OcmObject[], recent: ReadonlySet<string>): ReadonlyMap<string, string> {
-  const of = (wanted: string): readonly OcmObject[] => objects.filter(({ kind }) => kind === wanted);
-  const decided = new Set(
-    of('PlacementDecision').map(
-      ({ at, value }) => `${at.namespace ?? ''}/${value.metadata.labels[PLACEMENT_LABEL] ?? ''}`,
-    ),
-  );
-  const placements = of('Placement');
+function undecidedIn(
+  objects: readonly OcmObject[],
+  decided: ReadonlySet<string>,
+  recent: ReadonlySet<string>,
+): ReadonlyMap<string, string> {
+  const placements = objects.filter(({ kind }) => kind === 'Placement');
   // Without a trace of a scheduler, none runs, and placements are evaluated here.
   const isScheduled = decided.size > 0 || placements.some(({ conditions }) => conditions.length > 0);
-  const waiting = new Set(
-    placements
-      .filter(({ at }) => isScheduled || recent.has(at.uid))
-      .map(({ at }) => `${at.namespace ?? ''}/${at.name}`)
-      .filter((key) => !decided.has(key)),
-  );
+  const waiting = placements.filter(({ at }) => (isScheduled || recent.has(at.uid)) && !decided.has(keyOf(at)));
+  const keys = new Set(waiting.map(({ at }) => keyOf(at)));
   return new Map(
-    of('ClusterManagementAddOn').flatMap((one) => {
-      const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);
-      const undecided = keys.find((key) => waiting.has(key));
-      return undecided === undefined ? [] : [[one.from, `Placement ${undecided} has no PlacementDecision yet`]];
+    objects.flatMap(({ from, layers }) => {
+      const undecided = layers.placements.map(keyOf).find((key) => keys.has(key));
+      return undecided === undefined ? [] : [[from, `Placement ${undecided} has no PlacementDecision yet`]];
     }),
   );
 }
@@ -137,20 +131,6 @@ function availableOf(record: ClusterAddon, isHeard: boolean): ReturnType<typeof 
   return workProbe({
     clusterAvailable: isHeard ? 'True' : 'Unknown',
     work: record.spec.action === 'Install' ? { available } : null,
-  });
-}
-
-/** References in a field of an object; what cannot be read is said elsewhere. */
-function referencesIn(list: unknown): readonly ConfigReference[] {
-  return (Array.isArray(list) ? list.filter(isObject) : []).flatMap(({ defaultConfig, ...type }) => {
-    const {
-      group = '',
-      resource = '',
-      namespace = '',
-      name,
-    } = { ...type, ...(isObject(defaultConfig) && defaultConfig) };
-    if (typeof name !== 'string' || name === NO_DEFAULT) return [];
-    return [{ group: String(group), resource: String(resource), namespace: String(namespace), name }];
   });
 }
 
@@ -186,26 +166,6 @@ function configsOf(layers: readonly (readonly ConfigReference[])[], configs: Con
       };
     });
   });
-}
-
-/** Layers of configuration of an add-on, and of its placements in their order. */
-function layersOf({ value }: OcmObject) {
-  const { supportedConfigs, defaultConfigs, installStrategy } = isObject(value['spec']) ? value['spec'] : {};
-  const { placements, type } = isObject(installStrategy) ? installStrategy : {};
-  const all = type === 'Placements' && Array.isArray(placements) ? placements.filter(isObject) : [];
-  return {
-    base: [referencesIn(supportedConfigs), referencesIn(defaultConfigs)],
-    placements: all.map(({ name, namespace = 'default', configs }) => ({
-      name,
-      namespace,
-      layer: referencesIn(configs),
-    })),
-  };
-}
-
-/** Does the controller create a ManagedClusterAddOn on each cluster that is selected, as its manager does? */
-export function isPlaced(addon: OcmObject): boolean {
-  return layersOf(addon).placements.length > 0;
 }
 
 /** Its version has other fields in the status. */
@@ -258,11 +218,10 @@ export function onClusterStatus(
     readonly now: number;
   },
 ): Values {
-  const { base, placements } = layersOf(addon);
-  const { configs } = isObject(own.value['spec']) ? own.value['spec'] : {};
+  const { base, placements } = addon.layers;
   const before = storedIn(own.status, 'configReferences');
   const reach = reachOf(record, content);
-  const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], around).map((one) => {
+  const references = configsOf([base, placements[at]?.layer ?? [], own.layers.base], around).map((one) => {
     const { type, referent, generation } = one;
     const isStored = ({ resource, name, desiredConfig }: Stored): boolean =>
       resource === type.resource && (name ?? (isObject(desiredConfig) && desiredConfig['name'])) === referent.name;
@@ -316,7 +275,7 @@ export function managementStatus(
     readonly now: number;
   },
 ): Values {
-  const { base, placements } = layersOf(own);
+  const { base, placements } = own.layers;
   const before = storedIn(own.status, 'installProgressions');
   const progressions = placements.map(({ name, namespace, layer }, at): Values => {
     const stored = before.find((one) => one['name'] === name && one['namespace'] === namespace) ?? {};
@@ -329,7 +288,7 @@ export function managementStatus(
     const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
     const [status, reason] = PROGRESS[isDone ? 'Succeeded' : hasFailed ? 'Failed' : 'Progressing'];
     const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
-    const configReferences = configsOf([...base, layer], configs).map((one) => {
+    const configReferences = configsOf([base, layer], configs).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};
       const done = hashed(one);
       const { lastAppliedConfig, lastKnownGoodConfig }: Stored = isDone
@@ -347,7 +306,7 @@ export function managementStatus(
   });
   return {
     ...(isObject(own.status) && own.status),
-    [isLater(own) ? 'defaultConfigReferences' : 'defaultconfigReferences']: configsOf(base, configs).map((one) => ({
+    [isLater(own) ? 'defaultConfigReferences' : 'defaultconfigReferences']: configsOf([base], configs).map((one) => ({
       ...one.type,
       desiredConfig: hashed(one),
     })),

@@ -16,7 +16,8 @@ import { isFailure } from '../rollout/strategy.ts';
 import { addonStatus, type AddonReport } from './addon-status.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
-import { COMPAT, type HubAddon, type HubCluster } from './observe.ts';
+import { COMPAT } from '../upstream/document.ts';
+import type { HubAddon, HubCluster } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './schema.ts';
 
 /** Text of the kubeconfig in a Secret. `title` is for messages. */

@@ -10,7 +10,7 @@ import { driftIn } from '../drift.ts';
 import type { Look } from '../fleet.ts';
 import { observedOf, recordedReason } from '../observe.ts';
 import { planFleet, type PlannedFleet } from '../plan.ts';
-import { differencesIn } from '../compat.ts';
+import { differencesIn } from '../differences.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../state.ts';
 import type { Observed } from '../rollout/fleet.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';

@@ -3,10 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Values } from '../rollout/fleet.ts';
-
-const SUFFIX = '-kubeconfig';
-/** What templates call the object that a field of the Cluster refers to. */
-const ROOTS = { controlPlaneRef: 'ControlPlane', infrastructureRef: 'InfraCluster' } as const;
+import { KUBECONFIG_SUFFIX, rootsOf } from './cluster.ts';
 
 export class CapiObjects {
   /** By kind, namespace and name. */
@@ -22,21 +19,19 @@ export class CapiObjects {
   addSecret(secret: Values, findings: Findings): void {
     const { metadata } = secret;
     const name = isObject(metadata) ? String(metadata['name']) : '';
-    if (!name.endsWith(SUFFIX)) return;
+    if (!name.endsWith(KUBECONFIG_SUFFIX)) return;
     const text = textIn(secret, 'value');
     if (text === undefined)
       findings.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
-    else this.#kubeconfigs.set(name.slice(0, -SUFFIX.length), text);
+    else this.#kubeconfigs.set(name.slice(0, -KUBECONFIG_SUFFIX.length), text);
   }
 
   /** A cluster of Cluster API with what belongs to it. */
   complete<Cluster extends { readonly name: string; readonly object: Values }>(cluster: Cluster) {
     const { name, object } = cluster;
-    const { spec, metadata } = object as { readonly spec?: unknown; readonly metadata?: unknown };
+    const { metadata } = object;
     if (object['kind'] !== 'Cluster') return cluster;
-    const roots = Object.entries(ROOTS).flatMap(([field, root]) => {
-      const reference = isObject(spec) ? spec[field] : undefined;
-      if (!isObject(reference)) return [];
+    const roots = rootsOf(object['spec']).flatMap(({ root, reference }) => {
       const { namespace } = { namespace: 'default', ...(isObject(metadata) && metadata), ...reference } as Values;
       const one = this.#objects.get(keyOf(reference['kind'], { name: reference['name'], namespace }));
       return one === undefined ? [] : [[root, one] as const];

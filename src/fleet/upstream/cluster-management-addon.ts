@@ -1,11 +1,13 @@
 /** ClusterManagementAddOn and ManagedClusterAddOn of Open Cluster Management -> the fields of FleetAddons. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import type { Read } from '../../core/schema.ts';
+import { convert, type Read } from '../../core/schema.ts';
 import {
+  keyOf,
   layerOf,
   NO_DEFAULT,
   REFERENCE,
+  referencesOf,
   TYPE_WITH_DEFAULT,
   type Configurations,
   type Located,
@@ -67,18 +69,12 @@ export function fromClusterManagementAddon(
   onClusters: readonly OnCluster[],
   { findings, around }: { readonly findings: Findings; readonly around: Around },
 ) {
-  const { supportedConfigs: supported = [], defaultConfigs = [], addOnConfiguration } = spec;
+  const { supportedConfigs: supported = [], addOnConfiguration } = spec;
   if (addOnConfiguration !== undefined) {
     const message = 'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations';
     findings.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
   }
-  const defaults = supported.flatMap(({ defaultConfig, ...type }, at): readonly Located[] => {
-    const path = ['spec', 'supportedConfigs', at, 'defaultConfig'];
-    return defaultConfig === undefined ? [] : [{ reference: { ...type, ...defaultConfig }, path }];
-  });
-  const named = locate(defaultConfigs, ['spec', 'defaultConfigs']);
-  const located = [...defaults, ...named.filter(({ reference }) => reference.name !== NO_DEFAULT)];
-  const base = layerOf(located, around, { supported, findings });
+  const base = layerOf(defaultsOf(spec), around, { supported, findings });
   const own = onClusters.map(({ value, findings: at }) => {
     const { namespace: cluster = '', annotations = {} } = value.metadata;
     const { installNamespace: namespace = annotations[INSTALL_NAMESPACE], configs = [] } = value.spec;
@@ -111,6 +107,31 @@ export function fromClusterManagementAddon(
   });
 }
 
+/** What it refers to on each cluster. */
+function defaultsOf({ supportedConfigs = [], defaultConfigs = [] }: Addon['spec']): readonly Located[] {
+  const defaults = supportedConfigs.flatMap(({ defaultConfig, ...type }, at): readonly Located[] => {
+    const path = ['spec', 'supportedConfigs', at, 'defaultConfig'];
+    return defaultConfig === undefined ? [] : [{ reference: { ...type, ...defaultConfig }, path }];
+  });
+  const named = locate(defaultConfigs, ['spec', 'defaultConfigs']);
+  return [...defaults, ...named.filter(({ reference }) => reference.name !== NO_DEFAULT)];
+}
+
+/** What a ClusterManagementAddOn refers to, and its placements, or a ManagedClusterAddOn; nothing if it cannot be read. */
+export function layersIn(kind: string, value: unknown) {
+  const managed = kind === 'ManagedClusterAddOn' ? convert(MANAGED_CLUSTER_ADDON, value) : undefined;
+  if (managed && 'value' in managed) return { base: referencesOf(managed.value.spec.configs ?? []), placements: [] };
+  const read = kind === 'ClusterManagementAddOn' ? convert(CLUSTER_MANAGEMENT_ADDON, value) : undefined;
+  const spec: Addon['spec'] = read && 'value' in read ? read.value.spec : {};
+  const { type, placements = [] } = spec.installStrategy ?? {};
+  return {
+    base: referencesOf(defaultsOf(spec).map(({ reference }) => reference)),
+    placements: (type === 'Placements' ? placements : []).map(({ name, namespace = 'default', configs = [] }) => {
+      return { name, namespace, layer: referencesOf(configs) };
+    }),
+  };
+}
+
 function locate(refs: readonly Located['reference'][], path: Located['path']): readonly Located[] {
   return refs.map((reference, at) => ({ reference, path: [...path, at] }));
 }
@@ -126,7 +147,7 @@ function partsOf(
   const titles = new Set<string>();
   return placements.map((one, at) => {
     const path = ['spec', 'installStrategy', 'placements', at];
-    const key = `${one.namespace ?? 'default'}/${one.name}`;
+    const key = keyOf(one);
     const placed = around.placed.get(key) ?? { names: [], groups: [], groupSize: undefined };
     if (!around.placed.has(key)) {
       const hint = 'add its file to the folder, or a PlacementDecision of it';

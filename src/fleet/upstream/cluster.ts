@@ -1,5 +1,6 @@
 /** Cluster of Cluster API -> the fields of a Cluster of a fleet, and back. Pure. */
 import * as v from 'valibot';
+import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { aMap, aText, clusterName, labels } from './kinds.ts';
@@ -38,6 +39,20 @@ export function fromCapiCluster({ metadata: { name }, spec = {} }: Read<typeof C
     },
     access: { kubeconfig: `${name}.kubeconfig` },
   };
+}
+
+/** Ends the name of the Secret that Cluster API makes for a Cluster. */
+export const KUBECONFIG_SUFFIX = '-kubeconfig';
+
+/** What templates call the object that a field of the Cluster refers to. */
+const ROOTS = { controlPlaneRef: 'ControlPlane', infrastructureRef: 'InfraCluster' } as const;
+
+/** What a Cluster refers to, each with its name in templates. */
+export function rootsOf(spec: unknown): readonly { readonly root: string; readonly reference: Values }[] {
+  return Object.entries(ROOTS).flatMap(([field, root]) => {
+    const reference = isObject(spec) ? spec[field] : undefined;
+    return isObject(reference) ? [{ root, reference }] : [];
+  });
 }
 
 /** What templates of upstream see of a cluster that is not one of Cluster API. */

@@ -4,7 +4,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
 import { aText, fields, text } from './kinds.ts';
-import { mergeConfigs } from './placed.ts';
+import { mergeConfigs, type ConfigReference } from './placed.ts';
 import type { TemplateValues } from './template-objects.ts';
 
 const type = { group: text, resource: aText };
@@ -17,10 +17,20 @@ export const REFERENCE = fields({ ...type, namespace: text, name: aText });
 /** The name by which `v1beta1` says that a type of `v1alpha1` has no default. */
 export const NO_DEFAULT = '__reserved_no_default__';
 
+/** `NAMESPACE/NAME` */
+export function keyOf(one: { readonly namespace?: string | undefined; readonly name: string }): string {
+  const { namespace = 'default', name } = one;
+  return `${namespace}/${name}`;
+}
+
 /** A reference, and where it is. */
 export interface Located {
   readonly reference: Read<typeof REFERENCE>;
   readonly path: Path;
+}
+
+export function referencesOf(written: readonly Located['reference'][]): readonly ConfigReference[] {
+  return written.map(({ group = '', namespace = '', ...one }) => ({ ...one, group, namespace }));
 }
 
 /** The configurations of a folder: templates by name, others by `NAMESPACE/NAME`. */
@@ -63,9 +73,7 @@ export function layerOf(
       findings.error('config', path, message, 'add its file to the folder');
     }
   }
-  const references = located.map(({ reference: { group = '', namespace = '', ...one } }) => {
-    return { ...one, group, namespace };
-  });
+  const references = referencesOf(located.map(({ reference }) => reference));
   const { [TEMPLATES]: named, [CONFIGS]: others } = mergeConfigs([references]);
   return {
     ...(named && { templates: named.flatMap((key) => templates.get(key.slice(key.indexOf('/') + 1)) ?? []) }),

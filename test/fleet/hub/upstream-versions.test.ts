@@ -2,7 +2,7 @@
 import { groupBy } from '../../../src/core/group-by.ts';
 import { passHub } from '../../../src/fleet/hub/run/pass.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
-import { UPSTREAM } from '../../../src/fleet/hub/foreign-objects.ts';
+import { FOREIGN_KINDS } from '../../../src/fleet/upstream/foreign-kinds.ts';
 import type { ApiAnswer, KubeApi } from '../../../src/cluster/kube/api.ts';
 import type { Problem } from '../../../src/cluster/kube/problem.ts';
 import { until } from '../../support/appears.ts';
@@ -13,7 +13,7 @@ import { addOnTemplate, decision, managedCluster, managementAddOn, placement } f
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/upstream-versions');
-const KINDS = UPSTREAM.clustermanagementaddons;
+const KINDS = FOREIGN_KINDS.clustermanagementaddons;
 const GONE: Problem = {
   kind: 'problem',
   problem: 'not found',

@@ -12,7 +12,7 @@ import {
 } from '../../../src/fleet/hub/ocm.ts';
 import { groupBy } from '../../../src/core/group-by.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
-import { UPSTREAM } from '../../../src/fleet/hub/foreign-objects.ts';
+import { FOREIGN_KINDS } from '../../../src/fleet/upstream/foreign-kinds.ts';
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
 import { until } from '../../support/appears.ts';
 import type { Answer } from '../../../src/fleet/fleet.ts';
@@ -159,7 +159,7 @@ test('while a scheduler has not decided about a Placement, the add-ons with it s
 /** A server that has these versions of the add-on kinds, the preferred one first, and those of the other kinds. */
 function serverOf(versions: readonly string[]): { readonly api: KubeApi; readonly paths: readonly string[] } {
   const paths: string[] = [];
-  const groups = groupBy(UPSTREAM.clustermanagementaddons, ({ group }) => group);
+  const groups = groupBy(FOREIGN_KINDS.clustermanagementaddons, ({ group }) => group);
   const items = [...groups].map(([group, kinds]) => ({
     metadata: { name: group },
     versions: (group.startsWith('addon.') ? versions : ['v1', 'v1beta1']).map((version) => ({
@@ -283,7 +283,7 @@ test('a status of Open Cluster Management has the fields of its version, and kee
     const spec =
       version === 'v1beta1'
         ? { defaultConfigs: [config] }
-        : { supportedConfigs: [{ ...config, defaultConfig: config }] };
+        : { supportedConfigs: [{ group, resource: config.resource, defaultConfig: { name: config.name } }] };
     const addon = readOcmObject(live({ apiVersion, kind: 'ClusterManagementAddOn', metadata: { name: 'web' }, spec }));
     const configs = configsIn([addon, template]);
     const status = managementStatus(addon, { addons: [], configs, now: 0 });

@@ -1,16 +1,8 @@
 /** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
 import { groupBy } from '../../../core/group-by.ts';
 import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
-import {
-  managementStatus,
-  fleetOf,
-  isPlaced,
-  onClusterStatus,
-  readOcmObject,
-  type OcmFleet,
-  type OcmObject,
-} from '../ocm.ts';
-import { UPSTREAM } from '../foreign-objects.ts';
+import { managementStatus, fleetOf, onClusterStatus, readOcmObject, type OcmFleet, type OcmObject } from '../ocm.ts';
+import { FOREIGN_KINDS } from '../../upstream/foreign-kinds.ts';
 import { createObject } from '../../../cluster/kube/objects.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
@@ -47,7 +39,7 @@ export class OcmAddons {
 
   constructor({ api, find, onChange, note }: UpstreamParts) {
     this.#note = note;
-    const kinds = UPSTREAM.clustermanagementaddons.map(({ kind }) => find(kind));
+    const kinds = FOREIGN_KINDS.clustermanagementaddons.map(({ kind }) => find(kind));
     this.#sources = new Map(kinds.map((one) => [one.kind, sourceOf(api, one, { read: readOcmObject, onChange })]));
   }
 
@@ -175,7 +167,7 @@ export class OcmAddons {
         const cluster = hub.clusters.get({ namespace: namespaceOf(namespace), name: namespace });
         there.add(namespace);
         let own = present.get(namespace);
-        if (own === undefined && isPlaced(one) && record.spec.action === 'Install') {
+        if (own === undefined && one.layers.placements.length > 0 && record.spec.action === 'Install') {
           const owner = {
             apiVersion: this.#source('ClusterManagementAddOn').resource.apiVersion,
             kind: one.kind,

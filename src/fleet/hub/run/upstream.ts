@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import type { HubCluster } from '../observe.ts';
-import { UPSTREAM, type UpstreamKind, type Upstreams } from '../foreign-objects.ts';
+import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../upstream/foreign-kinds.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { discover, groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
@@ -24,7 +24,7 @@ interface UpstreamOptions {
 }
 
 /** How a server has a kind in a version that can be read, or what is missing. */
-function servedAs({ kind, group, versions }: UpstreamKind, served: readonly Resource[]): Resource | string {
+function servedAs({ kind, group, versions }: ForeignKind, served: readonly Resource[]): Resource | string {
   const all = served.filter((one) => one.kind === kind && groupOf(one) === group);
   const inVersion = (version: string): readonly Resource[] =>
     all.filter(({ apiVersion }) => apiVersion === `${group}/${version}`);
@@ -56,29 +56,29 @@ interface Taker {
 const TAKERS = {
   helmchartproxies: (parts: UpstreamParts) => new HelmProxies(parts),
   clustermanagementaddons: (parts: UpstreamParts) => new OcmAddons(parts),
-} as const satisfies Readonly<Record<Upstreams, (parts: UpstreamParts) => Taker>>;
+} as const satisfies Readonly<Record<Reconciled, (parts: UpstreamParts) => Taker>>;
 
 export class Upstream {
   readonly #api: KubeApi;
   readonly #options: UpstreamOptions;
-  readonly #names: readonly Upstreams[];
+  readonly #names: readonly Reconciled[];
   readonly #reported = new Set<string>();
-  readonly #takings = new Map<Upstreams, Taking>();
+  readonly #takings = new Map<Reconciled, Taking>();
   /** What reads in other versions, and replaces the present one in a pass, once it has listed all. */
-  readonly #next = new Map<Upstreams, Taking>();
+  readonly #next = new Map<Reconciled, Taking>();
   /** Why what is to be taken cannot be now. */
-  readonly #lacks = new Map<Upstreams, string>();
+  readonly #lacks = new Map<Reconciled, string>();
   /** The last pass was refused something. */
   #isRefused = false;
 
   /** What the server does not have the kinds of is a {@link problem} until it does. */
-  static async open(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions): Promise<Upstream> {
+  static async open(api: KubeApi, names: readonly Reconciled[], options: UpstreamOptions): Promise<Upstream> {
     const upstream = new Upstream(api, names, options);
     await upstream.#look(options.signal);
     return upstream;
   }
 
-  private constructor(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions) {
+  private constructor(api: KubeApi, names: readonly Reconciled[], options: UpstreamOptions) {
     this.#api = api;
     this.#names = (Object.keys(TAKERS) as (keyof typeof TAKERS)[]).filter((name) => names.includes(name));
     this.#options = options;
@@ -86,7 +86,9 @@ export class Upstream {
 
   /** Names of the definitions of all kinds that it reads. */
   get definitions(): readonly string[] {
-    return [...this.#takings.keys()].flatMap((name) => UPSTREAM[name].map(({ plural, group }) => `${plural}.${group}`));
+    return [...this.#takings.keys()].flatMap((name) =>
+      FOREIGN_KINDS[name].map(({ plural, group }) => `${plural}.${group}`),
+    );
   }
 
   /**
@@ -125,7 +127,9 @@ export class Upstream {
   async #look(signal: AbortSignal): Promise<void> {
     const { served } = await discover(this.#api, { patienceMs: 0, signal });
     for (const name of this.#names) {
-      const kinds = new Map<string, Resource | string>(UPSTREAM[name].map((one) => [one.kind, servedAs(one, served)]));
+      const kinds = new Map<string, Resource | string>(
+        FOREIGN_KINDS[name].map((one) => [one.kind, servedAs(one, served)]),
+      );
       const lacking = [...kinds.values()].find((one) => typeof one === 'string');
       if (lacking !== undefined) {
         this.#lacks.set(name, `cannot take ${name}: ${lacking}, or leave ${name} out of --reconcile`);
@@ -150,7 +154,7 @@ export class Upstream {
     }
   }
 
-  #takerOf(name: Upstreams, resources: ReadonlyMap<string, Resource>, served: readonly Resource[]): Taker {
+  #takerOf(name: Reconciled, resources: ReadonlyMap<string, Resource>, served: readonly Resource[]): Taker {
     const note = (text: string): void => {
       if (!this.#reported.has(text)) this.#options.say('info', text);
       this.#reported.add(text);

@@ -1,18 +1,19 @@
 /** Documents of Open Cluster Management in a fleet -> labels of its clusters, and add-ons. Pure. */
-import { groupBy } from '../core/group-by.ts';
+import { groupBy } from '../../core/group-by.ts';
 import type { GenericSchema } from 'valibot';
-import type { Findings } from '../cluster/channel/findings.ts';
-import { isObject } from '../core/json.ts';
-import { convert, type Read } from '../core/schema.ts';
-import type { FleetFile } from './fleet.ts';
-import type { Labels } from './rollout/groups.ts';
-import { compatOf, addProblems } from './compat.ts';
-import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
+import type { Findings } from '../../cluster/channel/findings.ts';
+import { isObject } from '../../core/json.ts';
+import { convert, type Read } from '../../core/schema.ts';
+import type { Labels } from '../rollout/groups.ts';
+import { compatOf, addProblems } from './document.ts';
+import { FOREIGN_KINDS, type OcmKind } from './foreign-kinds.ts';
+import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './addon-template.ts';
 import {
   CLUSTER_MANAGEMENT_ADDON,
   fromClusterManagementAddon,
   MANAGED_CLUSTER_ADDON,
-} from './upstream/cluster-management-addon.ts';
+} from './cluster-management-addon.ts';
+import { keyOf } from './config-references.ts';
 import {
   claimsOf,
   decidedIn,
@@ -23,55 +24,42 @@ import {
   placeAll,
   placeDecided,
   type Candidate,
-} from './upstream/placement.ts';
+} from './placement.ts';
 
-export interface OcmDocument {
-  readonly file: FleetFile;
+export interface OcmDocument<File> {
+  readonly file: File;
   readonly kind: string;
   readonly value: unknown;
   readonly findings: Findings;
 }
 
-/** Objects are stored in the first one: in another, a server without the webhook of Open Cluster Management shows less of them. */
-const ADDON_VERSIONS = ['v1alpha1', 'v1beta1'] as const;
-const PLACEMENT_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
-/** The kinds that become something of a fleet, and the versions in which they can be read. */
-export const OCM_KINDS = {
-  AddOnDeploymentConfig: ADDON_VERSIONS,
-  AddOnTemplate: ADDON_VERSIONS,
-  ClusterManagementAddOn: ADDON_VERSIONS,
-  ManagedCluster: ['v1'],
-  ManagedClusterAddOn: ADDON_VERSIONS,
-  Placement: PLACEMENT_VERSIONS,
-  PlacementDecision: PLACEMENT_VERSIONS,
-} as const satisfies Readonly<Record<string, readonly string[]>>;
-
-export function isOcmKind(kind: string): kind is keyof typeof OCM_KINDS {
-  return Object.hasOwn(OCM_KINDS, kind);
-}
-
 /** Says so if an object has a version that this program does not know: its fields may mean something else. */
-function isKnown(kind: keyof typeof OCM_KINDS, value: unknown, findings: Findings): boolean {
+function isKnown(kind: OcmKind, value: unknown, findings: Findings): boolean {
   const { apiVersion } = isObject(value) ? value : {};
-  const known: readonly string[] = OCM_KINDS[kind];
+  const known: readonly string[] =
+    FOREIGN_KINDS.clustermanagementaddons.find((one) => one.kind === kind)?.versions ?? [];
   const [group = '', version = ''] = String(apiVersion).split('/');
   if (known.includes(version)) return true;
   const message = `a ${kind} of ${group}/${version} cannot be read: its version must be ${known.join(' or ')}`;
-  findings.error('version', ['apiVersion'], message, `kubectl get ${kind.toLowerCase()}s.${known[0]}.${group} -o yaml`);
+  findings.error(
+    'version',
+    ['apiVersion'],
+    message,
+    `kubectl get ${kind.toLowerCase()}s.${known[0] ?? ''}.${group} -o yaml`,
+  );
   return false;
 }
 
-type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'findings'> & { readonly value: Read<Schema> };
+type Converted<File, Schema extends GenericSchema> = Pick<OcmDocument<File>, 'file' | 'findings'> & {
+  readonly value: Read<Schema>;
+};
 
 /** The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. */
-export function readOcm<Cluster extends { readonly name: string; readonly labels: Labels }>(
-  documents: readonly OcmDocument[],
+export function readOcm<File, Cluster extends { readonly name: string; readonly labels: Labels }>(
+  documents: readonly OcmDocument<File>[],
   clusters: readonly Cluster[],
 ) {
-  const read = <Schema extends GenericSchema>(
-    wanted: keyof typeof OCM_KINDS,
-    schema: Schema,
-  ): readonly Document<Schema>[] =>
+  const read = <Schema extends GenericSchema>(wanted: OcmKind, schema: Schema): readonly Converted<File, Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
       if (kind !== wanted || !isKnown(wanted, value, one.findings)) return [];
       const converted = convert(schema, value);
@@ -101,9 +89,8 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
   const decisions = read('PlacementDecision', PLACEMENT_DECISION);
   for (const { value, findings } of decisions)
     for (const name of decidedIn(value)) need(name, ['status', 'decisions'], findings);
-  const keyOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
-    `${namespace}/${name}`;
   const placed = placeDecided(decisions.map(({ value }) => value));
+  const decided: ReadonlySet<string> = new Set(placed.keys());
   for (const { value, findings } of read('Placement', PLACEMENT)) {
     const key = keyOf(value.metadata);
     if (placed.has(key)) continue;
@@ -135,5 +122,5 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
       findings,
     }));
   });
-  return { clusters: labeled, addons };
+  return { clusters: labeled, addons, decided };
 }
