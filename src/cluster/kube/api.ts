@@ -83,7 +83,7 @@ const SAME_CLOCK_MS = 60_000;
 const MIN_WAIT_MS = 250;
 
 /**
- * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. {@link Unfinished} if it is kubeadm's, which has not finished.
+ * {@link Unfinished} where kubeadm has begun and not finished. Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's.
  * Idle connections do not keep the process alive, and are closed after 30 seconds.
  */
 export async function openApi({
@@ -94,10 +94,11 @@ export async function openApi({
   deadlineMs = DEADLINE_MS,
 }: ApiOptions): Promise<KubeApi | undefined> {
   const paths = kubeconfigPaths(env);
-  const present = await Promise.all(paths.map(mayExist));
-  if (!present.includes(true)) return undefined;
+  // First: kubeadm writes its kubeconfig seconds after it has begun.
   const made = await Promise.all([...new Set(paths.map(dirname))].map(madeIn));
   if (made.includes('unfinished')) throw new Unfinished();
+  const present = await Promise.all(paths.map(mayExist));
+  if (!present.includes(true)) return undefined;
   const sessions = openSessions(env, { wanted: kubeContext, isForeign, way });
   let aheadMs = 0;
   const onDate = (date: string): void => {

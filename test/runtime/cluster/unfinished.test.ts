@@ -68,16 +68,26 @@ test('its files say whether it is in a cluster: the mark of an attempt counts be
   assert.is(await madeIn(folder), 'made');
 });
 
-test('who asks its cluster is told, before a request, that kubeadm has not finished and what completes it', async () => {
-  await using scene = await cutMachine();
-  const error = await openApi({ env: scene.env }).catch((reason: unknown) => reason);
-  assert.ok(error instanceof CurlewError);
-  assert.is(error.code, 'CLUSTER_FAILED');
-  assert.is(error.message, 'this machine is in no cluster yet: kubeadm init or join has not finished');
-  assert.match(error.hint ?? '', 'curlew resume');
-  const folders = { kubernetes: scene.box.at('kubernetes'), kubelet: scene.box.at('kubelet'), images: scene.box.path };
-  assert.equal((await clusterHealth({ env: {}, signal: never }, folders))?.problems, [error.message]);
-  assert.equal(scene.server.requests, []);
+for (const moment of ['before it wrote admin.conf', 'after it']) {
+  test(`who asks its cluster is told, before a request, what completes a kubeadm that was cut ${moment}`, async () => {
+    await using scene = await cutMachine();
+    if (moment !== 'after it') await rm(scene.box.at('kubernetes/admin.conf'));
+    const error = await openApi({ env: scene.env }).catch((reason: unknown) => reason);
+    assert.ok(error instanceof CurlewError);
+    assert.is(error.code, 'CLUSTER_FAILED');
+    assert.is(error.message, 'this machine is in no cluster yet: kubeadm init or join has not finished');
+    assert.match(error.hint ?? '', 'curlew resume');
+    const folders = {
+      kubernetes: scene.box.at('kubernetes'),
+      kubelet: scene.box.at('kubelet'),
+      images: scene.box.path,
+    };
+    assert.equal((await clusterHealth({ env: {}, signal: never }, folders))?.problems, [error.message]);
+    assert.equal(scene.server.requests, []);
+  });
+}
+
+test('a machine with the mark of an attempt is no control plane', () => {
   const facts = ['hostname=cp1', 'machineId=1', 'arch=x86_64', 'control=yes'];
   assert.is(readFacts(facts.join('\n'))?.isControlPlane, true);
   assert.is(readFacts([...facts, 'attempt=yes'].join('\n'))?.isControlPlane, false);
