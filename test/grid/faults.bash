@@ -29,6 +29,14 @@ plan() {
   operator cluster plan "$OPERATOR/grid.yaml" --bundle "$GRID/media/$1.tar.gz"
 }
 
+# usage: kubelets_are NODE=VERSION…; in the order of names, and all of them take pods
+kubelets_are() {
+  local found
+  found="$(kubectl_on one get nodes -o jsonpath='{range .items[*]}{.metadata.name}={.status.nodeInfo.kubeletVersion}{.spec.unschedulable} {end}')"
+  printf '%s\n' "$found"
+  [[ "$found" == "$* " ]]
+}
+
 # usage: is_full NODE FOLDER; a disk of its own, without room
 is_full() {
   # shellcheck disable=SC2016
@@ -132,6 +140,22 @@ has_no_room() {
   is_freed "$1" "$2"
 }
 
+# Nor is there a node for the pod with which kubeadm tests the control plane, which goes up nevertheless.
+worker_has_no_room() {
+  kubectl_on one taint node three test=yes:NoSchedule && has_no_room three /etc/kubernetes/tmp 'no space left' &&
+    kubectl_on one taint node three test- && kubelets_are "one=$NEW" "three=${OLD}true" "two=$OLD"
+}
+
+rest_goes_up() {
+  says 2 'done: three upgrade' 'waits: two: it does not answer' '1 waiting' -- apply bundle --yes && kubelets_are "one=$NEW" "three=$NEW" "two=$OLD"
+}
+
+two_comes_back() {
+  # shellcheck disable=SC2016
+  on two 20 sh -c 'ip link set eth0 up && ip route replace default via "$1"' up "$GRID_NETWORK.1" && grid_until 60 node_ready two &&
+    apply bundle --yes && kubelets_are "one=$NEW" "three=$NEW" "two=$NEW"
+}
+
 OLD="v$GRID_BEFORE" NEW="v$GRID_NEWEST"
 step "the operator's machine" operator_machine
 step 'node one boots' starts_bare one 1
@@ -149,3 +173,9 @@ step 'a worker does not answer' two_goes_away
 step 'an upgrade is planned past it' upgrade_goes_past_it
 step 'no room for images on a worker' images_have_no_room
 step 'no room for a snapshot of etcd' has_no_room one /var/lib/curlew/etcd '0 B are free'
+step 'no room in kubeadm of the control plane' has_no_room one /etc/kubernetes/tmp 'no space left'
+step 'no room in kubeadm of a worker' worker_has_no_room
+step 'the others go up' rest_goes_up
+step 'the worker answers again, and goes up' two_comes_back
+step 'pods talk across nodes' pods_talk
+step 'a second apply changes nothing' nothing_is_left bundle

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Kills at seconds of chance in the first install, of the run on a host, of the operator, of both, and of the power. The same command again
-# continues each time, and nothing says that it is done before it is. Sourced by scripts/grid.
+# Kills at seconds of chance, of the run on a host, of the operator, of both, and of the power, in init, in a join and in a restore of etcd. The
+# same command again continues each time, and nothing says that it is done before it is. Sourced by scripts/grid.
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
@@ -94,8 +94,76 @@ kills() {
   done
 }
 
+apply_ends() {
+  on one 10 rm -f /var/lib/curlew-remote/lock && apply bundle --yes
+}
+
+both_are_ready() {
+  grid_until 60 control_plane_works && grid_until 60 node_ready two &&
+    [[ "$(kubectl_on one get nodes -o jsonpath='{range .items[*]}{.metadata.name}={.metadata.labels.rack} {end}')" == 'one=one two=two ' ]]
+}
+
+RESTORED=(/var/lib/curlew-remote/bundle/tasks.sh etcd restore /root/kept.tar --confirm one)
+
+snapshot_is_saved() {
+  kubectl_on one create configmap before && on one 60 /var/lib/curlew-remote/bundle/tasks.sh etcd snapshot /root/kept.tar &&
+    kubectl_on one delete configmap before && kubectl_on one create configmap after
+}
+
+# usage: restore_killed KIND SECONDS
+restore_killed() {
+  local text status=0
+  # shellcheck disable=SC2016
+  on one 20 sh -c 'rm -f /root/restore.log /root/restore.pid /root/restore.status
+    setsid sh -c "echo \$\$ >/root/restore.pid; \"\$@\" >/root/restore.log 2>&1; echo \$? >/root/restore.status" restore "$@" >/dev/null 2>&1 &
+    until test -s /root/restore.pid; do sleep 0.02; done' restore "${RESTORED[@]}" || return 1
+  sleep "$2"
+  case "$1" in
+    host) kill_tree one /root/restore.pid ;;
+    power) cut_power one || return 1 ;;
+  esac
+  text="$(on one 10 cat /root/restore.log)" status="$(on one 10 sh -c 'cat /root/restore.status 2>/dev/null')" || true
+  printf '%s\nstatus %s\n' "$text" "$status"
+  [[ "$text" != *'goroutine'* ]] || return 1
+  [[ "$status" == 0 || "$text" != *'etcd has the data of'* ]] || [[ "$text" == *'but the API server does not answer'* ]]
+}
+
+restore_kills() {
+  local kind
+  mix host power host
+  for kind in "${KINDS[@]}"; do
+    chance 20
+    step "restore of etcd, after $AT s: $kind" restore_killed "$kind" "$AT" || return 1
+  done
+}
+
+restore_ends() {
+  on one 400 "${RESTORED[@]}" && grid_until 120 control_plane_works &&
+    [[ "$(kubectl_on one get configmaps before after --ignore-not-found --output=name)" == configmap/before ]] &&
+    on one 10 sh -c '! ls /var/lib/etcd/restored 2>/dev/null && ! ls /etc/kubernetes/curlew/manifests 2>/dev/null'
+}
+
+cluster_is_well() {
+  local text
+  text="$(operator cluster status "$OPERATOR/grid.yaml")" || {
+    printf '%s\n' "$text"
+    return 1
+  }
+}
+
 step "the operator's machine" operator_machine
 step 'node one boots' starts_bare one 1
 step 'node two boots' starts_bare two 2
 step 'a file' cluster_file "$VERSION" "${NODES[@]}"
 kills one init 30
+kills two join 20
+step 'the same command ends' apply_ends
+step 'both nodes are ready' both_are_ready
+step 'pods talk across nodes' pods_talk
+step 'a second apply changes nothing' nothing_is_left bundle
+step 'a snapshot' snapshot_is_saved
+restore_kills
+step 'the same command ends' restore_ends
+step 'both nodes are ready' both_are_ready
+step 'pods talk across nodes' pods_talk
+step 'the cluster is well' grid_until 60 cluster_is_well

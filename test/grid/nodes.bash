@@ -88,7 +88,7 @@ removal_goes_on() {
   [[ "$(kubectl_on one get node two -o jsonpath='{.spec.unschedulable}')" == true ]] || return 1
   budget 1 || return 1
   killed_at one 'removing its member of etcd' /root/bundle/tasks.sh node remove two --yes || return 1
-  grid_until 60 remove_node --yes &&
+  remove_node --yes &&
     [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]] &&
     [[ "$(remove_node)" == *'two is not in the cluster'* ]]
 }

@@ -46,6 +46,18 @@ cluster_settings() {
   printf '  machines:\n'
 }
 
+# usage: settings_are KUBELET-YAML CLUSTER-YAML; of the file for the machines NODES, next to those of nodes in containers
+settings_are() {
+  cluster_file "v$GRID_NEWEST" "${NODES[@]}" &&
+    sed -i "s|^        failCgroupV1: false\$|&${1:+\\n        $1}|; s|^    kubernetes:\$|&\\n      clusterConfiguration: '$2'|" "$OPERATOR/grid.yaml"
+}
+
+# usage: api_server_has NODE FLAG; the one that runs
+api_server_has() {
+  # shellcheck disable=SC2016
+  on "$1" 20 sh -c 'tr "\0" "\n" <"/proc/$(pgrep -x kube-apiserver)/cmdline"' | grep -qxF -e "$2"
+}
+
 # usage: address_of NODE
 address_of() {
   grid_docker 10 inspect --format '{{.NetworkSettings.Networks.grid.IPAddress}}' "$1"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Three control planes as a file, over SSH: one of them is lost for good, and a new machine takes its place, with kill -9 of the operator and
-# etcd polled throughout. Sourced by scripts/grid.
+# Three control planes as a file, over SSH: a setting of all of them changes, one is lost for good, and a new machine takes its place, with
+# kill -9 of the operator and etcd polled throughout. Sourced by scripts/grid.
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
@@ -58,6 +58,14 @@ etcd_always_answered() {
   ((gap <= MAX_GAP))
 }
 
+# One after the other: none is asked to restart while another does.
+FLAG='apiServer: { extraArgs: [{ name: profiling, value: "false" }] }'
+setting_changes_on_each() {
+  local node why='configure (the file has another kubernetes.clusterConfiguration.apiServer)'
+  settings_are '' "$FLAG" && is_planned bundle "one $why" "two $why, after" "three $why, after" && apply bundle --yes || return 1
+  for node in one two three; do api_server_has "$node" --profiling=false || return 1; done
+}
+
 # Its disks are gone with it; another machine gets the address.
 node_is_lost_for_good() {
   grid_docker 30 rm --force --volumes one && balancer_is two && grid_until 120 lost_at_others && grid_until 60 kubeconfig_works
@@ -89,11 +97,12 @@ silent_machine_is_named() {
 
 # A new machine has a new key, for which a person vouches.
 new_key_is_refused() {
-  refused 'host key' repair && cluster_file "$VERSION" "${NODES[@]}"
+  refused 'host key' repair && settings_are '' "$FLAG"
 }
 
+# It has the setting as the others.
 repair_goes_on() {
-  killed_after "$SECOND_KILL" repair && once_free repair
+  killed_after "$SECOND_KILL" repair && once_free repair && api_server_has one --profiling=false
 }
 
 cluster_is_deleted() {
@@ -115,6 +124,7 @@ step 'apply, killed' killed_after "$FIRST_KILL" apply bundle --yes
 step 'apply goes on' apply_goes_on bundle
 step 'three control planes' three_control_planes
 step 'etcd is polled' start_polls
+step 'a setting changes on each' setting_changes_on_each
 step 'one of them is lost' node_is_lost_for_good
 step 'a silent machine is named' silent_machine_is_named
 step 'a new machine boots' starts_bare one 1

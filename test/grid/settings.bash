@@ -5,21 +5,9 @@
 source test/grid/operator.bash
 NODES=(one=control-plane two=worker)
 
-# usage: settings_are KUBELET-YAML CLUSTER-YAML; of the file, next to those of nodes in containers
-settings_are() {
-  cluster_file "v$GRID_NEWEST" "${NODES[@]}" &&
-    sed -i "s|^        failCgroupV1: false\$|&${1:+\\n        $1}|; s|^    kubernetes:\$|&\\n      clusterConfiguration: '$2'|" "$OPERATOR/grid.yaml"
-}
-
 # usage: kubelet_has NODE TEXT; in the configuration with which it runs
 kubelet_has() {
   [[ "$(kubectl_on one get --raw "/api/v1/nodes/$1/proxy/configz")" == *"$2"* ]]
-}
-
-# usage: api_server_has FLAG; the one that runs
-api_server_has() {
-  # shellcheck disable=SC2016
-  on one 20 sh -c 'tr "\0" "\n" <"/proc/$(pgrep -x kube-apiserver)/cmdline"' | grep -qxF -e "$1"
 }
 
 certificate_has() {
@@ -35,7 +23,7 @@ changes_are_named() {
 
 changes_are_applied() {
   apply bundle --yes && kubelet_has one '"maxPods":77' && kubelet_has two '"maxPods":77' &&
-    api_server_has --profiling=false && certificate_has shop.example && control_plane_works
+    api_server_has one --profiling=false && certificate_has shop.example && control_plane_works
 }
 
 # usage: refused TEXT COMMAND…; status other than 0
@@ -49,7 +37,7 @@ refused() {
 # The cluster goes on as it was.
 bad_flag_is_refused() {
   settings_are "${GOOD[0]}" "${GOOD[1]/profiling/no-such-flag}" && refused 'unknown flag: --no-such-flag' apply bundle --yes &&
-    api_server_has --profiling=false && control_plane_works
+    api_server_has one --profiling=false && control_plane_works
 }
 
 bad_kubelet_is_refused() {
@@ -59,7 +47,7 @@ bad_kubelet_is_refused() {
 
 correction_heals() {
   settings_are 'maxPods: 88' "${GOOD[1]/false/true}" && apply bundle --yes && kubelet_has one '"maxPods":88' && kubelet_has two '"maxPods":88' &&
-    api_server_has --profiling=true
+    api_server_has one --profiling=true
 }
 
 fixed_setting_is_refused() {
