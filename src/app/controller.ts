@@ -27,7 +27,7 @@ import { passHub, resourceOf, type Hub, type HubPassed } from '../fleet/hub/run/
 import { Pushes } from '../fleet/hub/run/push.ts';
 import { Upstream } from '../fleet/hub/run/upstream.ts';
 import { ValuesSecrets } from '../fleet/hub/run/values-secrets.ts';
-import { decideRequests, type Say } from '../fleet/hub/run/renewals.ts';
+import { decideRequests, RESYNC_MS, type Say } from '../fleet/hub/run/renewals.ts';
 import { serveReadiness } from '../steps/open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
@@ -36,8 +36,6 @@ const PACE = { perSecond: 50, burst: 100 };
 const PATIENCE_MS = 30_000;
 /** Changes that come together are one pass. */
 const GATHER_MS = 100;
-/** Even if nothing has changed. */
-const RESYNC_MS = 36_000_000;
 /** A controller that does not lead asks again. */
 const CANDIDATE_MS = 5000;
 

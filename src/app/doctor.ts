@@ -1,7 +1,7 @@
 /** Finds out what works on this machine, and how to get the rest. Changes nothing. */
 import { statfs } from 'node:fs/promises';
 import { platform } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { connectDocker } from '../build/containers/docker.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
@@ -18,7 +18,7 @@ import { whyNoSandbox } from '../runtime/hooks/confine.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../ship/store/read-catalog.ts';
 import { isWebAddress } from '../ship/store/web.ts';
-import { readConfig, xdgFolder } from '../steps/open/config.ts';
+import { readConfig, cacheFolder } from '../steps/open/config.ts';
 import { bundleArches, findExecutable, type BundleArches } from '../steps/open/executables.ts';
 import { lazyHttp } from '../steps/open/network.ts';
 import { hostArch } from '../steps/sources/run-source.ts';
@@ -103,7 +103,7 @@ const CHECKS: readonly Check[] = [
     needed: ['build', 'publish'],
     use: 'builds keep downloads there',
     how: 'free some space, or use --cache DIR',
-    look: async (_, { env }) => freeIn(join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew')),
+    look: async (_, { env }) => freeIn(cacheFolder(env)),
   },
   {
     name: 'store',

@@ -13,10 +13,11 @@ import { LEASES } from '../cluster/kube/lease.ts';
 import { applyObject, createObject, patchObject } from '../cluster/kube/objects.ts';
 import type { Resource } from '../cluster/kube/resources.ts';
 import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted.ts';
-import { identifyHub, NAMESPACES } from '../fleet/hub/run/identify.ts';
+import { identifyHub } from '../fleet/hub/run/identify.ts';
 import { resourceOf } from '../fleet/hub/run/pass.ts';
 import { endToken, isIssued } from '../fleet/hub/run/token.ts';
 import { FLEET_ACCEPT } from '../requests/registration.ts';
+import { NAMESPACES } from '../cluster/kube/core-kinds.ts';
 
 const PATIENCE_MS = 30_000;
 const SIGN_MS = 30_000;
@@ -52,7 +53,7 @@ export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Cont
   await createParts(call, cluster);
   for (const right of agentRights({ ...chosen, request: chosen.name })) {
     const object = { ...right.metadata, value: right };
-    await applyObject(call, resourceOfRight(right), object, { manager: 'curlew', force: true });
+    await applyObject(call, resourceOfRight(right), object, { force: true });
   }
   for (const other of others) await decide(call, other, 'Denied', 'another site was accepted under this name');
   await decide(call, chosen, 'Approved', `accepted by curlew fleet accept ${cluster}`);

@@ -9,10 +9,11 @@ import { createObject, getObject, listObjects } from '../cluster/kube/objects.ts
 import type { Resource } from '../cluster/kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
 import { clusterInfo, controlPlaneEndpoint, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
-import { detailsOf, NODES, openNodeApi } from '../machine/run/nodes.ts';
+import { detailsOf, openNodeApi } from '../machine/run/nodes.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
 import { kubernetesTask } from '../steps/node/kubernetes-task.ts';
 import { JOIN_TOKEN } from '../requests/node.ts';
+import { NODES, SECRETS } from '../cluster/kube/core-kinds.ts';
 
 export interface JoinFile {
   /** Readable by its owner only. */
@@ -21,7 +22,6 @@ export interface JoinFile {
   readonly expires: string;
 }
 
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', namespaced: true } as const;
 const ROLES: Resource = { ...RBAC, kind: 'Role', plural: 'roles' };
 const BINDINGS: Resource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings' };

@@ -4,8 +4,9 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { getObject } from '../cluster/kube/objects.ts';
 import { DRAIN_MS, drainNode, leftToDrain, requireForce } from '../machine/run/drain.ts';
-import { cordonNode, NODES, openNodeApi, seenNode, uncordonNode } from '../machine/run/nodes.ts';
+import { cordonNode, openNodeApi, seenNode, uncordonNode } from '../machine/run/nodes.ts';
 import { NODE_DRAIN } from '../requests/node.ts';
+import { NODES } from '../cluster/kube/core-kinds.ts';
 
 export interface NodeDrain {
   readonly node: string;

@@ -12,8 +12,8 @@ import type { PlannedAddon } from '../runtime/plan/run-plan.ts';
 import type { RunView } from '../runtime/prepare/request.ts';
 import { owesUncordon } from '../runtime/plan/node-actions.ts';
 import type { NodeSteps } from '../runtime/run/run-result.ts';
+import { DRAIN_MS } from '../machine/run/drain.ts';
 
-const DRAIN_MS = 5 * 60_000;
 /** How long a run that changes nothing on the node waits for its API server. */
 const SHORT_MS = 5000;
 

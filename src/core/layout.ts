@@ -10,6 +10,7 @@ export const ADDON_JSON = 'addon.json';
 /** Only in packages of a bundle: lists the files that the bundle leaves out. */
 export const OMITTED_JSON = 'addon.omitted.json';
 export const MANIFEST = 'Manifest';
+export const HOST_PREFLIGHT = 'host-preflight.yaml';
 export const MANIFEST_LOCK = 'Manifest.lock';
 export const INSTALL_SH = 'install.sh';
 export const TOC_NAME = 'stargz.index.json';

@@ -8,11 +8,11 @@ export interface Secret {
   readonly toJSON: () => string;
 }
 
-const SHOWN = '[secret]';
+export const REDACTED = '[secret]';
 
 /** Wraps a text; printing or serializing the result yields `[secret]`. */
 export function secret(text: string): Secret {
-  const shown = (): string => SHOWN;
+  const shown = (): string => REDACTED;
   const wrapped = { reveal: (): string => text, toString: shown, toJSON: shown };
   return Object.defineProperty(wrapped, Symbol.for('nodejs.util.inspect.custom'), { value: shown, enumerable: false });
 }
@@ -36,5 +36,5 @@ export function hiding(secrets: readonly Secret[]): (text: string) => string {
   const texts = new Set(secrets.map((one) => one.reveal()));
   // A long one may contain a short one.
   const hidden = [...texts].filter(({ length }) => length >= MIN_SECRET).toSorted((a, b) => b.length - a.length);
-  return (text) => hidden.reduce((shown, one) => shown.replaceAll(one, SHOWN), text);
+  return (text) => hidden.reduce((shown, one) => shown.replaceAll(one, REDACTED), text);
 }

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
-import { INSTALL_SH } from '../core/layout.ts';
+import { HOST_PREFLIGHT, INSTALL_SH } from '../core/layout.ts';
 import { shellVariables } from '../spec/variables.ts';
 import { batches, checkSyntax } from '../manifest/lint-shell.ts';
 import { planManifest } from '../manifest/directives.ts';
@@ -15,7 +15,7 @@ import { FUNCTIONS } from './compatibility/functions.ts';
 import type { Row } from './compatibility/rows.ts';
 import { SETTING_ROWS } from './compatibility/settings.ts';
 import { VARIABLES } from './compatibility/variables.ts';
-import { HOST_PREFLIGHT, type ReadAddon, readRepository, readTemplate, type Repository } from './repository.ts';
+import { type ReadAddon, readRepository, readTemplate, type Repository } from './repository.ts';
 import { scriptFacts, type ScriptFacts } from './script-facts.ts';
 import type { AddonTree } from '../core/ref.ts';
 import { folderName } from '../spec/installer.ts';

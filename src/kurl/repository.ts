@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import { INSTALL_SH } from '../core/layout.ts';
+import { HOST_PREFLIGHT, INSTALL_SH } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
 import { listAddon, type AddonListing } from '../manifest/read-addon.ts';
@@ -51,7 +51,6 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-export const HOST_PREFLIGHT = 'host-preflight.yaml';
 /** Size of one script; the largest real ones have a tenth of it. */
 const SCRIPT_LIMIT = 1 << 20;
 const PREFLIGHT_LIMIT = 1 << 20;

@@ -1,5 +1,5 @@
 /** What a script calls, sets, tests and reads. Depends on its text only, so copies are parsed once. Pure. */
-import { scanExpanded, scanShell, type ShellCommand, type ShellScript } from '../formats/bash/shell-scan.ts';
+import { DECLARING, scanExpanded, scanShell, type ShellCommand, type ShellScript } from '../formats/bash/shell-scan.ts';
 import type { ShellWord, WordPart } from '../formats/bash/shell-cursor.ts';
 import { literal } from '../formats/bash/shell-text.ts';
 
@@ -50,7 +50,6 @@ const RUNNERS: ReadonlySet<string> = new Set(
 );
 const EXISTENCE_TESTS: ReadonlySet<string> = new Set('commandExists hash type which'.split(' '));
 const READERS: ReadonlySet<string> = new Set('getopts mapfile read readarray'.split(' '));
-const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 const RENDERERS: ReadonlySet<string> = new Set('render_file render_yaml_file render_yaml_file_2'.split(' '));
 const NAME = /^[A-Za-z_]\w*$/;
 const CALLED = /^[A-Za-z_][\w.+-]*$/;

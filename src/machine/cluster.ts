@@ -109,6 +109,9 @@ export interface SeenCluster {
   readonly addons?: ReadonlyMap<string, SeenAddon>;
 }
 
+/** Most machines that may be not ready when another begins or one is repaired, unless a policy says otherwise. */
+export const MAX_UNHEALTHY = '40%';
+
 export interface Policy {
   /** Versions of Kubernetes that can be installed, apart from the desired one. */
   readonly available?: readonly string[];

@@ -3,7 +3,7 @@ import { advance, type Hold, type Member, type Place } from '../fleet/rollout/ba
 import { groupsOf, keyOf } from '../fleet/rollout/groups.ts';
 import { sizeOf } from '../fleet/rollout/limits.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
-import type { Action, Held, SeenMachine } from './cluster.ts';
+import { type Action, type Held, MAX_UNHEALTHY, type SeenMachine } from './cluster.ts';
 import { inDeletionOrder, mayRepair } from './pick.ts';
 import { byVersion } from './refusals.ts';
 import {
@@ -28,7 +28,6 @@ export interface WorkersTurn extends Turn {
 
 /** One of up to ten at a time, and none may fail. */
 const FEW: Strategy = { type: 'Progressive', maxConcurrency: '10%' };
-const MAX_UNHEALTHY = '40%';
 
 /** `current` is the version of the control plane, which all of it has. */
 export function workersTurn(world: World, current: string): WorkersTurn {

@@ -1,7 +1,7 @@
 /** Which settings of an add-on are secret and must be hidden where others can read them. Pure. */
 import { maskSecrets, redact } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { secretsIn, type Secret } from '../core/secret.ts';
+import { REDACTED, type Secret, secretsIn } from '../core/secret.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -44,20 +44,17 @@ export function namedSecrets(value: unknown): readonly Secret[] {
   return Object.entries(value).flatMap(([name, one]) => (isSecretName(name) ? secretsIn(one) : namedSecrets(one)));
 }
 
-/** Replaces the value of a secret setting where values are shown. */
-const SHOWN = '[secret]';
-
 /** The value of a setting, or of its variable, for display: an empty value is not secret. */
 export function shownText(name: string, text: string): string {
-  return text !== '' && (isSecretName(name) || containsSecret(text)) ? SHOWN : redact(text);
+  return text !== '' && (isSecretName(name) || containsSecret(text)) ? REDACTED : redact(text);
 }
 
 /** A line of a spec, by its number from 0, for display; columns up to the secret do not move. */
 export function shownLine(lines: readonly string[], at: number): string {
   const line = lines[at] ?? '';
   const [, before = '', name = ''] = /^([\s"'{,-]*([\w.-]{1,80})["']?\s*[:=]\s*)\S/.exec(line) ?? [];
-  if (isSecretName(name)) return `${before}${SHOWN}`;
-  return containsSecret(line) || isBelowSecret(lines, at) ? SHOWN : maskSecrets(line);
+  if (isSecretName(name)) return `${before}${REDACTED}`;
+  return containsSecret(line) || isBelowSecret(lines, at) ? REDACTED : maskSecrets(line);
 }
 
 function isBelowSecret(lines: readonly string[], at: number): boolean {

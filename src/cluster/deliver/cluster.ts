@@ -13,11 +13,12 @@ import { openCalls, Refused, type Call, type CallOptions } from '../kube/call.ts
 import { holdLease } from '../kube/lease.ts';
 import { listObjects } from '../kube/objects.ts';
 import { apiPath } from '../kube/path.ts';
-import { discover, type Discovery, type Resource } from '../kube/resources.ts';
+import { discover, type Discovery } from '../kube/resources.ts';
 import { choosing, type KubeconfigWay } from '../kube/kubeconfig.ts';
 import { kubeconfigPaths } from '../kube/session.ts';
 import { configMapClient, type ConfigMapClient } from '../kube/config-map.ts';
 import type { Context } from '../../core/context.ts';
+import { NAMESPACES } from '../kube/core-kinds.ts';
 
 export interface ClusterRequest {
   /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
@@ -29,8 +30,6 @@ export interface ClusterRequest {
   /** Where it was named; default: as the option. */
   readonly way?: KubeconfigWay | undefined;
 }
-
-export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 const REQUEST_MS = 30_000;
 const PATIENCE_MS = 30_000;

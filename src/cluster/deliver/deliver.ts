@@ -4,7 +4,6 @@ import type { AddonRecord } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hiding } from '../../core/secret.ts';
 import { listObjects, mergeObject, type LiveObject } from '../kube/objects.ts';
-import type { Resource } from '../kube/resources.ts';
 import { hiddenIn, isPartial, type Addon, type Task } from './addon.ts';
 import { charts } from './charts.ts';
 import type { ChannelCluster } from './cluster.ts';
@@ -26,6 +25,7 @@ import {
   revisionOf,
 } from './records.ts';
 import { timeoutOf, type Reporting } from './request.ts';
+import { CONTROL_PLANE_LABELS, NODES } from '../kube/core-kinds.ts';
 
 /** What delivering an add-on would change, by server-side dry runs; of one that stays: how it differs. Changes nothing. */
 export async function preview(delivery: Delivery, task: Task): Promise<Outcome> {
@@ -144,13 +144,9 @@ async function markNodes(
   if (role === undefined) return [];
   const nodes = (await listObjects(call, NODES, { onlyMetadata: true })) ?? [];
   const isControl = ({ metadata: { labels } }: LiveObject): boolean =>
-    CONTROL_LABELS.some((label) => labels[label] !== undefined);
+    CONTROL_PLANE_LABELS.some((label) => labels[label] !== undefined);
   const chosen = role === 'all' ? nodes : nodes.filter((node) => isControl(node) === (role === 'control-plane'));
   const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
   for (const { metadata } of chosen) await mergeObject(call, NODES, { name: metadata.name }, change);
   return chosen.map(({ metadata }) => metadata.name);
 }
-
-const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
-/** Since Kubernetes 1.20, and before. */
-const CONTROL_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];

@@ -7,9 +7,8 @@ import { apiPath } from '../kube/path.ts';
 import type { Resource } from '../kube/resources.ts';
 import { withQuery } from '../kube/resources.ts';
 import type { ChannelCluster } from './cluster.ts';
+import { EVENTS, PODS } from '../kube/core-kinds.ts';
 
-const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
-const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const MAX_EVENTS = 3;
 const MAX_PODS = 2;
 const MAX_LINES = 10;

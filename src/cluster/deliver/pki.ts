@@ -5,10 +5,10 @@ import { getObject } from '../kube/objects.ts';
 import { collectionPath, type Resource } from '../kube/resources.ts';
 import type { Addon } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
+import { SECRETS } from '../kube/core-kinds.ts';
 
 const NAMESPACE = 'kube-system';
 const DAYS = 3650;
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 const ISSUERS: Resource = { apiVersion: 'cert-manager.io/v1', kind: 'Issuer', plural: 'issuers', namespaced: true };
 
 /** Is there something to create for the add-on? */

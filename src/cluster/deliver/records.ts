@@ -15,8 +15,9 @@ import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { mergeObject, type LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { Addon, Task } from './addon.ts';
-import { NAMESPACES, type ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './cluster.ts';
 import { valuesDigest } from './observe.ts';
+import { NAMESPACES } from '../kube/core-kinds.ts';
 
 /** The add-on as it is installed. */
 export function revisionOf(

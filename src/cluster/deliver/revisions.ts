@@ -7,10 +7,11 @@ import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/re
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, jsonIn } from '../../core/json.ts';
 import { getObject, listObjects, titleOf } from '../kube/objects.ts';
-import { discover, type Discovery, type Resource } from '../kube/resources.ts';
+import { discover, type Discovery } from '../kube/resources.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import { releaseObjects, type AddonObject } from './objects.ts';
+import { SECRETS } from '../kube/core-kinds.ts';
 
 export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;
 
@@ -31,7 +32,6 @@ interface StoredRevision {
   readonly manifest: string;
 }
 
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 const PATIENCE_MS = 30_000;
 /** Releases have whole charts in them: a few long texts. Many values would take forty times the memory of their text. */
 const MAX_BYTES = 32 << 20;

@@ -42,7 +42,7 @@ const MAX_CONFLICTS = 20;
 const LABEL = { 'app.kubernetes.io/managed-by': 'curlew' } as const;
 
 /** Annotation of kubectl apply: an outdated copy of all values, including secret ones. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapClient {
   const call = openCalls(api, options);

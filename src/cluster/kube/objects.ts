@@ -195,9 +195,11 @@ export function titleOf({ kind }: Pick<Resource, 'kind'>, { namespace, name }: N
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
+const FIELD_MANAGER = 'curlew';
+
 export interface ApplyOptions {
-  /** Name under which the fields of the object are owned. */
-  readonly manager: string;
+  /** Name under which the fields of the object are owned; default: that of all that is no add-on. */
+  readonly manager?: string;
   /** Takes fields from other managers. */
   readonly force?: boolean;
   /** The server checks and defaults the object, and stores nothing. */
@@ -215,7 +217,7 @@ export async function applyObject(
   call: Call,
   resource: Resource,
   object: Named & { readonly value: object },
-  { manager, force = false, dryRun = false }: ApplyOptions,
+  { manager = FIELD_MANAGER, force = false, dryRun = false }: ApplyOptions,
 ): Promise<Applied> {
   const doing = `apply ${titleOf(resource, object)}`;
   const query = { fieldManager: manager, force: String(force), dryRun: dryRun ? 'All' : undefined };
@@ -254,7 +256,7 @@ export async function mergeObject(
   change: object,
 ): Promise<LiveObject | undefined> {
   const doing = `change ${titleOf(resource, named)}`;
-  const path = withQuery(objectPath(resource, named), { fieldManager: 'curlew' });
+  const path = withQuery(objectPath(resource, named), { fieldManager: FIELD_MANAGER });
   const answer = await call(doing, { verb: 'merge', path, document: JSON.stringify(change) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }
@@ -272,7 +274,7 @@ export async function createObject(
   object: Named & { readonly value: object },
 ): Promise<LiveObject | undefined> {
   const doing = `create ${titleOf(resource, object)}`;
-  const path = withQuery(collectionPath(resource, object.namespace), { fieldManager: 'curlew' });
+  const path = withQuery(collectionPath(resource, object.namespace), { fieldManager: FIELD_MANAGER });
   const answer = await call(doing, { verb: 'create', path, document: exactJson(object.value) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }
@@ -285,7 +287,7 @@ export async function patchObject(
   { operations, dryRun = false, subresource }: PatchOptions,
 ): Promise<LiveObject | undefined> {
   const doing = `${dryRun ? 'apply' : 'change'} ${titleOf(resource, named)}`;
-  const query = { fieldManager: 'curlew', dryRun: dryRun ? 'All' : undefined };
+  const query = { fieldManager: FIELD_MANAGER, dryRun: dryRun ? 'All' : undefined };
   const below = subresource === undefined ? '' : apiPath`/${subresource}`;
   const path = withQuery(`${objectPath(resource, named)}${below}` as ApiPath, query);
   const answer = await call(doing, { verb: 'patch', path, document: exactJson(operations) });

@@ -61,7 +61,7 @@ export interface Sessions {
 }
 
 /** Written by kubeadm and used by kURL. The operator's ~/.kube/config may belong to another cluster. */
-const ADMIN_CONF = '/etc/kubernetes/admin.conf';
+export const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 const FILE_LIMIT = 1 << 20;
 const CONNECT_MS = 15_000;
 

@@ -52,7 +52,7 @@ const REDIRECTION = /(?:&>>|&>|>>|>\||<>|<&|>&|<|>)/y;
 const EMPTY_PARENTHESES = /[ \t]*\([ \t]*\)/y;
 /** Words after which a command may begin. */
 const OPENERS: ReadonlySet<string> = new Set('{ ! then do else elif if while until time fi done coproc'.split(' '));
-const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
+export const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 
 export function scanShell(text: string): ShellScript {
   const result: Found = { commands: [], functions: [], scopes: [], named: undefined };

@@ -9,13 +9,12 @@ import { commentedYaml, type Comments } from '../../formats/yaml/commented.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import type { Call } from '../../cluster/kube/call.ts';
 import { getObject, listObjects, type LiveObject } from '../../cluster/kube/objects.ts';
-import type { Resource } from '../../cluster/kube/resources.ts';
 import type { Role } from '../order.ts';
 import { byVersion } from '../refusals.ts';
 import { isVersion } from '../versions.ts';
-import { detailsOf, NODES, seenNode } from './nodes.ts';
+import { detailsOf, seenNode } from './nodes.ts';
+import { CONFIG_MAPS, NODES } from '../../cluster/kube/core-kinds.ts';
 
-const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const API_PORT = 6443;
 /** kubeadm's name for a cluster that was given none. */
 const UNNAMED = 'kubernetes';

@@ -5,10 +5,9 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Call } from '../../cluster/kube/call.ts';
 import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { getObject } from '../../cluster/kube/objects.ts';
-import type { Resource } from '../../cluster/kube/resources.ts';
 import { readFound } from '../../platform/files/state-file.ts';
+import { CONFIG_MAPS } from '../../cluster/kube/core-kinds.ts';
 
-const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const PEM_LIMIT = 1 << 20;
 
 /**

@@ -9,9 +9,9 @@ import { objectPath, type Resource } from '../../cluster/kube/resources.ts';
 import { drainPlan, lossOf, type DrainedPod } from '../drain.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
-import { NODES, seenNode, type NodeApi } from './nodes.ts';
+import { seenNode, type NodeApi } from './nodes.ts';
+import { NODES, PODS } from '../../cluster/kube/core-kinds.ts';
 
-const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const DAEMON_SETS: Resource = { apiVersion: 'apps/v1', kind: 'DaemonSet', plural: 'daemonsets', namespaced: true };
 /** How long a drain may take by default. */
 export const DRAIN_MS = 5 * 60_000;

@@ -13,7 +13,6 @@ import { openCalls } from '../../cluster/kube/call.ts';
 import { configMapClient } from '../../cluster/kube/config-map.ts';
 import { madeIn } from '../../cluster/kube/made.ts';
 import { listObjects, mapObjects, type LiveObject } from '../../cluster/kube/objects.ts';
-import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { brokenIn, brokenScript } from '../facts.ts';
 import { readFound } from '../../platform/files/state-file.ts';
@@ -26,8 +25,9 @@ import {
   KUBELET_CERTIFICATE,
   type NodeCertificate,
 } from './certificates.ts';
-import { NODES, seenNode } from './nodes.ts';
+import { seenNode } from './nodes.ts';
 import { quorumProblem } from './quorum.ts';
+import { NODES, PODS } from '../../cluster/kube/core-kinds.ts';
 
 export interface NodeHealth {
   readonly name: string;
@@ -80,7 +80,6 @@ const FOLDERS: HealthFolders = {
   kubelet: '/var/lib/kubelet',
   images: '/var/lib/containerd',
 };
-const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const MAX_PODS = 10;
 const FILE_LIMIT = 1 << 20;
 /** A person waits for the answer, and an API server that is down is one. */

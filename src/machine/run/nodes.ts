@@ -11,19 +11,17 @@ import type { Etcd, Member } from '../../cluster/kube/etcd.ts';
 import { madeIn } from '../../cluster/kube/made.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../cluster/kube/objects.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
-import type { Resource } from '../../cluster/kube/resources.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { quorumProblem } from './quorum.ts';
 import { taintText } from '../marks.ts';
+import { CONTROL_PLANE_LABELS, NODES } from '../../cluster/kube/core-kinds.ts';
+import { ADMIN_CONF } from '../../cluster/kube/session.ts';
 
-export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** The mark of a node that is being removed, with the time of its first attempt. */
 const LEAVING = 'curlew.dev/leaving';
 /** The mark of a node that an upgrade has cordoned, with the version that it goes to: only this cordon is lifted afterwards. */
 const CORDON = 'curlew.dev/cordon';
-const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const PATIENCE_MS = 60_000;
-const ADMIN = '/etc/kubernetes/admin.conf';
 
 export interface NodeApi {
   readonly api: KubeApi;
@@ -33,8 +31,8 @@ export interface NodeApi {
 /** `CLUSTER_FAILED` where etcd has lost its quorum, and where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
 export async function openNodeApi(context: Context): Promise<NodeApi> {
   // That of another cluster has nothing to do with the etcd of this machine.
-  const { KUBECONFIG = ADMIN } = context.env;
-  const lost = KUBECONFIG === ADMIN ? await quorumProblem(context) : undefined;
+  const { KUBECONFIG = ADMIN_CONF } = context.env;
+  const lost = KUBECONFIG === ADMIN_CONF ? await quorumProblem(context) : undefined;
   if (lost !== undefined) throw lost;
   const api = await openApi({ env: context.env });
   if (api === undefined) {
@@ -157,7 +155,7 @@ export function seenNode(node: LiveObject): SeenMachine {
   const { spec, status } = v.parse(nodeSchema, node);
   const version = status.nodeInfo?.kubeletVersion ?? '';
   const ready = status.conditions?.find(({ type }) => type === 'Ready')?.status;
-  const isControlPlane = Object.hasOwn(labels, CONTROL_PLANE);
+  const isControlPlane = Object.hasOwn(labels, CONTROL_PLANE_LABELS[0]);
   const isLeaving = Object.hasOwn(annotations, LEAVING);
   const cordonFor = spec.unschedulable ? annotations[CORDON] : undefined;
   return {

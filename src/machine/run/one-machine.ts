@@ -1,5 +1,5 @@
 /** Plans about one machine of a cluster: what is to do on it for the file, how it leaves, and how it is repaired. Pure. */
-import type { Action, Held, SeenCluster, SeenMachine, Step } from '../cluster.ts';
+import { type Action, type Held, MAX_UNHEALTHY, type SeenCluster, type SeenMachine, type Step } from '../cluster.ts';
 import { mayRepair } from '../pick.ts';
 import { splitRefusals } from '../refusals.ts';
 import { planRemoval } from '../removal.ts';
@@ -25,9 +25,6 @@ interface WantedMachine {
   readonly name: string;
   readonly bundle: BundleFacts | undefined;
 }
-
-/** Most machines that may be unhealthy when one is repaired; one always may. */
-const MAX_UNHEALTHY = '40%';
 
 /** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
 export function planMachine(wanted: WantedMachine, look: ClusterLook, choices: Choices = {}): PlannedMachine {

@@ -7,7 +7,8 @@ import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
 import { EMPTY_TURN } from '../world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
-import { markLeaving, NODES, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
+import { markLeaving, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
+import { NODES } from '../../cluster/kube/core-kinds.ts';
 
 export interface NodeRemoval {
   readonly node: string;

@@ -5,13 +5,13 @@ import { counted } from '../../core/counted.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { getObject } from '../../cluster/kube/objects.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
-import type { Resource } from '../../cluster/kube/resources.ts';
 import { nextNodes, whyNotUpgrade, type NodeVersions } from '../node-upgrade.ts';
 import { isVersion, versionOf } from '../versions.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { drainNode, leftToDrain, refusedEvictions } from './drain.ts';
-import { markUpgrading, NODES, runtimeOf, seenNode, seenNodes, uncordonNode, type NodeApi } from './nodes.ts';
+import { markUpgrading, runtimeOf, seenNode, seenNodes, uncordonNode, type NodeApi } from './nodes.ts';
 import { keepSnapshot } from './snapshots.ts';
+import { CONFIG_MAPS, NODES } from '../../cluster/kube/core-kinds.ts';
 
 export interface UpgradedNode {
   readonly node: string;
@@ -47,7 +47,6 @@ export interface NodeUpgrade {
   readonly finish: () => Promise<string>;
 }
 
-const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const READY_MS = 5 * 60_000;
 const METRICS_IDLE_MS = 15_000;
 const MAX_NAMED = 20;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Place } from '../../core/diagnostic.ts';
-import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
+import { HOST_PREFLIGHT, INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
@@ -39,7 +39,6 @@ const NO_YAML: YamlFacts = { remarks: [], uses: [], rewrites: [], specs: new Set
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_SUM_BYTES = 64 * 1024 * 1024;
 const YAML = /\.ya?ml$/;
-const PREFLIGHT = 'host-preflight.yaml';
 const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
 /** Limit of cached facts; real repositories have fewer texts. */
 const MAX_KNOWN = 20_000;
@@ -181,7 +180,7 @@ function reportTooLarge(file: string, isYaml: boolean, find: Find): void {
 function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts, find: Find): void {
   if (!whole) return;
   const start = { file: place.file, line: 1, column: 1, length: 1 };
-  if (path === PREFLIGHT && !specs.has('HostPreflight')) {
+  if (path === HOST_PREFLIGHT && !specs.has('HostPreflight')) {
     const hint = 'apiVersion: troubleshoot.sh/v1beta2 and kind: HostPreflight';
     find(finding('preflight/schema', start, 'the file contains no HostPreflight', hint));
   }

@@ -19,6 +19,7 @@ import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../cluster/kube/api.ts';
 import { askSettled, SETTLE_MS } from '../../cluster/kube/call.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
+import { CONTROL_PLANE_LABELS } from '../../cluster/kube/core-kinds.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
 export interface Cluster {
@@ -148,9 +149,6 @@ export interface ClusterNode {
   readonly controlPlane: boolean;
 }
 
-/** Labels of control-plane nodes, of present kubeadm and before 1.24. */
-const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
-
 const PAGE = 100;
 const MAX_PAGES = 100;
 
@@ -184,7 +182,7 @@ function nodeOf(item: unknown): ClusterNode {
     (one) => isObject(one) && one['type'] === 'Ready',
   );
   const labels = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
-  const controlPlane = CONTROL_PLANE.some((label) => Object.hasOwn(labels, label));
+  const controlPlane = CONTROL_PLANE_LABELS.some((label) => Object.hasOwn(labels, label));
   return {
     name,
     ready: isObject(condition) && typeof condition['status'] === 'string' ? condition['status'] : '',

@@ -1,12 +1,11 @@
 /** Host preflight specs from the packages of a run. */
 import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
-import { HOST_PREFLIGHT_YAML, SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
+import { SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
 import { settingText, type Situation } from '../preflight/situation.ts';
 import { systemPackagesSpec } from '../preflight/system-packages-spec.ts';
 import type { SourcePackage } from '../node/source.ts';
-
-const MANIFEST = 'Manifest';
+import { HOST_PREFLIGHT, MANIFEST } from '../../core/layout.ts';
 
 /** Versions of packages by the name of their add-on. */
 export function versionsOf(packages: readonly SourcePackage[]): ReadonlyMap<string, string> {
@@ -26,8 +25,8 @@ export async function addonSpecs(
   const specs: AddonSpec[] = [];
   for (const source of packages) {
     const addon = source.ref.name;
-    const text = await fileOf(source, HOST_PREFLIGHT_YAML, signal);
-    if (text !== undefined) specs.push({ addon, file: `${formatRef(source.ref)}: ${HOST_PREFLIGHT_YAML}`, text });
+    const text = await fileOf(source, HOST_PREFLIGHT, signal);
+    if (text !== undefined) specs.push({ addon, file: `${formatRef(source.ref)}: ${HOST_PREFLIGHT}`, text });
     const manifest = skipsPackages ? await fileOf(source, MANIFEST, signal) : undefined;
     const generated = manifest === undefined ? undefined : systemPackagesSpec(addon, manifest);
     if (generated !== undefined) specs.push(generated);

@@ -9,8 +9,6 @@ import { parsePreflight } from './parse.ts';
 import { settingText, templateData, versionOf, type Situation } from './situation.ts';
 import type { HostPreflight } from './spec.ts';
 
-/** The file in a package. */
-export const HOST_PREFLIGHT_YAML = 'host-preflight.yaml';
 /** Maximum bytes of a spec. */
 export const SPEC_LIMIT: number = 1 << 20;
 

@@ -13,13 +13,13 @@ import { CollectProblem } from '../preflight/host.ts';
 import type { CollectorSpec } from '../preflight/spec.ts';
 import type { Item } from './collect.ts';
 import { plainObject } from './redact.ts';
+import { ADMIN_CONF } from '../../cluster/kube/session.ts';
 
 /** A person waits: an API server that is down is one of the answers. */
 const PATIENCE_MS = 5000;
 /** One whose etcd is gone takes requests and never answers them. */
 const ANSWER_MS = 10_000;
 const LIST_MS = 60_000;
-const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 /** The last lines of a log. */
 const [MAX_LINES, LOG_BYTES, MAX_LOGS] = [2000, 4 << 20, 200];
 

@@ -1,10 +1,9 @@
 /** Removes secrets from what goes into a support bundle: known ones, and all that look like one. Pure. */
 import { redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { hiding, secretsIn, type Secret } from '../../core/secret.ts';
+import { hiding, REDACTED, type Secret, secretsIn } from '../../core/secret.ts';
 import { isSecretName } from '../../spec/secret-settings.ts';
-
-const SHOWN = '[secret]';
+import { LAST_APPLIED } from '../../cluster/kube/config-map.ts';
 
 /** Texts that are secret wherever they are. */
 const FORMS: readonly RegExp[] = [
@@ -48,11 +47,11 @@ export function redactor(known: readonly Secret[]): Redactor {
   };
   const text = (all: string): string => {
     let shown = redact(hide(all));
-    for (const form of FORMS) shown = shown.replaceAll(form, SHOWN);
-    shown = shown.replaceAll(LOGIN, `$1$2${SHOWN}`);
+    for (const form of FORMS) shown = shown.replaceAll(form, REDACTED);
+    shown = shown.replaceAll(LOGIN, `$1$2${REDACTED}`);
     shown = shown.replaceAll(OPTION, (whole, before: string, name: string, value: string) => {
       const isLogin = /^(?:u|(?:proxy-)?user)$/.test(name) && value.includes(':');
-      return isLogin || isSecret(name) ? before + SHOWN : whole;
+      return isLogin || isSecret(name) ? before + REDACTED : whole;
     });
     return withoutFields(shown, isSecret);
   };
@@ -71,7 +70,7 @@ function withoutFields(text: string, isSecret: (name: string) => boolean): strin
     if (match.index < from || !isSecret(name)) continue;
     const at = FIELD.lastIndex;
     const end = endOfValue(text, match.index, at);
-    if (end > at) parts.push(text.slice(from, at), text[at] === '\n' ? ` ${SHOWN}` : SHOWN);
+    if (end > at) parts.push(text.slice(from, at), text[at] === '\n' ? ` ${REDACTED}` : REDACTED);
     else parts.push(text.slice(from, at));
     FIELD.lastIndex = from = end;
   }
@@ -106,20 +105,20 @@ interface Rules {
 function withoutValues(value: unknown, rules: Rules): unknown {
   if (typeof value === 'string') return rules.text(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (rules.depth > MAX_DEPTH) return SHOWN;
+  if (rules.depth > MAX_DEPTH) return REDACTED;
   const deeper = { ...rules, depth: rules.depth + 1 };
   if (Array.isArray(value)) {
     const items = value as readonly unknown[];
     return items.map((one, at) => {
       const [, option = ''] = /^--?([A-Za-z][\w-]{0,80})$/.exec(String(items[at - 1])) ?? [];
-      return typeof one === 'string' && rules.isSecret(option) ? SHOWN : withoutValues(one, deeper);
+      return typeof one === 'string' && rules.isSecret(option) ? REDACTED : withoutValues(one, deeper);
     });
   }
   const map = value as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
     Object.entries(map).map(([name, one]) => {
       const isHidden = (typeof one === 'string' && one !== '') || typeof one === 'number';
-      return [rules.text(name), isHidden && rules.isSecret(name) ? SHOWN : withoutValues(one, deeper)];
+      return [rules.text(name), isHidden && rules.isSecret(name) ? REDACTED : withoutValues(one, deeper)];
     }),
   );
 }
@@ -136,14 +135,12 @@ export function environmentSecrets(env: Readonly<Record<string, string | undefin
 }
 
 const LEFT_OUT = '[left out]';
-/** Metadata that repeats the whole object, or that only the server needs. */
-const REPEATS = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An object of Kubernetes without the values of Secrets, of ConfigMaps and of variables of containers. */
 export function plainObject(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { metadata, ...rest } = object;
   const { managedFields: _, annotations, ...others } = isObject(metadata) ? metadata : {};
-  const { [REPEATS]: __, ...kept } = isObject(annotations) ? annotations : {};
+  const { [LAST_APPLIED]: __, ...kept } = isObject(annotations) ? annotations : {};
   const plain = { ...rest, metadata: { ...others, ...(Object.keys(kept).length > 0 && { annotations: kept }) } };
   const isValues = ['Secret', 'ConfigMap'].includes(String(object['kind']));
   return Object.fromEntries(

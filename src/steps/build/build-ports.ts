@@ -9,7 +9,7 @@ import type { AddonPlan } from '../../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../build/ports.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
-import { xdgFolder, type Config } from '../open/config.ts';
+import { cacheFolder, type Config } from '../open/config.ts';
 import { openNetwork } from '../open/network.ts';
 import { toolVersion } from '../../own/version.ts';
 import type { RegistryClient } from '../../build/registry/client.ts';
@@ -34,8 +34,7 @@ export async function openBuildPorts(
   const { cwd, env, report, signal } = context;
   const out = outFolder(addons, request.out, cwd);
   const cacheFlag = request.cache;
-  const cache =
-    cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
+  const cache = cacheFlag === undefined ? cacheFolder(env) : resolve(cwd, cacheFlag);
   const engine = request.fromEngine === true ? await openEngine(env) : undefined;
   const network = await openNetwork(request, context);
   const backends = openBackends(request, context, network);

@@ -15,7 +15,7 @@ import { planAddons } from '../build/plan-packages.ts';
 import { openBuildPorts } from '../build/build-ports.ts';
 import { buildAddons } from '../../build/build.ts';
 import type { Context } from '../../core/context.ts';
-import { readConfig, xdgFolder } from '../open/config.ts';
+import { readConfig, cacheFolder } from '../open/config.ts';
 import type { ImagesRequest } from '../../requests/bundle.ts';
 
 const NAME = 'extra-images';
@@ -85,7 +85,7 @@ async function writeAddon(
   folderName: string,
   { env, cwd, report }: Context,
 ): Promise<string> {
-  const folder = join(resolve(cwd, xdgFolder(env, 'XDG_CACHE_HOME', '.cache')), 'curlew', NAME, folderName);
+  const folder = join(resolve(cwd, cacheFolder(env)), NAME, folderName);
   const addon = join(folder, 'packages', NAME, version);
   const lines = images.map((image, at) => `image image-${at + 1} ${image}\n`);
   try {

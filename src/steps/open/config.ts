@@ -25,6 +25,11 @@ export function xdgFolder(env: Context['env'], variable: string, fallback: strin
   return set !== undefined && set.startsWith('/') ? set : join(homeFolder(env), fallback);
 }
 
+/** The folder of what can be made again. */
+export function cacheFolder(env: Context['env']): string {
+  return join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew');
+}
+
 /** Reads the named file, or the user's own if it exists. An unknown key is an error: it would have no effect. */
 export async function readConfig(
   path: string | undefined,

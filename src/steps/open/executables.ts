@@ -21,7 +21,7 @@ import { makeFolder } from '../../platform/files/make-folder.ts';
 import { isWebAddress } from '../../ship/store/web.ts';
 import { pathsBeside } from '../../ship/transfer/partial-file.ts';
 import { fetchUrl } from '../../ship/transfer/from-url.ts';
-import { readConfig, xdgFolder } from './config.ts';
+import { readConfig, cacheFolder } from './config.ts';
 import { lazyHttp } from './network.ts';
 import type { WebRequest } from '../../requests/connection.ts';
 
@@ -131,7 +131,7 @@ async function executablePlace(arch: Arch, request: WebRequest, context: Context
     );
   }
   if (!isWebAddress(place)) return { path: resolve(cwd, place, file), url: undefined, digest };
-  const folder = join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew', 'executables', hexOf(digest));
+  const folder = join(cacheFolder(env), 'executables', hexOf(digest));
   const url = `${place.replace(/\/+$/, '')}/${file}`;
   return { path: join(folder, packedExecutableName(arch)), url, digest };
 }

@@ -13,10 +13,9 @@ import { configMapClient } from '../../../cluster/kube/config-map.ts';
 import { LEASES } from '../../../cluster/kube/lease.ts';
 import { getObject, mapObjects, titleOf } from '../../../cluster/kube/objects.ts';
 import { readVersion } from '../../../cluster/deliver/cluster.ts';
-import type { Resource } from '../../../cluster/kube/resources.ts';
 import { toolVersion } from '../../../own/version.ts';
+import { NODES } from '../../../cluster/kube/core-kinds.ts';
 
-const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** Whose health says how an add-on is; others do not change by themselves. */
 const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 

@@ -21,9 +21,9 @@ import {
   type UpstreamParts,
 } from './generated-addons.ts';
 import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
+import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
 const CLUSTERS = resourceOf('Cluster');
-const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 /** Finalizer of the provider, which no longer runs when a controller takes its objects. */
 const PROVIDER = 'helmchartproxy.addons.cluster.x-k8s.io';
 

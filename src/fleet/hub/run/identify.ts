@@ -4,8 +4,8 @@ import { CONTROLLER_LEASE, REGISTRATION } from '../manifests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
+import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
-export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 const BINDINGS: Resource = {
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRoleBinding',

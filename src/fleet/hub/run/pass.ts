@@ -24,12 +24,11 @@ import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Values, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
 import type { StoredStatuses } from './stored-statuses.ts';
 import { ValuesSecrets } from './values-secrets.ts';
+import { EVENTS, NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
-const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

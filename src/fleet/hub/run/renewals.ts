@@ -16,7 +16,7 @@ const AT_ONCE = 4;
 const MAX_AT_A_TIME = 16;
 const PASS_MS = 1000;
 /** Even if nothing has changed. */
-const RESYNC_MS = 36_000_000;
+export const RESYNC_MS = 36_000_000;
 
 export type Say = (level: 'info' | 'warning', text: string) => void;
 

@@ -2,9 +2,7 @@
 import { CurlewError } from '../../../core/errors.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
-import type { Resource } from '../../../cluster/kube/resources.ts';
-
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 
 interface SecretPlace {
   readonly namespace: string;

@@ -22,12 +22,11 @@ import {
   patchObject,
 } from '../../../cluster/kube/objects.ts';
 import { apiPath } from '../../../cluster/kube/path.ts';
-import type { Resource } from '../../../cluster/kube/resources.ts';
 import { makeTemporary } from '../../../platform/files/temporary.ts';
 import { repeatUntil } from '../../../platform/limit/repeat.ts';
 import { identifyHub, requireRegistration } from './identify.ts';
+import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 const NAMESPACE = 'kube-system';
 const DEFAULT_LIFE_MS = 3_600_000;
 /** How long an accepted site may use its token still, to get its certificate. */
