@@ -1,6 +1,6 @@
 /** The shape of a channel, for editors; `npm run docs` publishes it as docs/schemas/channel.schema.json. */
 import { CHANNEL_API_VERSION } from '../../src/cluster/channel/channel.ts';
-import { DOCUMENTS } from '../../src/cluster/channel/schema.ts';
+import { DOCUMENTS } from '../../src/cluster/channel/channel-fields.ts';
 import { jsonSchema, type JsonSchema } from '../../src/core/json-schema.ts';
 
 const { properties, ...document } = jsonSchema(DOCUMENTS.Channel);

@@ -1,10 +1,10 @@
 /** docs/fleet-api.md: the fields of the kinds of a hub, from their schemas. */
 import { jsonSchema, type JsonSchema } from '../../src/core/json-schema.ts';
-import { HUB_KINDS } from '../../src/fleet/hub/schema.ts';
+import { HUB_KINDS } from '../../src/fleet/hub/hub-kinds.ts';
 
 const INTRODUCTION = `# Fields of the kinds of a hub
 
-<!-- npm run docs writes this page from src/fleet/hub/schema.ts -->
+<!-- npm run docs writes this page from src/fleet/hub/hub-kinds.ts -->
 
 \`apiVersion\` is \`fleet.curlew.dev/v1alpha1\`. \`curlew hub manifests\` prints the definitions, and \`kubectl explain\` shows the same
 fields. [hub.md](hub.md) says how they work together; a folder of files has the fields of [fleets.md](fleets.md). Required fields are

@@ -15,7 +15,7 @@ import { apiPath } from '../cluster/kube/path.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readOwnFile } from '../platform/files/state-file.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { resourceOf } from '../fleet/hub/run/pass.ts';
+import { resourceOf } from '../fleet/hub/run/hub-pass.ts';
 import { AGENT_REGISTER } from '../requests/registration.ts';
 
 const LIMIT = 1 << 20;

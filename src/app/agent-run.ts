@@ -5,7 +5,7 @@ import { renewIfDue } from '../fleet/agent/certificate.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { agentLease } from '../fleet/hub/identity.ts';
 import { openApi } from '../cluster/kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
 import { INVENTORY_LIMIT, parseInventory } from '../ship/bundle/delta/inventory.ts';
 import { planSource } from '../ship/bundle/write/plan-source.ts';
-import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/plan.ts';
+import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../ship/release/signed-release.ts';

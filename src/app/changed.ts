@@ -1,5 +1,5 @@
 /** The add-ons that a build would rebuild, for the matrix of a CI job. */
-import { readRelease } from '../ship/release/previous.ts';
+import { readRelease } from '../ship/release/previous-release.ts';
 import { checkedRelease } from '../ship/release/release-name.ts';
 import type { Context } from '../core/context.ts';
 import { planAddons } from '../steps/build/plan-packages.ts';

@@ -1,6 +1,6 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
 import type { Context } from '../core/context.ts';
-import { holdCluster, openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { holdCluster, openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import { openPass } from '../steps/channel/pass.ts';
 import type { ChannelPass } from '../steps/channel/result.ts';
 import { openChannels } from '../steps/open/channel-files.ts';

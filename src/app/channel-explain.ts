@@ -4,7 +4,7 @@ import { explain, type Explained } from '../cluster/channel/choose.ts';
 import { kubernetesTriple } from '../cluster/channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import type { Context } from '../core/context.ts';
 import { openChannels, type OpenedChannel } from '../steps/open/channel-files.ts';
 import { CHANNEL_EXPLAIN } from '../requests/channel.ts';

@@ -1,13 +1,13 @@
 /** Plans an upgrade of Kubernetes with the add-ons of channels: which moves before which step. */
 import { byName, sourceTitle, type Channel, type Entry, type Identity } from '../cluster/channel/channel.ts';
 import { choose, entriesOf, fits } from '../cluster/channel/choose.ts';
-import { kubernetesSteps, planUpgrade } from '../cluster/channel/plan.ts';
+import { kubernetesSteps, planUpgrade } from '../cluster/channel/upgrade-plan.ts';
 import type { ClusterFacts } from '../cluster/channel/pass.ts';
 import { installedOf, recordKey } from '../cluster/channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../cluster/channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import type { Context } from '../core/context.ts';
 import { openChannels } from '../steps/open/channel-files.ts';
 import { CHANNEL_PLAN } from '../requests/channel.ts';

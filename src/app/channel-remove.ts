@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { holdCluster, openChannelCluster } from '../cluster/deliver/cluster.ts';
+import { holdCluster, openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import { helmOf } from '../cluster/deliver/helm.ts';
 import { remove, type Removal } from '../cluster/deliver/remove.ts';
 import { useCase } from '../core/request.ts';

@@ -6,7 +6,7 @@ import { getObject, titleOf } from '../cluster/kube/objects.ts';
 import { observe } from '../cluster/deliver/deliver.ts';
 import { currentHealth } from '../cluster/deliver/health.ts';
 import { diagnose } from '../cluster/deliver/diagnose.ts';
-import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../cluster/deliver/cluster.ts';
+import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import type { Context } from '../core/context.ts';
 import { CHANNEL_STATUS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';

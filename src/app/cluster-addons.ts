@@ -1,10 +1,10 @@
 /** Add-ons of channels around an upgrade of the machines of a cluster: which versions there are, and how one gets there. */
 import { byName } from '../cluster/channel/channel.ts';
-import { holdCluster, openClusterApi } from '../cluster/deliver/cluster.ts';
+import { holdCluster, openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Step } from '../machine/cluster.ts';
-import type { Choices } from '../machine/run/planned.ts';
+import type { Choices } from '../machine/run/planned-cluster.ts';
 import type { AddressRequest } from '../requests/connection.ts';
 import { openPass } from '../steps/channel/pass.ts';
 import { openChannels, type ChannelFiles } from '../steps/open/channel-files.ts';

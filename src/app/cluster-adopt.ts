@@ -3,7 +3,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { adoptedCluster, type AdoptedCluster } from '../machine/run/adopt.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';

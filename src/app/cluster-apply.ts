@@ -2,9 +2,9 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
-import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
+import { planOf, type PlannedCluster } from '../machine/run/planned-cluster.ts';
 import { readSaved, requireSame, within } from '../machine/run/saved-plan.ts';
-import { followPlan, previewPlan, type AppliedCluster, type Plan } from '../machine/run/settle.ts';
+import { followPlan, previewPlan, type AppliedCluster, type Plan } from '../machine/run/follow-plan.ts';
 import { CLUSTER_APPLY } from '../requests/cluster.ts';
 import type { ChannelFiles } from '../steps/open/channel-files.ts';
 import { channelsOf, moveAddon, openAddons } from './cluster-addons.ts';

@@ -6,7 +6,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase } from '../core/request.ts';
 import type { Failed, Held } from '../machine/cluster.ts';
 import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
-import { runsElsewhere } from '../machine/run/listed.ts';
+import { runsElsewhere } from '../machine/run/provided-hosts.ts';
 import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
 import { deleteProvided } from '../machine/run/provider.ts';
 import { cleanHost, lockHosts, operatorOf, runCommand, type Remote } from '../machine/run/remote.ts';

@@ -11,7 +11,7 @@ import { channelsOf, openAddons } from './cluster-addons.ts';
 import { inspect } from './inspect.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';
-import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
+import { planOf, type PlannedCluster } from '../machine/run/planned-cluster.ts';
 import type { SavedPlan } from '../machine/run/saved-plan.ts';
 import { CLUSTER_PLAN } from '../requests/cluster.ts';
 

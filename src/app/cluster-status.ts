@@ -10,7 +10,7 @@ import { expiredProblems } from '../machine/run/certificates.ts';
 import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
 import type { ClusterHealth } from '../machine/run/node-health.ts';
 import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
-import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
+import { planOf, type PlannedCluster } from '../machine/run/planned-cluster.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CLUSTER_STATUS } from '../requests/cluster.ts';
 import { openSsh, type Ssh } from '../machine/ssh/ssh.ts';

@@ -6,7 +6,7 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
-import { madeIn } from '../cluster/kube/made.ts';
+import { madeIn } from '../cluster/kube/kubeadm-made.ts';
 import { quorumPlace, type EtcdMember, type EtcdView } from '../machine/etcd.ts';
 import { digestOf } from '../machine/run/cluster-info.ts';
 import { openOwnApi, seenNodes, servesNodes } from '../machine/run/nodes.ts';

@@ -5,7 +5,7 @@ import { useCase } from '../core/request.ts';
 import type { Done } from '../fleet/pass.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { makePass } from '../fleet/run/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_PASS, FLEET_PASSES } from '../requests/fleet.ts';
 
 export interface FleetPass extends FleetPlan {

@@ -2,14 +2,14 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
-import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { agentLease } from '../fleet/hub/identity.ts';
 import { agentRights, resourceOfRight } from '../fleet/hub/rights.ts';
 import { decision, REQUESTS } from '../fleet/hub/requests.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { deleteObject, patchObject } from '../cluster/kube/objects.ts';
-import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted.ts';
+import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { deleteToken, tokensOf } from '../fleet/hub/run/token.ts';
 import { FLEET_DETACH } from '../requests/registration.ts';
 

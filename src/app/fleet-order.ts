@@ -9,7 +9,7 @@ import { isPresent, NO_ORDERS, presentSince, type Order, type Revision } from '.
 import type { ClusterAddon } from '../fleet/rollout/fleet.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
-import { folderOf, readWhole, unknownAddon } from '../fleet/run/observed.ts';
+import { folderOf, readWhole, unknownAddon } from '../fleet/run/observed-fleet.ts';
 import {
   FLEET_APPROVE,
   FLEET_PAUSE,

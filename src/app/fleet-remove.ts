@@ -5,7 +5,7 @@ import { useCase } from '../core/request.ts';
 import type { Observed } from '../fleet/rollout/fleet.ts';
 import type { FleetPass } from './fleet-apply.ts';
 import { makePass } from '../fleet/run/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_REMOVE, type FleetRemoveRequest } from '../requests/fleet.ts';
 
 /** What {@link removeFromFleet} would do; changes nothing. */

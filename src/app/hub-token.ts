@@ -3,12 +3,12 @@ import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
-import { openClusterApi } from '../cluster/deliver/cluster.ts';
+import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import type { TokenKind } from '../fleet/hub/requests.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
-import { readAccepted, requireClusterName } from '../fleet/hub/run/accepted.ts';
+import { readAccepted, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { makeToken } from '../fleet/hub/run/token.ts';
 import { HUB_TOKEN, REJOIN } from '../requests/registration.ts';
 

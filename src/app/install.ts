@@ -24,7 +24,7 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../ship/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
-import { madeIn } from '../cluster/kube/made.ts';
+import { madeIn } from '../cluster/kube/kubeadm-made.ts';
 import type { NodeUpgrade } from '../machine/run/upgrade.ts';
 import { commandOf } from '../steps/node/saved-command.ts';
 import { clusterOf } from '../steps/node/cluster.ts';

@@ -12,7 +12,7 @@ import { findImages, sourceImages, type FoundImages } from '../runtime/images/fi
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { RUNTIME_NAMES } from '../runtime/images/image-runtime.ts';
 import { loadPackages } from '../runtime/images/load-packages.ts';
-import { planNeeds } from '../runtime/images/plan.ts';
+import { planNeeds } from '../runtime/images/load-plan.ts';
 import { archivePackages } from '../runtime/node/source.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';

@@ -6,7 +6,7 @@ import { useCase } from '../core/request.ts';
 import { readChanged, readHosts, type Machine } from '../machine/run/cluster-file.ts';
 import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planMachine } from '../machine/run/one-machine.ts';
-import { carryOut, type MachineResult } from '../machine/run/settle.ts';
+import { carryOut, type MachineResult } from '../machine/run/follow-plan.ts';
 import { MACHINE_ADD } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';
 

@@ -6,7 +6,7 @@ import { leftOverSsh } from '../machine/run/drain-over-ssh.ts';
 import { readHosts, requireKnown, type WrittenHost } from '../machine/run/cluster-file.ts';
 import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planLeaving, type PlannedMachine } from '../machine/run/one-machine.ts';
-import { carryOut, type MachineResult, type Plan } from '../machine/run/settle.ts';
+import { carryOut, type MachineResult, type Plan } from '../machine/run/follow-plan.ts';
 import { openSsh, SshError } from '../machine/ssh/ssh.ts';
 import { MACHINE_REMOVE } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';

@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { requireMachine, readHosts } from '../machine/run/cluster-file.ts';
 import { planUpgraded } from '../machine/run/one-machine.ts';
-import { carryOut, type MachineResult } from '../machine/run/settle.ts';
+import { carryOut, type MachineResult } from '../machine/run/follow-plan.ts';
 import { MACHINE_UPGRADE } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';
 

@@ -19,7 +19,7 @@ import type { Context } from '../core/context.ts';
 import { passphraseOf, readKeyText } from '../steps/open/trust.ts';
 import { type BuilderRequest, PROVENANCE, type ProvenanceRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
-import { isCommit } from '../ship/release/inputs.ts';
+import { isCommit } from '../ship/release/release-inputs.ts';
 
 export interface Stated {
   readonly path: string;

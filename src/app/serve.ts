@@ -11,7 +11,7 @@ import { createInstallers, type Installers } from '../ship/serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ServedTotals, type ServeLimits } from '../ship/serve/server.ts';
 import { createSite, type Site } from '../ship/serve/site.ts';
 import { MIN_TOKEN_LENGTH } from '../ship/serve/token.ts';
-import { withStoredExternal } from '../ship/release/offered.ts';
+import { withStoredExternal } from '../ship/release/merged-catalog.ts';
 import { readSigned } from '../ship/release/signed-release.ts';
 import type { Store } from '../ship/store/store.ts';
 import { isWebAddress } from '../ship/store/web.ts';

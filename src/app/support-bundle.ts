@@ -13,7 +13,7 @@ import { SUPPORT_BUNDLE, type SupportBundleRequest } from '../requests/node.ts';
 import { planCluster } from '../runtime/support/cluster-items.ts';
 import type { Item } from '../runtime/support/collect.ts';
 import { knownSecrets } from '../runtime/support/known-secrets.ts';
-import { planNode } from '../runtime/support/plan.ts';
+import { planNode } from '../runtime/support/support-plan.ts';
 import { redactor } from '../runtime/support/redact.ts';
 import type { Verdicts } from '../runtime/support/support-index.ts';
 import { clusterVerdicts } from '../runtime/support/verdicts.ts';

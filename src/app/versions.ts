@@ -5,7 +5,7 @@ import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
 import { ARCHES, compareText, type Arch } from '../core/ref.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
-import { offeredCatalog } from '../ship/release/offered.ts';
+import { offeredCatalog } from '../ship/release/merged-catalog.ts';
 import { checkedRelease } from '../ship/release/release-name.ts';
 import { readSigned } from '../ship/release/signed-release.ts';
 import { changedAddons, type AddonChange } from '../ship/store/changed-addons.ts';

@@ -12,13 +12,13 @@ import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
 import { makeScratch } from './cache.ts';
 import { claim } from '../platform/files/claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
-import { finishedPackage, whyForeign, type FinishedPackage } from './finished.ts';
-import { inputsOfBuild, inputsOfPackage, currentInputs, type PackageInputs } from './inputs.ts';
-import { makePackage } from './make.ts';
+import { finishedPackage, whyForeign, type FinishedPackage } from './earlier-package.ts';
+import { inputsOfBuild, inputsOfPackage, currentInputs, type PackageInputs } from './build-inputs.ts';
+import { makePackage } from './make-package.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
-import { differenceOf, type QueryPorts } from './unchanged.ts';
+import { differenceOf, type QueryPorts } from './unchanged-package.ts';
 
 export interface BuiltPackage extends FinishedPackage {
   readonly size: number;

@@ -3,11 +3,11 @@ import { mapLimited } from '../platform/limit/each.ts';
 import { formatRef } from '../core/ref.ts';
 import { named, readSource, requireCommitted, settleLock, whyBuild } from './build-addon.ts';
 import type { LockMode } from './committed-lock.ts';
-import type { PackageInputs } from './inputs.ts';
+import type { PackageInputs } from './build-inputs.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
-import type { QueryPorts } from './unchanged.ts';
+import type { QueryPorts } from './unchanged-package.ts';
 
 export interface CheckedAddon {
   readonly addon: AddonPlan;

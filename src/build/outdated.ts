@@ -9,7 +9,7 @@ import { removeBodies } from './assets.ts';
 import { readSource } from './build-addon.ts';
 import { makeScratch } from './cache.ts';
 import { readCommittedLock } from './committed-lock.ts';
-import { finishedPackage } from './finished.ts';
+import { finishedPackage } from './earlier-package.ts';
 import { resolveImages } from './images.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';

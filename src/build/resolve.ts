@@ -11,7 +11,7 @@ import { fetchAsset, type FetchedAsset } from './assets.ts';
 import { fetchHostPackages, type HostPackages } from './host-packages/fetch.ts';
 import type { StepImage } from './images.ts';
 import type { BuildPorts } from './ports.ts';
-import type { FinishedPackage } from './finished.ts';
+import type { FinishedPackage } from './earlier-package.ts';
 
 export interface ResolveRequest {
   readonly source: AddonSource;

@@ -87,7 +87,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const command = await commandOf(name);
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
-  const { withSuggestions } = await import('./suggested.ts');
+  const { withSuggestions } = await import('./suggested-commands.ts');
   const animated = isTerminal(process.stderr, process.env);
   const progress = await createProgress({
     stream: process.stderr,
@@ -174,7 +174,7 @@ function canceled(thrown: unknown): CurlewError {
 /** A help text that names commands as the operator calls them, which is seldom another way than by curlew. */
 async function helpAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
-  return called === undefined ? text : (await import('./suggested.ts')).helpCalledAs(text, called);
+  return called === undefined ? text : (await import('./suggested-commands.ts')).helpCalledAs(text, called);
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */
@@ -184,7 +184,7 @@ async function withCalledHint(error: Error): Promise<Error> {
   if (!(error instanceof CurlewError) || error.hint === undefined) return error;
   const called = ENVIRONMENT['CURLEW_CALLED'];
   if (called === undefined) return error;
-  const { calledAs } = await import('./suggested.ts');
+  const { calledAs } = await import('./suggested-commands.ts');
   return error.with({ hint: calledAs(error.hint, called) });
 }
 

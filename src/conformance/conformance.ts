@@ -6,7 +6,7 @@ import type { Compat, Identity, PruneKind } from '../cluster/channel/channel.ts'
 import { choose as chooseEntries, replaces } from '../cluster/channel/choose.ts';
 import { manifestAddonName as addonNameOf, resolveLocation } from '../cluster/channel/location.ts';
 import { objectKey } from '../cluster/channel/objects.ts';
-import { planUpgrade } from '../cluster/channel/plan.ts';
+import { planUpgrade } from '../cluster/channel/upgrade-plan.ts';
 import { prune as pruneObjects } from '../cluster/channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from '../cluster/channel/range.ts';
 import { orError } from './machines.ts';

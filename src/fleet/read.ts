@@ -4,7 +4,7 @@ import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../cluste
 import { Findings } from '../cluster/channel/findings.ts';
 import { isRemote, isUrl } from '../cluster/channel/location.ts';
 import { readEntry } from '../cluster/channel/read-entry.ts';
-import type { EntryFields } from '../cluster/channel/schema.ts';
+import type { EntryFields } from '../cluster/channel/channel-fields.ts';
 import { readChannel } from '../cluster/channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
@@ -26,7 +26,7 @@ import { compatOf, addProblems } from './upstream/document.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
 import { ChartSecrets } from './upstream/chart-secrets.ts';
-import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
+import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/capi-cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 import { isOcmKind } from './upstream/foreign-kinds.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';

@@ -1,7 +1,7 @@
 /** The fields of the documents of a fleet in a folder, and those that a hub has, too. What fits together is in check.ts. Pure. */
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../cluster/channel/channel.ts';
-import { CHART_FIELDS } from '../cluster/channel/schema.ts';
+import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
 import { byKey, type Read } from '../core/schema.ts';
 import {
   about,

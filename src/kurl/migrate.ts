@@ -7,7 +7,7 @@ import { shellVariables } from '../spec/variables.ts';
 import { batches, checkSyntax } from '../manifest/lint-shell.ts';
 import { planManifest } from '../manifest/directives.ts';
 import { readTextFile } from '../manifest/text-file.ts';
-import { parsePreflight } from '../runtime/preflight/parse.ts';
+import { parsePreflight } from '../runtime/preflight/parse-preflight.ts';
 import { NO_INSTALLATION, type Situation, templateData } from '../runtime/preflight/situation.ts';
 import { checkAddon, type CheckedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './check-addon.ts';
 import { type AddFinding, type Finding, findings, placeOf } from './finding.ts';

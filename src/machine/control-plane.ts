@@ -18,14 +18,14 @@ import {
   silenceOf,
   upgradeChain,
   type Turn,
-  type World,
-} from './world.ts';
+  type PlanState,
+} from './plan-state.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 const NOT_WANTED = 'the file does not have it';
 
 /** `to` is undefined where no control plane runs yet. What was drained for `next` is left as it is. */
-export function controlPlaneTurn(world: World, to: string | undefined, next?: string): Turn {
+export function controlPlaneTurn(world: PlanState, to: string | undefined, next?: string): Turn {
   if (to === undefined) return init(world);
   if (world.members === undefined) return hold(undefined, 'the members of etcd could not be listed');
   const held = [];
@@ -37,7 +37,7 @@ export function controlPlaneTurn(world: World, to: string | undefined, next?: st
 }
 
 /** Steps in the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
-function* turns(world: World, to: string, next: string | undefined): Iterable<Turn> {
+function* turns(world: PlanState, to: string, next: string | undefined): Iterable<Turn> {
   const { wanted, members = [] } = world;
   const { controlPlanes } = world.lists;
   const running = new Set(controlPlanes.map(({ name }) => name));
@@ -85,7 +85,7 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
 }
 
 /** A new machine for one that only its provider can change. What keeps it holds nothing else: the cluster works as it is. */
-export function replaceControlPlane(world: World, to: string): Turn {
+export function replaceControlPlane(world: PlanState, to: string): Turn {
   const held: Held[] = [];
   for (const one of world.lists.controlPlanes) {
     held.push(...keptAs(world, one));
@@ -104,28 +104,28 @@ export function replaceControlPlane(world: World, to: string): Turn {
   return { ...EMPTY_TURN, held };
 }
 
-function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boolean {
+function isHealthy({ members = [] }: PlanState, { name, ready }: SeenMachine): boolean {
   return ready === true && members.some((one) => one.name === name && one.healthy === true && one.learner !== true);
 }
 
-function hasBegun({ members = [], machines, desired }: World, name: string): boolean {
+function hasBegun({ members = [], machines, desired }: PlanState, name: string): boolean {
   return members.some((one) => one.name === name) || machines.get(name)?.cluster === desired.name;
 }
 
-function leave(world: World, machine: SeenMachine): Turn {
+function leave(world: PlanState, machine: SeenMachine): Turn {
   const limit = machine.leaving === true ? undefined : removalLimit(world);
   return limit === undefined ? removeControlPlane(world, machine, NOT_WANTED) : hold(undefined, limit);
 }
 
 /** A member of etcd whose machine is no longer a Node. */
-export function removeOrphan({ members = [] }: World, name: string): Turn {
+export function removeOrphan({ members = [] }: PlanState, name: string): Turn {
   const { safe } = quorumAfter(members, { remove: name });
   if (!safe) return hold(name, 'etcd has a member of a machine that is gone, and would lose its quorum without it');
   return chainOf([{ host: name, phase: 'remove-member', reason: 'its machine is gone' }]);
 }
 
 /** Only where another one is healthy, and etcd keeps its quorum. */
-export function removeControlPlane(world: World, machine: SeenMachine, reason: string): Turn {
+export function removeControlPlane(world: PlanState, machine: SeenMachine, reason: string): Turn {
   const { name } = machine;
   const { members = [] } = world;
   const { controlPlanes } = world.lists;
@@ -143,7 +143,7 @@ export function removeControlPlane(world: World, machine: SeenMachine, reason: s
   return chainOf(removalChain(world, machine, reason));
 }
 
-function join(world: World, name: string, to: string): Turn {
+function join(world: PlanState, name: string, to: string): Turn {
   const { members = [], machines } = world;
   const isMember = members.some((one) => one.name === name);
   if (isMember && isLeftOver(world, name) && machines.get(name)?.answers === true) return removeOrphan(world, name);
@@ -159,7 +159,7 @@ function join(world: World, name: string, to: string): Turn {
   return joinChain(world, name, { phase: 'join', to, reason: 'the file has it' });
 }
 
-function init(world: World): Turn {
+function init(world: PlanState): Turn {
   const { desired, machines } = world;
   const control = desired.machines.filter(({ role }) => role === 'control-plane');
   // Whether a host that does not answer is part of a cluster is unknown.
@@ -176,7 +176,11 @@ function init(world: World): Turn {
   return joinChain(world, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
 }
 
-function upgrade(world: World, machine: SeenMachine, goal: { readonly to: string; readonly isBegun: boolean }): Turn {
+function upgrade(
+  world: PlanState,
+  machine: SeenMachine,
+  goal: { readonly to: string; readonly isBegun: boolean },
+): Turn {
   const { name, answers, failed, ready } = machine;
   const { to, isBegun } = goal;
   const { members = [] } = world;
@@ -203,7 +207,7 @@ function upgrade(world: World, machine: SeenMachine, goal: { readonly to: string
 }
 
 /** With the first control plane, kubeadm gives every node the next CoreDNS and kube-proxy. A node that is away gets its images later. */
-function missingImages({ machines, wanted }: World, to: string): readonly Action[] {
+function missingImages({ machines, wanted }: PlanState, to: string): readonly Action[] {
   return [...machines.values()].flatMap(({ name, joined, answers, leaving, images = [] }): readonly Action[] => {
     const gets = joined && answers && leaving !== true && wanted.has(name) && !images.includes(to);
     return gets

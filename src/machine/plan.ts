@@ -2,7 +2,7 @@
  * The steps from a cluster as it is seen to the desired one: what may begin now, and what comes after it. Pure. A plan of any state between
  * two steps, or in the middle of one, continues where that is.
  */
-import { planUpgrade, kubernetesSteps } from '../cluster/channel/plan.ts';
+import { planUpgrade, kubernetesSteps } from '../cluster/channel/upgrade-plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
 import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
@@ -10,7 +10,7 @@ import { skippedMinor, workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
 import { missingMarks } from './marks.ts';
 import { changedSettings, namedSettings } from './settings.ts';
-import { lostReason, silenceOf, EMPTY_TURN, World, type Turn } from './world.ts';
+import { lostReason, silenceOf, EMPTY_TURN, PlanState, type Turn } from './plan-state.ts';
 
 export interface ClusterPlan {
   /** Steps in an order in which they are possible. */
@@ -27,7 +27,7 @@ const MAX_NAMES = 5;
 export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: Policy = {}): ClusterPlan {
   const { shared, own } = refusalsOf(desired, seen);
   if (shared.length > 0) return { steps: [], held: [], refused: [...shared, ...own] };
-  const world = new World(desired, withoutHosts(seen, own), policy);
+  const world = new PlanState(desired, withoutHosts(seen, own), policy);
   const { version } = world.lists;
   const wrong = version === undefined ? undefined : nextVersion(world, version).refused;
   if (wrong !== undefined) return { steps: [], held: [], refused: [...wrong, ...own] };
@@ -54,7 +54,7 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
 }
 
 /** What a machine that is lost holds is said once, also where nothing is to do on it. */
-function withLost(world: World, held: readonly Held[]): readonly Held[] {
+function withLost(world: PlanState, held: readonly Held[]): readonly Held[] {
   const lost = [...world.machines.values()].flatMap((machine) => {
     const reason = lostReason(world, machine);
     return reason === undefined ? [] : [{ host: machine.name, reason }];
@@ -63,7 +63,7 @@ function withLost(world: World, held: readonly Held[]): readonly Held[] {
 }
 
 /** What the nodes of the file have not of its labels and taints. What it no longer has stays: others may have set it. */
-function labelSteps({ desired, seen, machines }: World): readonly Step[] {
+function labelSteps({ desired, seen, machines }: PlanState): readonly Step[] {
   if (desired.paused === true || !seen.complete) return [];
   return desired.machines.flatMap((wanted): readonly Step[] => {
     const { name: host } = wanted;
@@ -77,7 +77,7 @@ function labelSteps({ desired, seen, machines }: World): readonly Step[] {
 }
 
 /** Settings that no run on a machine changes. */
-function keptSettings({ desired: { settings = {}, version }, machines, wanted, lists }: World): readonly Held[] {
+function keptSettings({ desired: { settings = {}, version }, machines, wanted, lists }: PlanState): readonly Held[] {
   return [...machines.values()].flatMap((machine): readonly Held[] => {
     const { name: host, joined, leaving } = machine;
     const { kubeletVersion = version } = wanted.get(host) ?? {};
@@ -98,7 +98,7 @@ function keptSettings({ desired: { settings = {}, version }, machines, wanted, l
 }
 
 /** Nor is a machine of the file that does not answer as the file says, whatever the cluster says of its node. */
-function withSilent(world: World, held: readonly Held[]): readonly Held[] {
+function withSilent(world: PlanState, held: readonly Held[]): readonly Held[] {
   // What holds the whole cluster says enough.
   if (held.some(({ host }) => host === undefined)) return held;
   const silent = world.desired.machines.flatMap(({ name: host }) => {
@@ -117,7 +117,7 @@ function titleOf(action: Action | undefined): string {
 }
 
 /** Control planes first, then workers, then the next version: a turn begins only when those before it have nothing left to do. */
-function turnOf(world: World): Turn {
+function turnOf(world: PlanState): Turn {
   const { desired, seen } = world;
   if (desired.paused === true) return { ...EMPTY_TURN, held: [{ reason: 'the cluster is paused' }] };
   if (!seen.complete)
@@ -142,7 +142,7 @@ function turnOf(world: World): Turn {
 
 /** The add-ons that move before the control plane does, and the version to which that is. */
 function nextVersion(
-  world: World,
+  world: PlanState,
   current: string,
 ): Turn & { readonly to?: string | undefined; readonly refused?: readonly Held[] } {
   const { desired, policy, addons: installed } = world;

@@ -1,13 +1,13 @@
 /** How a running cluster loses one machine that a person names. Pure. */
 import type { SeenCluster } from './cluster.ts';
-import { chainOf, hold, EMPTY_TURN, removalChain, World, type Turn } from './world.ts';
+import { chainOf, hold, EMPTY_TURN, removalChain, PlanState, type Turn } from './plan-state.ts';
 import { removeControlPlane, removeOrphan } from './control-plane.ts';
 
 const REASON = 'requested';
 
 /** What is left to do, in its order. Nothing where neither a Node nor a member of etcd has the name. */
 export function planRemoval(seen: SeenCluster, name: string): Turn {
-  const world = new World({ name: '', version: '', machines: [] }, seen, {});
+  const world = new PlanState({ name: '', version: '', machines: [] }, seen, {});
   const machine = world.machines.get(name);
   const isMember = world.members?.some((one) => one.name === name) === true;
   if (machine?.role === 'worker' && !isMember) return chainOf(removalChain(world, machine, REASON));

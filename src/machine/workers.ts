@@ -18,8 +18,8 @@ import {
   silenceOf,
   upgradeChain,
   type Turn,
-  type World,
-} from './world.ts';
+  type PlanState,
+} from './plan-state.ts';
 
 export interface WorkersTurn extends Turn {
   /** Some have not the version that they are to have, so the control plane must not go further ahead. */
@@ -30,7 +30,7 @@ export interface WorkersTurn extends Turn {
 const FEW: Strategy = { type: 'Progressive', maxConcurrency: '10%' };
 
 /** `current` is the version of the control plane, which all of it has. */
-export function workersTurn(world: World, current: string): WorkersTurn {
+export function workersTurn(world: PlanState, current: string): WorkersTurn {
   const { wanted } = world;
   const { workers } = world.lists;
   const joins = join(world, current);
@@ -45,7 +45,7 @@ export function workersTurn(world: World, current: string): WorkersTurn {
   return { chains, held, isBehind };
 }
 
-function join(world: World, current: string): Turn {
+function join(world: PlanState, current: string): Turn {
   const turns = world.lists.absent.flatMap(({ name, role, kubeletVersion }) => {
     if (role !== 'worker') return [];
     return joinChain(world, name, {
@@ -63,7 +63,7 @@ function versionFor(own: string | undefined, current: string): string {
 }
 
 /** All or nothing. */
-function remove(world: World, leaving: readonly SeenMachine[], current: string): Turn {
+function remove(world: PlanState, leaving: readonly SeenMachine[], current: string): Turn {
   const { policy, wanted } = world;
   const { workers } = world.lists;
   const marked = leaving.filter((one) => one.leaving === true);
@@ -100,7 +100,7 @@ interface Upgraded extends Member {
   readonly replaced: string | undefined;
 }
 
-function upgrade(world: World, workers: readonly SeenMachine[], current: string): WorkersTurn {
+function upgrade(world: PlanState, workers: readonly SeenMachine[], current: string): WorkersTurn {
   const { policy, wanted } = world;
   const strategy = policy.workers ?? FEW;
   const members = workers.map((machine): Upgraded => {
@@ -172,7 +172,7 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
 }
 
 /** The control plane goes past it by one version; the next one could be too far ahead of its kubelet. */
-function silentReason({ desired }: World, machine: SeenMachine, to: string): string {
+function silentReason({ desired }: PlanState, machine: SeenMachine, to: string): string {
   const { kubelet = '' } = machine;
   const next = to === desired.version ? '' : `, and the cluster goes no further than ${to} while it has ${kubelet}`;
   return `${silenceOf(machine)}${next}: turn it on, or curlew machine remove takes it out of the cluster`;

@@ -5,7 +5,7 @@ import { openApi } from '../../src/cluster/kube/api.ts';
 import { openCalls } from '../../src/cluster/kube/call.ts';
 import { readHosts } from '../../src/machine/run/cluster-file.ts';
 import { seenNodes } from '../../src/machine/run/nodes.ts';
-import { planOf } from '../../src/machine/run/planned.ts';
+import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import { apiClient, type ApiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';

@@ -3,7 +3,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { deleteCluster } from '../../src/app/cluster-delete.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
 import { clusterStatus } from '../../src/app/cluster-status.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cluster, documents } from '../support/fleet-files.ts';

@@ -1,6 +1,6 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API: hub and clusters are API servers in this process, and helm a stand-in. */
 import { readFile } from 'node:fs/promises';
-import { openClusterApi } from '../../src/cluster/deliver/cluster.ts';
+import { openClusterApi } from '../../src/cluster/deliver/channel-cluster.ts';
 import { Upstream } from '../../src/fleet/hub/run/upstream.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import { isMap } from '../support/api-server/fields.ts';

@@ -1,7 +1,7 @@
 /** A channel of 5,000 entries: what is read once, and what each question costs. */
 import { choose, explain } from '../../src/cluster/channel/choose.ts';
 import { checkChannel } from '../../src/cluster/channel/check.ts';
-import { planUpgrade } from '../../src/cluster/channel/plan.ts';
+import { planUpgrade } from '../../src/cluster/channel/upgrade-plan.ts';
 import { readChannel } from '../../src/cluster/channel/read.ts';
 import type { Options } from './images.ts';
 import { spread } from './measure.ts';

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
 import { helpAbout, overview } from '../../src/cli/help.ts';
-import { calledAs } from '../../src/cli/suggested.ts';
+import { calledAs } from '../../src/cli/suggested-commands.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { runCommand } from '../support/run-command.ts';

@@ -5,7 +5,7 @@ import { command as publishCommand } from '../../src/cli/commands/publish.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { readPrevious } from '../../src/ship/release/previous.ts';
+import { readPrevious } from '../../src/ship/release/previous-release.ts';
 import { publishPackages } from '../../src/ship/release/publish.ts';
 import { createFolderStore } from '../../src/ship/store/folder.ts';
 import * as assert from '../support/assert.ts';

@@ -2,7 +2,7 @@
 import { readFile, rm, stat } from 'node:fs/promises';
 import { bundleRange, type BundleSource } from '../../src/ship/bundle/write/bytes.ts';
 import { writeBundle, writeBundleFile } from '../../src/ship/bundle/write/write-bundle.ts';
-import { summarize } from '../../src/ship/bundle/plan.ts';
+import { summarize } from '../../src/ship/bundle/bundle-plan.ts';
 import { storeBundle } from '../../src/ship/bundle/write/store-bundle.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/ship/store/folder.ts';

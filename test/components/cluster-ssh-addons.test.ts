@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { applyChannels } from '../../src/app/channel-apply.ts';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { previewApply } from '../../src/app/cluster-apply.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
-import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';
 import { hostScene } from '../support/ssh-hosts.ts';

@@ -9,7 +9,7 @@ import { openApi } from '../../src/cluster/kube/api.ts';
 import { openCalls } from '../../src/cluster/kube/call.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import { seenNodes } from '../../src/machine/run/nodes.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
 import { apiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import { appears } from '../support/appears.ts';

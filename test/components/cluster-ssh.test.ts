@@ -1,9 +1,9 @@
 /** `curlew cluster plan` and `cluster apply` over SSH: real servers on hosts with files of their own; what kubeadm would do there is written by hand. */
 import { writeFileSync } from 'node:fs';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
-import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import type { Report } from '../../src/core/events.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import { inspect } from '../../src/app/inspect.ts';
 import { appears } from '../support/appears.ts';

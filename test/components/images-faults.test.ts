@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ImageRuntime } from '../../src/runtime/images/image-runtime.ts';
 import { loadImages, type LoadedImages } from '../../src/runtime/images/load.ts';
-import type { RequiredImage } from '../../src/runtime/images/required.ts';
+import type { RequiredImage } from '../../src/runtime/images/required-images.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { blobPath, writeLayout } from '../support/image-packages.ts';

@@ -8,7 +8,7 @@ import { removeMachine } from '../../src/app/machine-remove.ts';
 import { repairMachine } from '../../src/app/machine-repair.ts';
 import { upgradeMachine } from '../../src/app/machine-upgrade.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
-import type { MachineResult } from '../../src/machine/run/settle.ts';
+import type { MachineResult } from '../../src/machine/run/follow-plan.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';

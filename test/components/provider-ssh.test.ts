@@ -5,7 +5,7 @@ import { deleteCluster } from '../../src/app/cluster-delete.ts';
 import { removeMachine } from '../../src/app/machine-remove.ts';
 import { repairMachine } from '../../src/app/machine-repair.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';
-import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import { stringify } from 'yaml';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';

@@ -3,7 +3,7 @@ import type { AddonRecord } from '../../src/cluster/channel/record.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
 import { beginPass, decide, endPass, revisionsOf, type Done } from '../../src/fleet/pass.ts';
-import { planFleet } from '../../src/fleet/plan.ts';
+import { planFleet } from '../../src/fleet/fleet-plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
 import {
   isPresent,
@@ -15,7 +15,7 @@ import {
   type FleetState,
   type Order,
 } from '../../src/fleet/state.ts';
-import { observeAgain } from '../../src/fleet/run/observed.ts';
+import { observeAgain } from '../../src/fleet/run/observed-fleet.ts';
 import type { ClusterAddonSpec, Observed } from '../../src/fleet/rollout/fleet.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';

@@ -2,7 +2,7 @@
 import type { SeenAddon } from '../../src/machine/cluster.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import type { BundleFacts, ClusterLook } from '../../src/machine/run/look.ts';
-import { planOf } from '../../src/machine/run/planned.ts';
+import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

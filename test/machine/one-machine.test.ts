@@ -9,7 +9,7 @@ import {
   planUpgraded,
   type PlannedMachine,
 } from '../../src/machine/run/one-machine.ts';
-import { planOf } from '../../src/machine/run/planned.ts';
+import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { bundle, given, look, VERSION, type More } from './looked.ts';

@@ -1,5 +1,5 @@
 import type { ClusterLook } from '../../src/machine/run/look.ts';
-import { planOf } from '../../src/machine/run/planned.ts';
+import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { bundle, given, look } from './looked.ts';

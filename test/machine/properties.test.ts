@@ -66,10 +66,10 @@ function begin(given: Story) {
   return { desired, world, look };
 }
 
-type World = ReturnType<typeof begin>;
+type PlanState = ReturnType<typeof begin>;
 
 /** One step that may begin now, up to any of its effects. */
-function go({ world, look }: World, choice: number, mayBeKilled: boolean): boolean {
+function go({ world, look }: PlanState, choice: number, mayBeKilled: boolean): boolean {
   const ready = look().steps.filter(({ waits }) => waits.length === 0);
   const step = ready[choice % Math.max(1, ready.length)];
   if (step === undefined) return false;
@@ -78,12 +78,12 @@ function go({ world, look }: World, choice: number, mayBeKilled: boolean): boole
 }
 
 /** All steps that are possible. */
-function finish(cluster: World): void {
+function finish(cluster: PlanState): void {
   for (let left = MAX_STEPS; left > 0 && go(cluster, left, false); left -= 1) none(cluster.world.broken);
 }
 
 /** A host goes, comes back, fails, or is cordoned by a person. One host alone is mostly a control plane: most rules are about these. */
-function happen({ world, desired }: World, choice: number, isAlone: boolean): void {
+function happen({ world, desired }: PlanState, choice: number, isAlone: boolean): void {
   const all = [...world.hosts.values()];
   const controlPlanes = all.filter(({ role, node }) => role === 'control-plane' && node);
   const hosts = isAlone && choice % 4 > 0 && controlPlanes.length > 0 ? controlPlanes : all;
@@ -98,7 +98,7 @@ function happen({ world, desired }: World, choice: number, isAlone: boolean): vo
   } else if (host.node && host.cordon === undefined) host.cordon = 'other';
 }
 
-function heal({ world }: World): void {
+function heal({ world }: PlanState): void {
   for (const host of world.hosts.values()) {
     host.answers = true;
     host.failed = undefined;
@@ -111,7 +111,7 @@ function none(found: readonly unknown[]): void {
 }
 
 /** Hosts that are not as the file has them. */
-function otherThanDesired({ world, desired }: World): readonly string[] {
+function otherThanDesired({ world, desired }: PlanState): readonly string[] {
   const wanted = new Map(desired.machines.map((machine) => [machine.name, machine]));
   const { version } = desired;
   return [...world.hosts.values()].flatMap(

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
-import { lostMachines, type ListedHost } from '../../src/machine/run/listed.ts';
+import { lostMachines, type ListedHost } from '../../src/machine/run/provided-hosts.ts';
 import { createProvided, deleteProvided, listProvided, type Provider } from '../../src/machine/run/provider.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import type { Step } from '../../src/machine/cluster.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
 import { readSaved, requireSame, within } from '../../src/machine/run/saved-plan.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

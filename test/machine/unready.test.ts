@@ -3,7 +3,7 @@ import { readFacts } from '../../src/machine/facts.ts';
 import type { Role } from '../../src/machine/order.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import type { ClusterLook } from '../../src/machine/run/look.ts';
-import { planOf } from '../../src/machine/run/planned.ts';
+import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

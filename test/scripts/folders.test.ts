@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { FOLDERS, groupOf, IO, PACKAGES, usesRequests, withFolders } from '../../scripts/docs/folders.ts';
+import { groupBy } from '../../src/core/group-by.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -45,6 +46,20 @@ const folders = [...new Set(files.map(folderOf))].filter((name) => name !== '');
 test('each is in the table, which has no other', () => {
   assert.equal(folders.toSorted(), FOLDERS.map(({ name }) => name).toSorted());
   assert.ok(imports.length > 1000);
+});
+
+/** The use case, command, output and request of a verb have one name. */
+const VERBS = /^(?:app|cli|requests)\//;
+
+test('at most three files have one name, so that a name says where to look', () => {
+  const names = groupBy(
+    files.filter((path) => !VERBS.test(path)),
+    (path) => basename(path),
+  );
+  assert.equal(
+    [...names.values()].filter((paths) => paths.length > 3),
+    [],
+  );
 });
 
 test('the folders of a group stand together, so that no group imports one after it', () => {

@@ -4,7 +4,7 @@ import type { ArchivePlan } from '../../src/formats/archive/place.ts';
 import { memorySource } from '../../src/formats/archive/read.ts';
 import type { BundleSource } from '../../src/ship/bundle/write/bytes.ts';
 import { openPackages, type OpenPackage } from '../../src/ship/bundle/open-packages.ts';
-import { planBundle, type BundlePlan } from '../../src/ship/bundle/plan.ts';
+import { planBundle, type BundlePlan } from '../../src/ship/bundle/bundle-plan.ts';
 import { resolvePackages } from '../../src/ship/bundle/resolve.ts';
 import { packageFileName } from '../../src/core/layout.ts';
 import type { AddonJson } from '../../src/core/package.ts';

@@ -3,7 +3,7 @@ import { memorySource } from '../../src/formats/archive/read.ts';
 import { bundleRange, type BundleSource } from '../../src/ship/bundle/write/bytes.ts';
 import { planDelta } from '../../src/ship/bundle/delta/delta-plan.ts';
 import type { Inventory } from '../../src/ship/bundle/delta/inventory.ts';
-import { planBundle, type BundlePlan } from '../../src/ship/bundle/plan.ts';
+import { planBundle, type BundlePlan } from '../../src/ship/bundle/bundle-plan.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { OS_IDS, type OsId } from '../../src/core/os.ts';
 import { specOf, TOOL, type TestPackage } from './bundles.ts';

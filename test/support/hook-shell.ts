@@ -5,7 +5,7 @@ import type { ProgressEvent } from '../../src/core/events.ts';
 import { adoptCarried, runHook } from '../../src/runtime/hooks/hook.ts';
 import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hooks/hook-process.ts';
 import { plainPlace } from '../../src/runtime/node/node-place.ts';
-import { settingsText } from '../../src/runtime/hooks/settings.ts';
+import { settingsText } from '../../src/runtime/hooks/shell-settings.ts';
 import type { ShellVariable } from '../../src/spec/variables.ts';
 import { never } from './context.ts';
 import { tree, type Tree } from './tree.ts';

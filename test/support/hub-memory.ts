@@ -6,7 +6,7 @@ import { StoredStatuses } from '../../src/fleet/hub/run/stored-statuses.ts';
 import { ValuesSecrets } from '../../src/fleet/hub/run/values-secrets.ts';
 import type { UpstreamParts } from '../../src/fleet/hub/run/generated-addons.ts';
 import { OcmAddons } from '../../src/fleet/hub/run/ocm.ts';
-import { resourceOf, type Hub } from '../../src/fleet/hub/run/pass.ts';
+import { resourceOf, type Hub } from '../../src/fleet/hub/run/hub-pass.ts';
 import { readChannel } from '../../src/fleet/hub/channel.ts';
 import { readAddon, readCluster, readClusterAddon } from '../../src/fleet/hub/observe.ts';
 import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../src/fleet/upstream/foreign-kinds.ts';

@@ -1,8 +1,8 @@
 /** Passes of a controller over a hub in memory, and what people and agents write between them. */
 import { isObject } from '../../src/core/json.ts';
 import { timeOf } from '../../src/core/time.ts';
-import { passHub, resourceOf } from '../../src/fleet/hub/run/pass.ts';
-import type { HubKind } from '../../src/fleet/hub/schema.ts';
+import { passHub, resourceOf } from '../../src/fleet/hub/run/hub-pass.ts';
+import type { HubKind } from '../../src/fleet/hub/hub-kinds.ts';
 import { patchObject } from '../../src/cluster/kube/objects.ts';
 import type { State } from '../../src/fleet/rollout/strategy.ts';
 import * as assert from './assert.ts';

@@ -9,7 +9,7 @@ import type { ResolvedImage } from '../../src/formats/oci/image.ts';
 import { planDockerArchive } from '../../src/formats/oci/docker-archive.ts';
 import { formatImageLayout } from '../../src/formats/oci/oci-layout.ts';
 import { folderFiles } from '../../src/runtime/images/folder-files.ts';
-import { packageImages, type RequiredImage } from '../../src/runtime/images/required.ts';
+import { packageImages, type RequiredImage } from '../../src/runtime/images/required-images.ts';
 import { plainTar, type Image } from './images.ts';
 
 export interface ImagePackage {

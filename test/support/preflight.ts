@@ -5,8 +5,8 @@ import type { Host } from '../../src/runtime/preflight/host.ts';
 import { COLLECTORS } from '../../src/runtime/preflight/checks.ts';
 import type { Fact } from '../../src/runtime/preflight/facts.ts';
 import { analyzeFacts, type PreflightResult } from '../../src/runtime/preflight/analyze.ts';
-import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse.ts';
-import { settingsOf } from '../../src/runtime/preflight/settings.ts';
+import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse-preflight.ts';
+import { settingsOf } from '../../src/runtime/preflight/check-settings.ts';
 import { NO_INSTALLATION, templateData, type Situation } from '../../src/runtime/preflight/situation.ts';
 import type { HostPreflight } from '../../src/runtime/preflight/spec.ts';
 

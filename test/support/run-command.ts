@@ -6,7 +6,7 @@ import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { createPlainLines } from '../../src/cli/render/plain.ts';
-import { withSuggestions } from '../../src/cli/suggested.ts';
+import { withSuggestions } from '../../src/cli/suggested-commands.ts';
 import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
 import { never } from './context.ts';
 import { cleanEnvironment, type Outcome } from './curlew.ts';

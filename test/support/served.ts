@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { memorySource } from '../../src/formats/archive/read.ts';
-import { withStoredExternal } from '../../src/ship/release/offered.ts';
+import { withStoredExternal } from '../../src/ship/release/merged-catalog.ts';
 import type { Access } from '../../src/ship/serve/access.ts';
 import { createInstallers } from '../../src/ship/serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ListenOptions, type ServeLimits } from '../../src/ship/serve/server.ts';

@@ -2,8 +2,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
-import type { PlannedCluster } from '../../src/machine/run/planned.ts';
-import type { AppliedCluster } from '../../src/machine/run/settle.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
+import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { Report } from '../../src/core/events.ts';
 import { formatAddonJson } from '../../src/core/package.ts';

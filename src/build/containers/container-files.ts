@@ -8,7 +8,7 @@ import { packagePath } from '../../core/layout.ts';
 import { isOsId, osRow } from '../../core/os.ts';
 import { compareText, formatRef, type AddonRef, type Arch } from '../../core/ref.ts';
 import type { ContentFile } from '../compile.ts';
-import { unpackFolder, type FinishedPackage } from '../finished.ts';
+import { unpackFolder, type FinishedPackage } from '../earlier-package.ts';
 import { folderFiles } from '../folder-files.ts';
 import { depsOf } from '../host-packages/deps.ts';
 import type { BuildPlace, BuildPorts } from '../ports.ts';

@@ -11,7 +11,7 @@ import { compareText, formatRef, type AddonRef, type Arch } from '../../core/ref
 import type { LockedHostPackages } from '../../manifest/lock.ts';
 import type { OsPackagesStep } from '../../manifest/step.ts';
 import type { ContentFile } from '../compile.ts';
-import { unpackFolder, type FinishedPackage } from '../finished.ts';
+import { unpackFolder, type FinishedPackage } from '../earlier-package.ts';
 import { folderFiles } from '../folder-files.ts';
 import type { BuildPorts } from '../ports.ts';
 import type { Collected } from './collector.ts';

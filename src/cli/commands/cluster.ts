@@ -1,7 +1,7 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
 import { failureCode, isSettled } from '../../machine/cluster.ts';
-import type { Done, PlannedCluster } from '../../machine/run/planned.ts';
-import type { AppliedCluster } from '../../machine/run/settle.ts';
+import type { Done, PlannedCluster } from '../../machine/run/planned-cluster.ts';
+import type { AppliedCluster } from '../../machine/run/follow-plan.ts';
 import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';

@@ -2,7 +2,7 @@
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { failureCode, isSettled } from '../../machine/cluster.ts';
-import type { MachineResult } from '../../machine/run/settle.ts';
+import type { MachineResult } from '../../machine/run/follow-plan.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
 import { commandFor } from '../command.ts';
 import { requireOneOf } from '../require-one-of.ts';

@@ -2,7 +2,7 @@
 import { GENERATE, NEW } from '../../requests/repository.ts';
 import { commandFor } from '../command.ts';
 import { renderLint } from '../render/lint.ts';
-import { suggesting } from '../suggested.ts';
+import { suggesting } from '../suggested-commands.ts';
 
 export const command = commandFor(NEW, {
   details:

@@ -1,6 +1,6 @@
 /** Renders a planned or written bundle. */
 import type { BundledSystems } from '../../core/bundle.ts';
-import type { PlanSummary } from '../../ship/bundle/plan.ts';
+import type { PlanSummary } from '../../ship/bundle/bundle-plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../ship/bundle/compare.ts';
 import type { Written } from '../../steps/bundle/target.ts';

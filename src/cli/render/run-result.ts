@@ -6,7 +6,7 @@ import type { NodeResult } from '../../app/install.ts';
 import { countsText } from '../../runtime/preflight/report.ts';
 import { ROLLBACK } from '../../requests/node.ts';
 import type { Arguments } from '../command.ts';
-import { suggesting } from '../suggested.ts';
+import { suggesting } from '../suggested-commands.ts';
 import { renderDryRun, versionText, type Suggest } from './run-plan.ts';
 import { otherVersion } from '../../runtime/plan/plan.ts';
 import type { Mark, Paint } from './paint.ts';

@@ -4,7 +4,7 @@ import { type Channel, ENTRY_NAME, type Entry, type PruneKind, type Requirement,
 import { type Findings, pathsOf } from './findings.ts';
 import { reachesLocalFile, resolveLocation } from './location.ts';
 import { type VersionRange, formatRange, parseRange, parseVersion } from './range.ts';
-import type { ChartFields, EntryFields, PruneKinds } from './schema.ts';
+import type { ChartFields, EntryFields, PruneKinds } from './channel-fields.ts';
 import { NAMESPACE } from './objects.ts';
 import { isBare, isNowhere, parseSelector } from './prune.ts';
 

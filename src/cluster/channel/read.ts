@@ -10,7 +10,7 @@ import { hashOfManifest, manifestAddonName } from './location.ts';
 import { MANIFEST_OPTIONS } from './objects.ts';
 import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
-import { DOCUMENTS, type EntryFields } from './schema.ts';
+import { DOCUMENTS, type EntryFields } from './channel-fields.ts';
 
 /** Limit of the document that decides what the file is; 5,000 entries are a quarter of it. */
 const MAX_BYTES = 4 << 20;

@@ -9,9 +9,9 @@ import { applyObject, getObject, patchObject, titleOf, type Applied, type LiveOb
 import type { FieldConflict } from '../kube/problem.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { managerOf } from './addon.ts';
-import { AT_ONCE, type ChannelCluster } from './cluster.ts';
+import { AT_ONCE, type ChannelCluster } from './channel-cluster.ts';
 import { waitForHealth } from './health.ts';
-import type { AddonObject } from './objects.ts';
+import type { AddonObject } from './addon-objects.ts';
 import { OwnedElsewhere } from './owners.ts';
 import type { AppliedObject } from './records.ts';
 import type { Reporting } from './request.ts';

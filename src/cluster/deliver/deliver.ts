@@ -6,7 +6,7 @@ import { hiding } from '../../core/secret.ts';
 import { listObjects, mergeObject, type LiveObject } from '../kube/objects.ts';
 import { hiddenIn, isPartial, type Addon, type Task } from './addon.ts';
 import { charts } from './charts.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 import type { Deliverer, Desired } from './deliverer.ts';
 import type { Delivery } from './delivery.ts';
 import { waitForHealth } from './health.ts';

@@ -6,7 +6,7 @@ import { listObjects, type LiveObject } from '../kube/objects.ts';
 import { apiPath } from '../kube/path.ts';
 import type { Resource } from '../kube/resources.ts';
 import { withQuery } from '../kube/resources.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 import { EVENTS, PODS } from '../kube/core-kinds.ts';
 
 const MAX_EVENTS = 3;

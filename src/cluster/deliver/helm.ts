@@ -12,7 +12,7 @@ import { createSingleFlightCache, type SingleFlightCache } from '../../platform/
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
 import { tryProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
 import type { Context } from '../../core/context.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 
 export interface HelmRequest {
   /** Path of the program; default: `helm` in PATH. */

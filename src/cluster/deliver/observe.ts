@@ -8,7 +8,7 @@ import { valuesOf } from '../kube/managed-fields.ts';
 import { mapObjects, titleOf, type LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 
 const LISTS_AT_ONCE = 2;
 

@@ -3,7 +3,7 @@ import type { CurlewError } from '../../core/errors.ts';
 import { fieldChanges, type FieldChange } from '../channel/difference.ts';
 import { isObject } from '../../core/json.ts';
 import type { ObjectPreview } from './apply.ts';
-import { titleOfObject, type AddonObject } from './objects.ts';
+import { titleOfObject, type AddonObject } from './addon-objects.ts';
 import { KEPT, type Orphan } from './prune.ts';
 
 export interface ChangedObject {

@@ -3,8 +3,8 @@ import { addonId } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { titleOf, type LiveObject } from '../kube/objects.ts';
 import { ADDON_LABEL, managerOf } from './addon.ts';
-import type { ChannelCluster } from './cluster.ts';
-import type { AddonObject } from './objects.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
+import type { AddonObject } from './addon-objects.ts';
 import { recordedObjects } from './records.ts';
 
 interface Addon {

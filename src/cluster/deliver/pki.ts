@@ -4,7 +4,7 @@ import { makeAuthority } from '../../formats/signing/authority.ts';
 import { getObject } from '../kube/objects.ts';
 import { collectionPath, type Resource } from '../kube/resources.ts';
 import type { Addon } from './addon.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 import { SECRETS } from '../kube/core-kinds.ts';
 
 const NAMESPACE = 'kube-system';

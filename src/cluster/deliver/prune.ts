@@ -11,7 +11,7 @@ import { groupOf, type Kind, type Resource, type Served } from '../kube/resource
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { ADDON_LABEL, managerOf } from './addon.ts';
-import { AT_ONCE, type ChannelCluster } from './cluster.ts';
+import { AT_ONCE, type ChannelCluster } from './channel-cluster.ts';
 import { kindsOf, recordedObjects, type ObjectRef } from './records.ts';
 
 export interface PruneRequest {

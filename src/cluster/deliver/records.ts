@@ -15,7 +15,7 @@ import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { mergeObject, type LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { Addon, Task } from './addon.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 import { valuesDigest } from './observe.ts';
 import { NAMESPACES } from '../kube/core-kinds.ts';
 

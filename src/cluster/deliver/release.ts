@@ -11,9 +11,9 @@ import { checked } from '../../core/schema.ts';
 import type { SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { namedSecrets } from '../../spec/secret-settings.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
-import type { ChannelCluster } from './cluster.ts';
+import type { ChannelCluster } from './channel-cluster.ts';
 import { chartPlace, type Helm, type OpenHelm, type WebTrust } from './helm.ts';
-import { releaseObjects, type AddonObject } from './objects.ts';
+import { releaseObjects, type AddonObject } from './addon-objects.ts';
 import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
 import { kindsNow, readRevisions, titleOfRelease, type ReleaseName } from './revisions.ts';
 

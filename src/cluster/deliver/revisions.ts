@@ -9,8 +9,8 @@ import { isObject, jsonIn } from '../../core/json.ts';
 import { getObject, listObjects, titleOf } from '../kube/objects.ts';
 import { discover, type Discovery } from '../kube/resources.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { AT_ONCE, type ChannelCluster } from './cluster.ts';
-import { releaseObjects, type AddonObject } from './objects.ts';
+import { AT_ONCE, type ChannelCluster } from './channel-cluster.ts';
+import { releaseObjects, type AddonObject } from './addon-objects.ts';
 import { SECRETS } from '../kube/core-kinds.ts';
 
 export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;

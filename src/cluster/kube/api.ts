@@ -8,7 +8,7 @@ import { retryAfterMs } from '../../platform/http/retry.ts';
 import { pause } from '../../platform/limit/repeat.ts';
 import { exchange, streamLines, type Answered } from './exchange.ts';
 import { choosing, type KubeconfigWay } from './kubeconfig.ts';
-import { Unfinished, madeIn } from './made.ts';
+import { Unfinished, madeIn } from './kubeadm-made.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
 import { statusWithoutValues, writesSecret } from './secret-values.ts';

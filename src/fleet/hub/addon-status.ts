@@ -4,7 +4,7 @@ import { fits } from '../../core/schema.ts';
 import { timeOf } from '../../core/time.ts';
 import type { Values } from '../rollout/fleet.ts';
 import type { State } from '../rollout/strategy.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
+import { HUB_KINDS, type Condition } from './hub-kinds.ts';
 import { conditionsAt, textOf } from './write.ts';
 
 /** A list in a status is no longer. */

@@ -4,7 +4,7 @@ import { isFailure } from '../rollout/strategy.ts';
 import type { Decided, Kept, Order, Refusal } from './agent.ts';
 import { addonStatus, MAX_NAMES } from './addon-status.ts';
 import { GRACE_S } from './lease.ts';
-import type { Condition } from './schema.ts';
+import type { Condition } from './hub-kinds.ts';
 
 /** How an add-on is now, in the cluster. */
 export interface Health {

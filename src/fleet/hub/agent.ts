@@ -5,7 +5,7 @@ import { byKey, convert, fits, readJson, type Bad, type Read } from '../../core/
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { versionOf, type Live, type Version } from './observe.ts';
-import { HUB_KINDS, resolvedSource } from './schema.ts';
+import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 
 const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
 type AgentSpec = Read<typeof SPEC>;

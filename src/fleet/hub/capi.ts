@@ -1,6 +1,6 @@
 /** Clusters of Cluster API in a hub: what the controller makes from each, and what templates see of it. Pure. */
 import { convert } from '../../core/schema.ts';
-import { CAPI_CLUSTER, fromCapiCluster, KUBECONFIG_SUFFIX, rootsOf } from '../upstream/cluster.ts';
+import { CAPI_CLUSTER, fromCapiCluster, KUBECONFIG_SUFFIX, rootsOf } from '../upstream/capi-cluster.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { FROM, type HubCluster, type Live, type Made } from './observe.ts';
 

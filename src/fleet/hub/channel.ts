@@ -4,8 +4,8 @@ import { groupBy } from '../../core/group-by.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { Alternative } from '../rollout/fleet.ts';
 import type { HubAddon, Live } from './observe.ts';
-import { HUB_KINDS, resolvedSource } from './schema.ts';
-import { sourceOf } from './source.ts';
+import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
+import { sourceOf } from './content-source.ts';
 
 type Written = Read<typeof HUB_KINDS.Channel.spec>['addons'][number];
 /** With the Kubernetes versions that it is for. */

@@ -1,7 +1,7 @@
 /** The status of a Cluster, as its agent or the controller that delivers to it sees it. Pure. */
 import { fits, type Read } from '../../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
+import { HUB_KINDS, type Condition } from './hub-kinds.ts';
 import { conditionsAt } from './write.ts';
 
 export interface ClusterSeen {

@@ -2,7 +2,7 @@
 import type { Entry, Source } from '../../cluster/channel/channel.ts';
 import { convert } from '../../core/schema.ts';
 import type { Content } from '../rollout/fleet.ts';
-import { resolvedSource } from './schema.ts';
+import { resolvedSource } from './hub-kinds.ts';
 
 /** What a hub names by the digest of a package, which is installed by a node. */
 export interface HubPackage {

@@ -2,7 +2,7 @@
 import { fits } from '../../core/schema.ts';
 import * as v from 'valibot';
 import { versionOf, type Live, type Version } from './observe.ts';
-import { conditions, type Condition } from './schema.ts';
+import { conditions, type Condition } from './hub-kinds.ts';
 
 export interface ForeignObject {
   readonly at: Version;

@@ -1,5 +1,5 @@
 /** Is what renews a Lease alive? Pure. */
-import type { Condition } from './schema.ts';
+import type { Condition } from './hub-kinds.ts';
 
 /** What has not renewed its Lease is silent after this time: five times the interval at which Leases are renewed. */
 export const GRACE_S = 300;

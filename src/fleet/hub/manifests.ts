@@ -4,7 +4,7 @@ import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
 import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
 import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
-import { HUB_KINDS, type HubKind } from './schema.ts';
+import { HUB_KINDS, type HubKind } from './hub-kinds.ts';
 import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
 
 export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');

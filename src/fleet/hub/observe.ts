@@ -7,8 +7,8 @@ import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
-import { placeIn, sourceOf, type HubSource } from './source.ts';
+import { HUB_KINDS, type Condition } from './hub-kinds.ts';
+import { placeIn, sourceOf, type HubSource } from './content-source.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';

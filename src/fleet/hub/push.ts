@@ -18,7 +18,7 @@ import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
 import { COMPAT } from '../upstream/document.ts';
 import type { HubAddon, HubCluster } from './observe.ts';
-import { HUB_KINDS, resolvedSource } from './schema.ts';
+import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 
 /** Text of the kubeconfig in a Secret. `title` is for messages. */
 export function kubeconfigIn(secret: Values, title: string): string {

@@ -3,7 +3,7 @@ import { isObject } from '../../core/json.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { FleetAddon } from '../rollout/fleet.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
-import { removalRules, selection } from './schema.ts';
+import { removalRules, selection } from './hub-kinds.ts';
 
 type Rules = Read<typeof removalRules>;
 type Known = Pick<FleetAddon, 'clusterSelector' | 'dependsOn' | 'mode' | 'remove' | 'rollout'>;

@@ -1,6 +1,6 @@
 /** What the status of an add-on lists: as much as has room, and how many more clusters wait. Pure. */
 import type { FleetAddonStatus, Values } from '../rollout/fleet.ts';
-import type { Condition } from './schema.ts';
+import type { Condition } from './hub-kinds.ts';
 import { bytesOf, textOf } from './write.ts';
 
 /** Bytes of JSON: all writers and readers of the object get them each time. */

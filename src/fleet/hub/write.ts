@@ -2,7 +2,7 @@
 import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { timeOf } from '../../core/time.ts';
 import type { HubAddon } from './observe.ts';
-import type { Condition } from './schema.ts';
+import type { Condition } from './hub-kinds.ts';
 
 /** Bytes of JSON: a text of more characters would be refused, and a letter may have several. */
 const MAX_TEXT = 1024;

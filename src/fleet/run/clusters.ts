@@ -6,7 +6,7 @@ import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
-import { openChannelCluster, type ClusterRequest } from '../../cluster/deliver/cluster.ts';
+import { openChannelCluster, type ClusterRequest } from '../../cluster/deliver/channel-cluster.ts';
 import { observe } from '../../cluster/deliver/deliver.ts';
 import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../fleet.ts';
 import { settledRecords } from '../observe.ts';

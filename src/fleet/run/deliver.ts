@@ -3,7 +3,7 @@ import type { Entry } from '../../cluster/channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { holdCluster, openChannelCluster } from '../../cluster/deliver/cluster.ts';
+import { holdCluster, openChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { driftIn } from '../drift.ts';
 import type { WrittenCluster } from '../fleet.ts';
 import { ownRecord, recordsOf } from '../observe.ts';
@@ -23,7 +23,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { openChannels } from '../../steps/open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
-import { observeAgain, type ObservedFleet } from './observed.ts';
+import { observeAgain, type ObservedFleet } from './observed-fleet.ts';
 import { Runner } from './runner.ts';
 import type { StateFolder } from './state.ts';
 

@@ -4,8 +4,8 @@ import type { Entry } from '../../cluster/channel/channel.ts';
 import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { openClusterApi } from '../../cluster/deliver/cluster.ts';
-import { addonObjects, definedKinds } from '../../cluster/deliver/objects.ts';
+import { openClusterApi } from '../../cluster/deliver/channel-cluster.ts';
+import { addonObjects, definedKinds } from '../../cluster/deliver/addon-objects.ts';
 import { discover, type Discovery, type Resource } from '../../cluster/kube/resources.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -13,7 +13,7 @@ import type { FleetPlanRequest } from '../../requests/fleet.ts';
 import type { WrittenCluster } from '../fleet.ts';
 import { decide, deliverable, revisionsOf } from '../pass.ts';
 import { AT_ONCE, askCluster, MAX_BYTES } from './clusters.ts';
-import type { FleetPlan, ObservedFleet } from './observed.ts';
+import type { FleetPlan, ObservedFleet } from './observed-fleet.ts';
 
 interface Manifest {
   readonly addon: string;

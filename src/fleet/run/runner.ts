@@ -9,7 +9,7 @@ import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hiding } from '../../core/secret.ts';
 import { hiddenIn, type Addon, type Task } from '../../cluster/deliver/addon.ts';
-import type { ChannelCluster } from '../../cluster/deliver/cluster.ts';
+import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { deliver } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../cluster/deliver/records.ts';

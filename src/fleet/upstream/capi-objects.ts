@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Values } from '../rollout/fleet.ts';
-import { KUBECONFIG_SUFFIX, rootsOf } from './cluster.ts';
+import { KUBECONFIG_SUFFIX, rootsOf } from './capi-cluster.ts';
 
 export class CapiObjects {
   /** By kind, namespace and name. */

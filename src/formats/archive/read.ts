@@ -7,7 +7,7 @@ import { createInflateRaw, crc32 } from 'node:zlib';
 import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
-import { unframed } from './stored.ts';
+import { unframed } from './stored-member.ts';
 import { damaged, FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
 
 const READ_SIZE = 1 << 20;

@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 import { isObject } from '../../core/json.ts';
 import { hasErrors, type Diagnostic, type Place } from '../../core/diagnostic.ts';
-import { settle, type SettleRules } from './settle.ts';
+import { settle, type SettleRules } from './checked-nodes.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
 export interface JsonObject {

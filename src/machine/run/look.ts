@@ -16,7 +16,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { firstAnswer } from '../../platform/limit/first-answer.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
-import { listHosts, lostMachines, type ListedHost } from './listed.ts';
+import { listHosts, lostMachines, type ListedHost } from './provided-hosts.ts';
 import { seenNode } from './nodes.ts';
 import { verdictOf } from './provider.ts';
 

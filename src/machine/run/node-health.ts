@@ -11,7 +11,7 @@ import { diagnose } from '../../cluster/deliver/diagnose.ts';
 import { openApi, type KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls } from '../../cluster/kube/call.ts';
 import { configMapClient } from '../../cluster/kube/config-map.ts';
-import { madeIn } from '../../cluster/kube/made.ts';
+import { madeIn } from '../../cluster/kube/kubeadm-made.ts';
 import { listObjects, mapObjects, type LiveObject } from '../../cluster/kube/objects.ts';
 import type { SeenMachine } from '../cluster.ts';
 import { brokenIn, brokenScript } from '../facts.ts';

@@ -8,7 +8,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { openApi, type KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../cluster/kube/call.ts';
 import type { Etcd, Member } from '../../cluster/kube/etcd.ts';
-import { madeIn } from '../../cluster/kube/made.ts';
+import { madeIn } from '../../cluster/kube/kubeadm-made.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../cluster/kube/objects.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
 import type { SeenMachine } from '../cluster.ts';

@@ -4,10 +4,10 @@ import { mayRepair } from '../pick.ts';
 import { splitRefusals } from '../refusals.ts';
 import { planRemoval } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
-import { runsElsewhere } from './listed.ts';
-import { silenceOf } from '../world.ts';
+import { runsElsewhere } from './provided-hosts.ts';
+import { silenceOf } from '../plan-state.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
-import { planOf, shownHost, type Choices, type Done, type PlannedCluster } from './planned.ts';
+import { planOf, shownHost, type Choices, type Done, type PlannedCluster } from './planned-cluster.ts';
 
 export interface PlannedMachine extends PlannedCluster {
   readonly machine: string;

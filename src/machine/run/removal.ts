@@ -5,7 +5,7 @@ import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { deleteObject } from '../../cluster/kube/objects.ts';
 import type { Phase, SeenMachine } from '../cluster.ts';
 import { planRemoval } from '../removal.ts';
-import { EMPTY_TURN } from '../world.ts';
+import { EMPTY_TURN } from '../plan-state.ts';
 import { drainNode, leftToDrain } from './drain.ts';
 import { markLeaving, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
 import { NODES } from '../../cluster/kube/core-kinds.ts';

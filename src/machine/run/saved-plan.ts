@@ -6,7 +6,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, jsonIn } from '../../core/json.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import type { Step } from '../cluster.ts';
-import type { PlannedCluster } from './planned.ts';
+import type { PlannedCluster } from './planned-cluster.ts';
 
 const PLAN_LIMIT = 16 << 20;
 

@@ -5,7 +5,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { type Draft, draftAddon, mainNamespace, type Resources, SAMPLE_FILES, type SampleTexts } from './draft.ts';
 import { assertNothingAt, createFolder } from './create-folder.ts';
-import { readSource, type ReadOptions } from './source.ts';
+import { readSource, type ReadOptions } from './addon-source.ts';
 import { surveyResources } from './survey.ts';
 import { upstreamOf } from './upstream.ts';
 import { type AddonNames, namesOf } from './names.ts';

@@ -7,7 +7,7 @@ import { NO_RUN, type Records, recordOf } from '../plan/records.ts';
 import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../cluster/kube/config-map.ts';
-import { Unfinished } from '../../cluster/kube/made.ts';
+import { Unfinished } from '../../cluster/kube/kubeadm-made.ts';
 import {
   adoptKurl,
   beginData,

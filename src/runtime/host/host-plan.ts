@@ -16,7 +16,7 @@ import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.t
 import { imageRoot } from './image-root.ts';
 import type { RuntimeName } from '../images/image-runtime.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
-import { planImages as planLoads } from '../images/plan.ts';
+import { planImages as planLoads } from '../images/load-plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import { stagingOf } from '../node/put-in-place.ts';
 import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../plan/ports.ts';

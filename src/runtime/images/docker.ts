@@ -7,7 +7,7 @@ import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { runClient, runClientOrThrow, feed, loadError, type Env } from './program.ts';
 import type { Cancellable } from './docker-archive.ts';
-import type { OciForm } from './required.ts';
+import type { OciForm } from './required-images.ts';
 
 const IDS_AT_ONCE = 500;
 

@@ -1,6 +1,6 @@
 /** Failures of single images: the others are loaded all the same. */
 import { CurlewError, type ErrorCode } from '../../core/errors.ts';
-import type { RequiredImage } from './required.ts';
+import type { RequiredImage } from './required-images.ts';
 
 /** Codes of errors about one image: its files in the package, or what the runtime makes of it. */
 const OF_ONE_IMAGE: ReadonlySet<ErrorCode> = new Set([

@@ -12,7 +12,7 @@ import type { SourcePackage } from '../node/source.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './docker-archive.ts';
-import { archiveImages, HOST_ARCH, packageImages, type RequiredImage } from './required.ts';
+import { archiveImages, HOST_ARCH, packageImages, type RequiredImage } from './required-images.ts';
 
 /** The images of one package. */
 export interface FoundImages {

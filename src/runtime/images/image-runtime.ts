@@ -3,7 +3,7 @@ import type { Digest } from '../../core/digest.ts';
 import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import type { Semaphore } from '../../platform/limit/semaphore.ts';
 import type { Cancellable } from './docker-archive.ts';
-import type { ImageForm, OciForm, RequiredImage } from './required.ts';
+import type { ImageForm, OciForm, RequiredImage } from './required-images.ts';
 
 export const RUNTIME_NAMES = ['containerd', 'docker'] as const;
 export type RuntimeName = (typeof RUNTIME_NAMES)[number];

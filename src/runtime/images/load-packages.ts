@@ -4,9 +4,9 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { FailedImages } from './failed-images.ts';
 import type { ImageRuntime } from './image-runtime.ts';
-import { findMissing, type MissingImages } from './missing.ts';
+import { findMissing, type MissingImages } from './missing-images.ts';
 import { loadImages, type LoadedImages } from './load.ts';
-import type { RequiredImage } from './required.ts';
+import type { RequiredImage } from './required-images.ts';
 
 export interface PackageImages {
   /** ID of the reported step. */

@@ -6,9 +6,9 @@ import { formatImageLayout } from '../../formats/oci/oci-layout.ts';
 import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { createFailures, type Failures } from './failed-images.ts';
-import { findMissing, problemOf, type MissingImages } from './missing.ts';
+import { findMissing, problemOf, type MissingImages } from './missing-images.ts';
 import type { Cancellable } from './docker-archive.ts';
-import type { ImageForm, OciForm, RequiredImage } from './required.ts';
+import type { ImageForm, OciForm, RequiredImage } from './required-images.ts';
 
 export interface LoadRequest {
   /** Starts the message of errors, such as `load images of demo-1.0`. */

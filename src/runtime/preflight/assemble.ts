@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { ORDER_ON_NODE } from '../../spec/order.ts';
 import { isJsonObject } from '../../formats/yaml/yaml.ts';
 import { builtInSpec } from './built-in.ts';
-import { parsePreflight } from './parse.ts';
+import { parsePreflight } from './parse-preflight.ts';
 import { settingText, templateData, versionOf, type Situation } from './situation.ts';
 import type { HostPreflight } from './spec.ts';
 

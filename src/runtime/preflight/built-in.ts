@@ -1,7 +1,7 @@
 /** The checks that every node must pass, regardless of its add-ons (kurl.md 8.3). Pure. */
 import type { Place } from '../../core/diagnostic.ts';
 import { clusterChecks, type Check, type Row } from './built-in-cluster.ts';
-import { settingsOf } from './settings.ts';
+import { settingsOf } from './check-settings.ts';
 import { versionOf, type Situation } from './situation.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight } from './spec.ts';
 import { satisfiesConstraint } from '../../formats/go-template/constraint.ts';

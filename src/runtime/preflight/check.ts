@@ -4,7 +4,7 @@ import { parseDuration } from '../../core/units.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
 import { CollectProblem, type Host } from './host.ts';
 import type { AnalyzerResult } from './outcome.ts';
-import type { SettingForms, Settings } from './settings.ts';
+import type { SettingForms, Settings } from './check-settings.ts';
 import type { AnalyzerSpec } from './spec.ts';
 
 export interface Check<Facts extends Json> {

@@ -3,7 +3,7 @@ import { TemplateProblem } from '../../formats/go-template/lex.ts';
 import { renderText } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 import { parseQuantity } from './go-notation.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './check-settings.ts';
 import type { AnalyzerSpec, Outcome, Verdict } from './spec.ts';
 
 export interface AnalyzerResult {

@@ -1,6 +1,6 @@
 /** A Troubleshoot spec of kind HostPreflight, as data. */
 import type { Place } from '../../core/diagnostic.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './check-settings.ts';
 
 export type Verdict = 'pass' | 'warn' | 'fail';
 

@@ -9,7 +9,7 @@ import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
 import { isRunId, type Records } from '../plan/records.ts';
 import type { HookShell } from '../hooks/hook-process.ts';
-import { settingsText } from '../hooks/settings.ts';
+import { settingsText } from '../hooks/shell-settings.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import { readJournal, type JournalEntry } from '../journal/journal.ts';

@@ -10,7 +10,7 @@ import { withRollbackHint } from '../hooks/hook-failure.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { placedFiles } from '../images/folder-files.ts';
 import { loadPackages } from '../images/load-packages.ts';
-import { packageImages } from '../images/required.ts';
+import { packageImages } from '../images/required-images.ts';
 import { LOOK_UP, hookActionId, parseActionId } from '../plan/action-id.ts';
 import { installAfter } from '../plan/continue-plan.ts';
 import { type Hook, isContainerRuntime } from '../plan/hooks.ts';

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';
 import { requireOwnLinks } from '../hooks/confine.ts';
-import { pruneImages } from '../images/prune.ts';
+import { pruneImages } from '../images/remove-images.ts';
 import { FAILED } from '../journal/journal.ts';
 import { removeAddonFiles } from '../node/remove-files.ts';
 import { KUBERNETES } from '../plan/hooks.ts';

@@ -5,7 +5,7 @@ import { COLLECTORS } from '../preflight/checks.ts';
 import { collectFacts } from '../preflight/collect.ts';
 import type { Fact } from '../preflight/facts.ts';
 import { CollectProblem, type Host } from '../preflight/host.ts';
-import { settingsOf } from '../preflight/settings.ts';
+import { settingsOf } from '../preflight/check-settings.ts';
 import type { CollectorSpec } from '../preflight/spec.ts';
 import type { Item, Piece } from './collect.ts';
 

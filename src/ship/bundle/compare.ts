@@ -2,7 +2,7 @@
 import { compareText, formatRef } from '../../core/ref.ts';
 import type { Digest } from '../../core/digest.ts';
 import type { BundledPackage } from '../../core/bundle.ts';
-import type { BundlePlan } from './plan.ts';
+import type { BundlePlan } from './bundle-plan.ts';
 
 export interface PackageDifference {
   readonly name: string;

@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import { keptPart } from './other-systems.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
 import type { OpenPlan, PlanFromOptions, PlanSource } from './plan-from.ts';
-import { checkPackage, type BundlePlan, type PlannedSource } from './plan.ts';
+import { checkPackage, type BundlePlan, type PlannedSource } from './bundle-plan.ts';
 import type { ResolvedPackage } from './resolve.ts';
 import { openExecutable, readRootFiles } from '../../own/root-files.ts';
 

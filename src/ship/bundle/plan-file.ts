@@ -13,7 +13,7 @@ import { BUNDLE_JSON } from '../../core/layout.ts';
 import { checked, digest, size, type Read } from '../../core/schema.ts';
 import { keyProblem } from '../store/key.ts';
 import type { RootFile } from '../../own/root-files.ts';
-import type { BundlePlan, PlannedSource } from './plan.ts';
+import type { BundlePlan, PlannedSource } from './bundle-plan.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 const PLAN_FORMAT = 1;

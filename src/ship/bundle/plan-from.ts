@@ -12,7 +12,7 @@ import { chooseExtras, NO_EXTRAS, type ExtraOptions, type ResolvedExtra } from '
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
 import { checkSettings, openPackages, type OpenOptions } from './open-packages.ts';
-import { planBundle, type BundlePlan } from './plan.ts';
+import { planBundle, type BundlePlan } from './bundle-plan.ts';
 import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from '../../own/root-files.ts';
 

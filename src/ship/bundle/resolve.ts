@@ -1,7 +1,7 @@
 /** Resolves the add-ons of an installer spec to packages of a catalog, in the order of installation. Pure. */
 import { entryTitle } from '../../cluster/channel/channel.ts';
 import { choose, explain } from '../../cluster/channel/choose.ts';
-import { publishedEntries } from '../../cluster/channel/published.ts';
+import { publishedEntries } from '../../cluster/channel/published-channels.ts';
 import { formatRange, kubernetesTriple } from '../../cluster/channel/range.ts';
 import { findPackage, packageKey, type Catalog } from '../../core/catalog.ts';
 import type { BundledPackage } from '../../core/bundle.ts';

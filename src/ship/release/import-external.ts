@@ -23,7 +23,7 @@ import {
   REGISTRY_LIMIT,
 } from './external.ts';
 import { listPackage } from './make-catalog.ts';
-import { writeSupportedVersions } from './finish.ts';
+import { writeSupportedVersions } from './finish-release.ts';
 import { digestOfObject } from './object-digest.ts';
 import { readAddonJson } from './reindex.ts';
 

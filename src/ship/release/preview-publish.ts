@@ -4,11 +4,11 @@ import { storeKey } from '../../core/layout.ts';
 import type { AddonRef, Arch } from '../../core/ref.ts';
 import type { Store } from '../store/store.ts';
 import { makeCatalog, type ListedPackage } from './make-catalog.ts';
-import type { Previous } from './previous.ts';
+import type { Previous } from './previous-release.ts';
 import { noneLeft, previousPackages, requireSame, requireSome } from './publish.ts';
 import { noteLowerName } from './refuse-older.ts';
 import { releasesToTry } from './release-name.ts';
-import { noteDropped, noteLeftOut, noteReplaced } from './replaced.ts';
+import { noteDropped, noteLeftOut, noteReplaced } from './replaced-release.ts';
 import { noteUnsigned, type Signer } from './sign-release.ts';
 
 interface PlannedRelease {

@@ -13,12 +13,12 @@ import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '.
 import type { Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './make-catalog.ts';
-import { finishRelease, hasContent } from './finish.ts';
+import { finishRelease, hasContent } from './finish-release.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
-import { noteReplaced } from './replaced.ts';
-import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
+import { noteReplaced } from './replaced-release.ts';
+import { formatRecorded, parseRecorded, readRecorded } from './release-inputs.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
-import { keysBelow } from './previous.ts';
+import { keysBelow } from './previous-release.ts';
 import type { Signer } from './sign-release.ts';
 import { readSigned, type ReleaseTrust, type SignedOptions } from './signed-release.ts';
 import { promotePackage, type PromoteOutcome } from './promote-package.ts';

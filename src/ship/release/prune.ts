@@ -12,7 +12,7 @@ import { currentRelease, findCatalog } from '../store/read-catalog.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
-import { keysBelow } from './previous.ts';
+import { keysBelow } from './previous-release.ts';
 import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
 
 export interface PruneOptions extends PruneRule {

@@ -18,12 +18,12 @@ import {
   type ListedPackage,
   type ReleasePackages,
 } from './make-catalog.ts';
-import { finishRelease, hasContent } from './finish.ts';
-import { formatRecorded, type RecordedPackage } from './inputs.ts';
+import { finishRelease, hasContent } from './finish-release.ts';
+import { formatRecorded, type RecordedPackage } from './release-inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
-import { readPrevious, type Previous } from './previous.ts';
+import { readPrevious, type Previous } from './previous-release.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
-import { noteDropped, noteLeftOut, noteReplaced } from './replaced.ts';
+import { noteDropped, noteLeftOut, noteReplaced } from './replaced-release.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';

@@ -12,7 +12,7 @@ import { compareText } from '../../core/ref.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { fileOf, listPackage, listPackages, makeCatalog, type ListedPackage } from './make-catalog.ts';
-import { writeGenerated } from './finish.ts';
+import { writeGenerated } from './finish-release.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { digestOfBody, notedDigest } from './object-digest.ts';
 import { parseSupportedVersions, type VersionOrders } from './version-order.ts';

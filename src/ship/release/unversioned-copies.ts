@@ -3,14 +3,14 @@
  * `addons-gen.json` names their release. The next publisher then copies only packages that differ from that release. If the
  * metadata names another release, a publisher was interrupted or is still running, and every copy is checked.
  */
-import { formatPublished } from '../../cluster/channel/published.ts';
+import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, type Catalog } from '../../core/catalog.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
 import type { Metadata, Store } from '../store/store.ts';
 import { fileOf, formatAddons, listPackages, type ListedPackage, type ReleasePackages } from './make-catalog.ts';
-import { writeIfDifferent, writeSupportedVersions } from './finish.ts';
+import { writeIfDifferent, writeSupportedVersions } from './finish-release.ts';
 import { packageMetadata } from './upload.ts';
 
 /** A package's object in its release, as far as known. */

@@ -11,7 +11,7 @@ import { formatRef } from '../../core/ref.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store/store.ts';
 import { fileOf, listPackage, type ListedPackage } from './make-catalog.ts';
-import type { RecordedPackage } from './inputs.ts';
+import type { RecordedPackage } from './release-inputs.ts';
 
 /** A package file from the builder. */
 export interface PackageFileToPublish {

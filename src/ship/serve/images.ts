@@ -1,7 +1,7 @@
 /** Manifests and blobs of images, read directly from packages without unpacking on disk. */
 import type { PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { readFile, readPayload } from '../../formats/archive/read.ts';
-import { storedRange } from '../../formats/archive/stored.ts';
+import { storedRange } from '../../formats/archive/stored-member.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';

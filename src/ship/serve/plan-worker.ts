@@ -7,7 +7,7 @@ import { memorySource, readTocText } from '../../formats/archive/read.ts';
 import { planSplice, type Segment, type SplicePlan } from '../../formats/archive/splice.ts';
 import { checkSettings, openIndex, openPackages, readAddon, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
-import { checkPackage } from '../bundle/plan.ts';
+import { checkPackage } from '../bundle/bundle-plan.ts';
 import { digestOf } from '../../core/digest.ts';
 import { asError } from '../../core/errors.ts';
 import { prefixOf } from '../../core/layout.ts';

@@ -6,7 +6,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
-import { checkExisting, type ExistingOptions } from './existing.ts';
+import { checkExisting, type ExistingOptions } from './existing-file.ts';
 import { fill, type Filling, fillingOf, type FillOptions, verifyComplete } from './fill.ts';
 import { type ArchiveEnd, type OpenPlace, readArchiveEnd } from './open-place.ts';
 import { type Identity, inspectPartial, isSameFile, openPartial, pathsBeside } from './partial-file.ts';

@@ -11,7 +11,7 @@ import { openFileSource } from '../../formats/archive/read.ts';
 import { claim } from '../../platform/files/claim.ts';
 import { allFailed, isPlaceError, tryPlaces as tryEach, type FetchPlace } from '../store/places.ts';
 import { NoLength } from '../store/web.ts';
-import { completeHere, endOf, inspectExisting, requireFree } from './existing.ts';
+import { completeHere, endOf, inspectExisting, requireFree } from './existing-file.ts';
 import {
   acceptsAnyFile,
   fromPlace,

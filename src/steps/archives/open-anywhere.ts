@@ -2,7 +2,7 @@
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { fileNameProblem } from '../../core/layout.ts';
-import { isCommit } from '../../ship/release/inputs.ts';
+import { isCommit } from '../../ship/release/release-inputs.ts';
 import { openStoreSource } from '../../ship/store/source.ts';
 import type { Context } from '../../core/context.ts';
 import { openArchive, type OpenArchive } from '../../ship/bundle/open-archive.ts';

@@ -10,7 +10,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { INSTALLER_YAML } from '../../core/layout.ts';
 import { sourceFiles } from '../../runtime/images/folder-files.ts';
-import { packageImages } from '../../runtime/images/required.ts';
+import { packageImages } from '../../runtime/images/required-images.ts';
 import type { Context } from '../../core/context.ts';
 import { checkArchive, type CheckedArchive } from './check-archive.ts';
 import { parseInstaller } from '../../spec/parse.ts';

@@ -1,11 +1,11 @@
 /** Compares the packages of a release with the add-on folders. */
-import { parseInputs, type PackageInputs } from '../../build/inputs.ts';
+import { parseInputs, type PackageInputs } from '../../build/build-inputs.ts';
 import { checkAddons, type CheckedAddon, type CheckOptions } from '../../build/check-addons.ts';
 import type { AddonPlan, BuildPlan } from '../../build/plan.ts';
 import type { BuildPorts } from '../../build/ports.ts';
 import { packageFileName } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
-import type { Previous } from '../../ship/release/previous.ts';
+import type { Previous } from '../../ship/release/previous-release.ts';
 
 export interface Change {
   readonly name: string;

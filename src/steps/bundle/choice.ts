@@ -1,7 +1,7 @@
 /** Selects packages of a bundle that are not in its spec, and omits parts of the spec. */
 import { resolve } from 'node:path';
 import type { ExtraOptions, RequestedPackage } from '../../ship/bundle/extras.ts';
-import { systemsOfPlan, type BundlePlan } from '../../ship/bundle/plan.ts';
+import { systemsOfPlan, type BundlePlan } from '../../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { OS_IDS, osFolders, type OsId } from '../../core/os.ts';

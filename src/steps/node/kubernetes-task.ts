@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
-import { madeIn, Unfinished } from '../../cluster/kube/made.ts';
+import { madeIn, Unfinished } from '../../cluster/kube/kubeadm-made.ts';
 import { ownScripts } from '../../own/scripts.ts';
 import { quoteLines } from '../../platform/process/program-lines.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';

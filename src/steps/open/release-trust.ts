@@ -9,7 +9,7 @@ import {
   type ReleaseTrust,
   type SignedOptions,
 } from '../../ship/release/signed-release.ts';
-import { offeredCatalog } from '../../ship/release/offered.ts';
+import { offeredCatalog } from '../../ship/release/merged-catalog.ts';
 import type { Store } from '../../ship/store/store.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
 import type { Context } from '../../core/context.ts';

@@ -1,7 +1,7 @@
 /** Channels of a hub: what each cluster gets of them in passes of a controller over a hub in memory. */
 import { readFile } from 'node:fs/promises';
 import { readYaml, splitYaml } from '../../../src/formats/yaml/yaml.ts';
-import { keyOf, passHub } from '../../../src/fleet/hub/run/pass.ts';
+import { keyOf, passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import type { LiveObject } from '../../../src/cluster/kube/objects.ts';
 import * as assert from '../../support/assert.ts';
 import { openMemoryHub, type MemoryHub } from '../../support/hub-memory.ts';

@@ -1,7 +1,7 @@
 /** Faults of a fleet that take hours, as passes over a hub in memory. */
 import { afterJob, decide, keptOf, NO_RECORD, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
 import { agentStatus } from '../../../src/fleet/hub/agent-status.ts';
-import { passHub, resourceOf } from '../../../src/fleet/hub/run/pass.ts';
+import { passHub, resourceOf } from '../../../src/fleet/hub/run/hub-pass.ts';
 import { timeOf } from '../../../src/core/time.ts';
 import { patchObject } from '../../../src/cluster/kube/objects.ts';
 import * as assert from '../../support/assert.ts';

@@ -1,6 +1,6 @@
 /** What a pass of a controller costs in a hub with more and more clusters. */
 import { FROM } from '../../../src/fleet/hub/observe.ts';
-import { passHub } from '../../../src/fleet/hub/run/pass.ts';
+import { passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import * as assert from '../../support/assert.ts';
 import { countExecutions } from '../../support/executions.ts';
 import { openMemoryHub } from '../../support/hub-memory.ts';

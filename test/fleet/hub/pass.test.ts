@@ -1,5 +1,5 @@
 /** Passes of a controller over a hub in memory. */
-import { passHub } from '../../../src/fleet/hub/run/pass.ts';
+import { passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import type { Values } from '../../../src/fleet/rollout/fleet.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';

@@ -1,6 +1,6 @@
 /** Versions of other programs' kinds that come and go while a controller runs. */
 import { groupBy } from '../../../src/core/group-by.ts';
-import { passHub } from '../../../src/fleet/hub/run/pass.ts';
+import { passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
 import { FOREIGN_KINDS } from '../../../src/fleet/upstream/foreign-kinds.ts';
 import type { ApiAnswer, KubeApi } from '../../../src/cluster/kube/api.ts';

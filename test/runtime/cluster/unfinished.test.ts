@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../../src/core/errors.ts';
 import type { ProgressEvent } from '../../../src/core/events.ts';
 import { openApi } from '../../../src/cluster/kube/api.ts';
-import { madeIn } from '../../../src/cluster/kube/made.ts';
+import { madeIn } from '../../../src/cluster/kube/kubeadm-made.ts';
 import { readFacts } from '../../../src/machine/facts.ts';
 import { clusterHealth } from '../../../src/machine/run/node-health.ts';
 import { openOwnApi } from '../../../src/machine/run/nodes.ts';

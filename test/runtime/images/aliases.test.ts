@@ -1,5 +1,5 @@
 import * as assert from '../../support/assert.ts';
-import { aliasesOf } from '../../../src/runtime/images/missing.ts';
+import { aliasesOf } from '../../../src/runtime/images/missing-images.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('second names of images');

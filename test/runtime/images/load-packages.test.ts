@@ -4,7 +4,7 @@ import type { ProgressEvent } from '../../../src/core/events.ts';
 import { FailedImages } from '../../../src/runtime/images/failed-images.ts';
 import type { ImageRuntime } from '../../../src/runtime/images/image-runtime.ts';
 import { loadPackages, type PackageImages } from '../../../src/runtime/images/load-packages.ts';
-import type { RequiredImage } from '../../../src/runtime/images/required.ts';
+import type { RequiredImage } from '../../../src/runtime/images/required-images.ts';
 import { createKeyedMutex } from '../../../src/platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../../src/platform/limit/semaphore.ts';
 import * as assert from '../../support/assert.ts';

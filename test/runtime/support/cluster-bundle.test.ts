@@ -1,5 +1,5 @@
 /** A support bundle of a cluster: its objects and logs, without the values of Secrets, and what analyzers say. */
-import { parseSupportSpecs } from '../../../src/runtime/preflight/parse.ts';
+import { parseSupportSpecs } from '../../../src/runtime/preflight/parse-preflight.ts';
 import { planCluster, type ClusterFacts } from '../../../src/runtime/support/cluster-items.ts';
 import { clusterVerdicts } from '../../../src/runtime/support/verdicts.ts';
 import { redactor } from '../../../src/runtime/support/redact.ts';

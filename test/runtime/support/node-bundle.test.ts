@@ -5,7 +5,7 @@ import type { ProgressEvent } from '../../../src/core/events.ts';
 import { openSupportArchive } from '../../../src/runtime/support/archive.ts';
 import type { Item } from '../../../src/runtime/support/collect.ts';
 import { knownSecrets } from '../../../src/runtime/support/known-secrets.ts';
-import { planNode } from '../../../src/runtime/support/plan.ts';
+import { planNode } from '../../../src/runtime/support/support-plan.ts';
 import { redactor } from '../../../src/runtime/support/redact.ts';
 import type { SupportIndex } from '../../../src/runtime/support/support-index.ts';
 import { writeSupportBundle } from '../../../src/runtime/support/write-bundle.ts';

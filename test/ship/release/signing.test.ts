@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { storeKey } from '../../../src/core/layout.ts';
-import { readPrevious } from '../../../src/ship/release/previous.ts';
+import { readPrevious } from '../../../src/ship/release/previous-release.ts';
 import { promote, sourceRelease } from '../../../src/ship/release/promote.ts';
 import { prune } from '../../../src/ship/release/prune.ts';
 import { readSigned } from '../../../src/ship/release/signed-release.ts';

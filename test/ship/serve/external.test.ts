@@ -6,7 +6,7 @@ import { CurlewError } from '../../../src/core/errors.ts';
 import { storeKey } from '../../../src/core/layout.ts';
 import type { OfferedVersion } from '../../../src/ship/release/external.ts';
 import { importExternal } from '../../../src/ship/release/import-external.ts';
-import { offeredCatalog } from '../../../src/ship/release/offered.ts';
+import { offeredCatalog } from '../../../src/ship/release/merged-catalog.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import { createWebStore } from '../../../src/ship/store/web.ts';

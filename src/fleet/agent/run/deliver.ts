@@ -6,7 +6,7 @@ import { recordKey } from '../../../cluster/channel/record.ts';
 import type { Context } from '../../../core/context.ts';
 import { digestOf, hexOf } from '../../../core/digest.ts';
 import { CurlewError, fileError, redact } from '../../../core/errors.ts';
-import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/cluster.ts';
+import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/channel-cluster.ts';
 import { ownerOf } from '../../observe.ts';
 import type { Job } from '../../pass.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';

@@ -10,7 +10,7 @@ import { LEASES } from '../../../cluster/kube/lease.ts';
 import { getObject, patchObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { objectPath } from '../../../cluster/kube/resources.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { resourceOf } from '../../hub/run/pass.ts';
+import { resourceOf } from '../../hub/run/hub-pass.ts';
 
 const [CLUSTERS, CLUSTER_ADDONS] = [resourceOf('Cluster'), resourceOf('ClusterAddon')];
 /** A status of the cluster in which nothing but the time is new is written this often. */

@@ -12,7 +12,7 @@ import { openCalls, type Call } from '../../../cluster/kube/call.ts';
 import { configMapClient } from '../../../cluster/kube/config-map.ts';
 import { LEASES } from '../../../cluster/kube/lease.ts';
 import { getObject, mapObjects, titleOf } from '../../../cluster/kube/objects.ts';
-import { readVersion } from '../../../cluster/deliver/cluster.ts';
+import { readVersion } from '../../../cluster/deliver/channel-cluster.ts';
 import { toolVersion } from '../../../own/version.ts';
 import { NODES } from '../../../cluster/kube/core-kinds.ts';
 

@@ -37,7 +37,7 @@ import { pause } from '../../../platform/limit/repeat.ts';
 import { Wake } from '../../../platform/limit/wake.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { failureOf } from '../../run/runner.ts';
-import { resourceOf } from '../../hub/run/pass.ts';
+import { resourceOf } from '../../hub/run/hub-pass.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
 import { AgentHub } from './hub.ts';

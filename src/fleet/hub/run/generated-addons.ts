@@ -7,7 +7,7 @@ import { createObject, type LiveObject } from '../../../cluster/kube/objects.ts'
 import type { Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './pass.ts';
+import { deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 

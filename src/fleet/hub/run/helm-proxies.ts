@@ -20,7 +20,7 @@ import {
   type Source,
   type UpstreamParts,
 } from './generated-addons.ts';
-import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
+import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './hub-pass.ts';
 import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
 const CLUSTERS = resourceOf('Cluster');

@@ -18,7 +18,7 @@ import {
   type Source,
   type UpstreamParts,
 } from './generated-addons.ts';
-import { deleteGenerated, resourceOf, type Hub, type Passed } from './pass.ts';
+import { deleteGenerated, resourceOf, type Hub, type Passed } from './hub-pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 /** What all add-ons depend on: while one cannot be read, they stay as they are. */

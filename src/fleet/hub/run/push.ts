@@ -1,7 +1,7 @@
 /** Deliveries to the clusters whose kubeconfig a hub has: each in its own time, up to 20 at once. */
 import { asError, CurlewError } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
-import { holdCluster, openClusterApi } from '../../../cluster/deliver/cluster.ts';
+import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
 import type { Answer, Look } from '../../fleet.ts';
 import type { Deliverable, Job } from '../../pass.ts';
 import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
@@ -27,7 +27,7 @@ import { accessTo, AT_ONCE, lookAtClusters } from '../../run/clusters.ts';
 import { failureOf, Runner } from '../../run/runner.ts';
 import { openChannels } from '../../../steps/open/channel-files.ts';
 import type { ControllerRequest } from '../../../requests/hub.ts';
-import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
+import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
 import { getSecret } from './secrets.ts';
 import { eachOrdered, type Ordered, type Own } from './ordered-jobs.ts';
 

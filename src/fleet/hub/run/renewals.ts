@@ -9,7 +9,7 @@ import type { Backoff } from '../../../platform/limit/backoff.ts';
 import { eachLimited } from '../../../platform/limit/each.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import type { Wake } from '../../../platform/limit/wake.ts';
-import { readAccepted } from './accepted.ts';
+import { readAccepted } from './accepted-agents.ts';
 
 const AT_ONCE = 4;
 /** A sender of many requests holds neither the controller nor other senders: a pass decides about so many. */

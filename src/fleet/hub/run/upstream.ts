@@ -10,7 +10,7 @@ import { pause } from '../../../platform/limit/repeat.ts';
 import { HelmProxies } from './helm-proxies.ts';
 import type { UpstreamParts } from './generated-addons.ts';
 import { OcmAddons } from './ocm.ts';
-import type { Hub, Passed } from './pass.ts';
+import type { Hub, Passed } from './hub-pass.ts';
 
 /** A kind that a server does not have may come. */
 const ASK_MS = 60_000;

@@ -5,7 +5,7 @@ import type { Check } from '../check.ts';
 import { outputOf } from '../host.ts';
 import { compareNumbers, firstOutcome, splitCondition, wholeNumber } from '../outcome.ts';
 import { matchAll } from '../pattern.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../check-settings.ts';
 
 const row = v.object({
   name: v.string(),

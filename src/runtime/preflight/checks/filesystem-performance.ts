@@ -20,7 +20,7 @@ import {
   resultOf,
   splitCondition,
 } from '../outcome.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../check-settings.ts';
 import type { AnalyzerSpec } from '../spec.ts';
 import { existingFolder } from './disk-usage.ts';
 

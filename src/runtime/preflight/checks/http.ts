@@ -13,7 +13,7 @@ import { type Check, DEFAULT_LIMIT_MS, limitOf } from '../check.ts';
 import { readCondition } from '../condition.ts';
 import { CollectProblem, type Host } from '../host.ts';
 import { firstOutcome } from '../outcome.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../check-settings.ts';
 
 /** A status, with the seconds between both clocks if they differ; or the error. */
 const statusCode = v.pipe(v.number(), v.integer());

@@ -20,7 +20,7 @@ import {
   splitCondition,
 } from '../outcome.ts';
 import { matchAll } from '../pattern.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../check-settings.ts';
 import type { AnalyzerSpec } from '../spec.ts';
 
 const schema = v.object({

@@ -6,7 +6,7 @@ import type { Check } from '../check.ts';
 import { parseTruth } from '../go-notation.ts';
 import { CollectProblem, runCollectorProgram } from '../host.ts';
 import { AnalyzerProblem, type AnalyzerResult, inOutcome, messageOf } from '../outcome.ts';
-import type { SettingForms } from '../settings.ts';
+import type { SettingForms } from '../check-settings.ts';
 import type { AnalyzerSpec } from '../spec.ts';
 import { readOsRelease } from './host-os.ts';
 

@@ -8,7 +8,7 @@ import { CurlewError } from '../../../core/errors.ts';
 import { BUNDLE_JSON, BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, DELTA_CONTENTS, ownerOf } from '../../../core/layout.ts';
 import type { Inventory } from './inventory.ts';
 import type { RootFile } from '../../../own/root-files.ts';
-import type { BundlePlan } from '../plan.ts';
+import type { BundlePlan } from '../bundle-plan.ts';
 
 /**
  * Plans the delta from an inventory to a planned bundle, with the sources of that plan. An inventory with a different size for

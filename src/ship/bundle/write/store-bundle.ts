@@ -5,7 +5,7 @@ import { isFolderStore } from '../../store/folder.ts';
 import type { CopiedRange, Store, Upload } from '../../store/store.ts';
 import { changedSincePlanned, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
-import type { BundlePlan } from '../plan.ts';
+import type { BundlePlan } from '../bundle-plan.ts';
 import { planSource } from './plan-source.ts';
 import type { WriteBundleOptions } from './write-bundle.ts';
 

@@ -7,7 +7,7 @@ import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
-import type { BundlePlan } from '../plan.ts';
+import type { BundlePlan } from '../bundle-plan.ts';
 import { readAhead } from './read-ahead.ts';
 import { createWriteQueue, WRITE_CONCURRENCY, type Write } from './write-queue.ts';
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { findEntry, openFileSource, readFile as readEntry, readIndex } from '../../../../src/formats/archive/read.ts';
 import { verifyArchive } from '../../../../src/formats/archive/verify.ts';
 import { writeBundleFile } from '../../../../src/ship/bundle/write/write-bundle.ts';
-import { planBundle, summarize } from '../../../../src/ship/bundle/plan.ts';
+import { planBundle, summarize } from '../../../../src/ship/bundle/bundle-plan.ts';
 import { parseBundleJson } from '../../../../src/core/bundle.ts';
 import { digestOf } from '../../../../src/core/digest.ts';
 import { CurlewError } from '../../../../src/core/errors.ts';

@@ -16,7 +16,7 @@ import { localFile } from '../manifest/within-repository.ts';
 import { measureFile, noteOf } from './assets.ts';
 import { requestedPackages, type RequestedPackages } from './host-packages/fetch.ts';
 import { referenceOf } from './images.ts';
-import type { PackageInputs } from './inputs.ts';
+import type { PackageInputs } from './build-inputs.ts';
 import type { BuildPorts } from './ports.ts';
 
 interface CurrentInputs extends Pick<PackageInputs, 'about' | 'own'> {

@@ -5,7 +5,7 @@ import { readChannel } from '../../../src/cluster/channel/read.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('cluster/channel/schema');
+const test = suite('cluster/channel/channel-fields');
 
 const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(CHANNEL_SCHEMA);
 const ENTRY = { name: 'web', version: '1.2.3', manifest: 'web.yaml' };

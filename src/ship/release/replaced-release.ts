@@ -1,5 +1,5 @@
 /** What readers must know of a new release: it may reuse a version of the one before, leave an add-on out, or have versions that no channel can have. */
-import { leftOut } from '../../cluster/channel/published.ts';
+import { leftOut } from '../../cluster/channel/published-channels.ts';
 import type { Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';

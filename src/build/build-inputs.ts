@@ -12,10 +12,10 @@ import { byKey, digest, fits, imageFormat } from '../core/schema.ts';
 import { checkedLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, Step } from '../manifest/step.ts';
-import { aboutAddon, ownFiles } from './about.ts';
+import { aboutAddon, ownFiles } from './package-metadata.ts';
 import { checkedNote, type SourceNote } from './asset-note.ts';
 import { noteOf } from './assets.ts';
-import type { FinishedPackage } from './finished.ts';
+import type { FinishedPackage } from './earlier-package.ts';
 
 export interface PackageInputs {
   readonly imageFormat: ImageFormat;

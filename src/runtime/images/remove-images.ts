@@ -8,7 +8,7 @@ import type { SourcePackage } from '../node/source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './docker-archive.ts';
-import { packageImages } from './required.ts';
+import { packageImages } from './required-images.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 
 export interface PruneParts extends Cancellable {

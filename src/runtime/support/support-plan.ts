@@ -5,7 +5,7 @@ import { jsonIn } from '../../core/json.ts';
 import { nodePath } from '../../core/layout.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import type { Fact } from '../preflight/facts.ts';
-import { parseSupportSpecs, type SupportSpec } from '../preflight/parse.ts';
+import { parseSupportSpecs, type SupportSpec } from '../preflight/parse-preflight.ts';
 import { PREFLIGHT_FILE, runsOf } from '../prepare/run-folder.ts';
 import type { Item } from './collect.ts';
 import { BUILT_IN_COLLECTORS, hostItems } from './host-items.ts';

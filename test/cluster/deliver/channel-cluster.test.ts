@@ -1,4 +1,4 @@
-import { openClusterApi } from '../../../src/cluster/deliver/cluster.ts';
+import { openClusterApi } from '../../../src/cluster/deliver/channel-cluster.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
 import { suite } from '../../support/suite.ts';

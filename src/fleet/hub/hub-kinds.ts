@@ -1,7 +1,7 @@
 /** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
 import * as v from 'valibot';
 import { byKey, type Read } from '../../core/schema.ts';
-import { PACKAGE } from '../../cluster/channel/schema.ts';
+import { PACKAGE } from '../../cluster/channel/channel-fields.ts';
 import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, version } from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
 import { about, addonName, aMap, aText, clusterName, fields, like, list, secretName } from '../upstream/kinds.ts';

@@ -1,4 +1,4 @@
-import { parsePreflight } from '../../../src/runtime/preflight/parse.ts';
+import { parsePreflight } from '../../../src/runtime/preflight/parse-preflight.ts';
 import { NO_INSTALLATION, templateData } from '../../../src/runtime/preflight/situation.ts';
 import * as assert from '../../support/assert.ts';
 import { parse, specText } from '../../support/preflight.ts';

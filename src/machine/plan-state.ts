@@ -40,7 +40,7 @@ interface Lists {
 }
 
 /** One loop: a plan asks once for each turn, and each of thousands of workers may have its own. */
-function listsOf({ desired, machines, wanted }: World): Lists {
+function listsOf({ desired, machines, wanted }: PlanState): Lists {
   const controlPlanes: SeenMachine[] = [];
   const workers: SeenMachine[] = [];
   const leaving: SeenMachine[] = [];
@@ -72,7 +72,7 @@ function listsOf({ desired, machines, wanted }: World): Lists {
   };
 }
 
-export class World {
+export class PlanState {
   readonly desired: DesiredCluster;
   readonly seen: SeenCluster;
   readonly policy: Policy;
@@ -176,7 +176,7 @@ export class World {
 
 /** Why a machine is to get the settings of the file, once its cluster has the version of it; undefined where it has them. */
 export function reconfiguredFor(
-  { desired: { settings = {}, version }, policy: { named }, configured }: World,
+  { desired: { settings = {}, version }, policy: { named }, configured }: PlanState,
   machine: SeenMachine,
   to: string | undefined,
 ): string | undefined {
@@ -193,7 +193,7 @@ export function reconfiguredFor(
 }
 
 /** What a host whose turn it is needs to get a version. */
-export function upgradeChain(world: World, machine: SeenMachine, to: string, reason: string): readonly Action[] {
+export function upgradeChain(world: PlanState, machine: SeenMachine, to: string, reason: string): readonly Action[] {
   const { name: host, kubelet, apiServer = to, images = [], cordon, drained } = machine;
   const done = kubelet === to && apiServer === to;
   const { isAlone } = world.lists;
@@ -212,7 +212,7 @@ export function upgradeChain(world: World, machine: SeenMachine, to: string, rea
 }
 
 /** Why no further removal may begin. With those under way, so that one removal after the other does not pass the limit. */
-export function removalLimit({ policy, machines, lists }: World): string | undefined {
+export function removalLimit({ policy, machines, lists }: PlanState): string | undefined {
   const { maxRemovals = MAX_REMOVALS, approvedRemovals = 0 } = policy;
   const most = Math.max(1, sizeOf(maxRemovals, machines.size, 1, 'native'), approvedRemovals);
   const { length } = lists.leaving;
@@ -221,7 +221,7 @@ export function removalLimit({ policy, machines, lists }: World): string | undef
 }
 
 /** How a machine leaves: it keeps its mark until it is no longer a Node, so that this can be continued at any point. */
-export function removalChain(world: World, machine: SeenMachine, reason: string): readonly Action[] {
+export function removalChain(world: PlanState, machine: SeenMachine, reason: string): readonly Action[] {
   const { name: host, answers, cluster, drained, leaving, joined } = machine;
   const actions: Action[] = [];
   if (joined && leaving !== true) actions.push({ host, phase: 'mark', reason });
@@ -236,14 +236,14 @@ export function removalChain(world: World, machine: SeenMachine, reason: string)
 }
 
 /** Its Node was deleted, and its host was not reset: kubeadm does not join such a host. */
-export function isLeftOver({ desired, machines }: World, host: string): boolean {
+export function isLeftOver({ desired, machines }: PlanState, host: string): boolean {
   const { joined = false, cluster, attempted = false } = machines.get(host) ?? {};
   return !joined && cluster === desired.name && !attempted;
 }
 
 /** Why a machine that its provider does not have is not created: the cluster has it, so it may be there, or be lost. */
 export function lostReason(
-  { members = [] }: Pick<World, 'members'>,
+  { members = [] }: Pick<PlanState, 'members'>,
   { name, joined, toCreate, exists }: SeenMachine,
 ): string | undefined {
   if (toCreate === undefined || !(joined || members.some((one) => one.name === name))) return undefined;
@@ -254,7 +254,7 @@ export function lostReason(
 
 /** Why a new machine of its provider takes the place of one that answers, once its cluster has the version of the file. */
 export function replacedFor(
-  { wanted, desired }: Pick<World, 'wanted' | 'desired'>,
+  { wanted, desired }: Pick<PlanState, 'wanted' | 'desired'>,
   { name, exists, answers, outdated, kubelet }: SeenMachine,
   to: string,
 ): string | undefined {
@@ -265,7 +265,7 @@ export function replacedFor(
 
 /** What keeps a machine from what its provider would have to replace. */
 export function keptAs(
-  { wanted, desired }: Pick<World, 'wanted' | 'desired'>,
+  { wanted, desired }: Pick<PlanState, 'wanted' | 'desired'>,
   { name, outdated }: SeenMachine,
 ): readonly Held[] {
   if (outdated === undefined) return [];
@@ -278,7 +278,7 @@ export function keptAs(
 }
 
 /** What comes before a machine is replaced: it goes before the new one comes, so all others must work. */
-export function beforeReplacement({ desired, machines }: World, host: string): string | undefined {
+export function beforeReplacement({ desired, machines }: PlanState, host: string): string | undefined {
   const broken = desired.machines.find(({ name }) => name !== host && machines.get(name)?.ready !== true);
   return broken && `it is replaced once ${broken.name} is ready`;
 }
@@ -306,7 +306,7 @@ export function silenceOf(machine: Pick<SeenMachine, 'silence'> | undefined): st
 
 /** How a machine becomes part of the cluster. */
 export function joinChain(
-  world: World,
+  world: PlanState,
   host: string,
   action: { readonly phase: 'init' | 'join'; readonly to: string; readonly reason: string },
 ): Turn {

@@ -1,7 +1,7 @@
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
-import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested.ts';
+import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
 import { boxWith } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
@@ -9,7 +9,7 @@ import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('cli/suggested', { timeoutMs: 60_000 });
+const test = suite('cli/suggested-commands', { timeoutMs: 60_000 });
 
 async function suggested(command: string, words: readonly string[], text: string): Promise<string> {
   const found = await COMMANDS.get(command)?.load();

@@ -1,7 +1,7 @@
 import type { AddonRecord, Revision } from '../../src/cluster/channel/record.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
-import { planFleet, type PlannedFleet } from '../../src/fleet/plan.ts';
+import { planFleet, type PlannedFleet } from '../../src/fleet/fleet-plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
 import { NO_ORDERS, NO_STATE } from '../../src/fleet/state.ts';
 import { step } from '../../src/fleet/rollout/step.ts';
@@ -9,7 +9,7 @@ import * as assert from '../support/assert.ts';
 import { addon, channel, chart, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('fleet/plan');
+const test = suite('fleet/fleet-plan');
 const NOW = 1_800_000_000;
 const CLUSTERS = ['paris', 'lyon'].map((name) => cluster(name, { env: 'prod' }));
 

@@ -12,7 +12,7 @@ import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { controlPlanes, lookPatiently } from './patient-look.ts';
 import { keepKubeconfig, perform, ranPhase, recordBirths, type Scene } from './perform.ts';
 import type { PlannedMachine } from './one-machine.ts';
-import type { Done, PlannedCluster } from './planned.ts';
+import type { Done, PlannedCluster } from './planned-cluster.ts';
 import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
 
 const AT_ONCE = 8;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Candidate, Requirement } from '../../../src/cluster/channel/channel.ts';
 import { fits } from '../../../src/cluster/channel/choose.ts';
-import { kubernetesSteps, planUpgrade, type UpgradePlan } from '../../../src/cluster/channel/plan.ts';
+import { kubernetesSteps, planUpgrade, type UpgradePlan } from '../../../src/cluster/channel/upgrade-plan.ts';
 import { parseRange, parseTriple } from '../../../src/cluster/channel/range.ts';
 import { compareVersions } from '../../../src/core/ref.ts';
 import * as assert from '../../support/assert.ts';
@@ -9,7 +9,7 @@ import { suite } from '../../support/suite.ts';
 import { cases } from '../../support/sweep.ts';
 
 // soak: random cases
-const test = suite('cluster/channel/plan');
+const test = suite('cluster/channel/upgrade-plan');
 
 type Entry = Candidate & { readonly requires?: readonly Requirement[] };
 

@@ -5,9 +5,9 @@ import type { SourcePackage } from '../node/source.ts';
 import { sourceFiles } from './folder-files.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { createFailures, type Failures } from './failed-images.ts';
-import { findMissing } from './missing.ts';
+import { findMissing } from './missing-images.ts';
 import type { Cancellable } from './docker-archive.ts';
-import { packageImages, type RequiredImage } from './required.ts';
+import { packageImages, type RequiredImage } from './required-images.ts';
 
 export interface ImageNeeds {
   /** References of the images that the node does not have. */

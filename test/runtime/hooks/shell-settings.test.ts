@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { parseInstaller } from '../../../src/spec/parse.ts';
 import { SECTION_NAMES, SETTINGS } from '../../../src/spec/settings.ts';
 import { shellVariables } from '../../../src/spec/variables.ts';
-import { settingsText, shellQuote } from '../../../src/runtime/hooks/settings.ts';
+import { settingsText, shellQuote } from '../../../src/runtime/hooks/shell-settings.ts';
 import * as assert from '../../support/assert.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';

@@ -1,10 +1,10 @@
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
-import { pacedApi } from '../../../src/cluster/kube/paced.ts';
+import { pacedApi } from '../../../src/cluster/kube/paced-api.ts';
 import { apiPath } from '../../../src/cluster/kube/path.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('cluster/kube/paced');
+const test = suite('cluster/kube/paced-api');
 
 test('a burst of requests does not wait, and those after it come at the pace', async () => {
   let sent = 0;

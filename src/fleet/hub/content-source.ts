@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { fits, type Read } from '../../core/schema.ts';
 import { recordIdentity, releaseIdentity } from '../fleet.ts';
 import type { FleetAddon, Values } from '../rollout/fleet.ts';
-import type { HUB_KINDS } from './schema.ts';
+import type { HUB_KINDS } from './hub-kinds.ts';
 
 export type HubSource = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
 type Place = Pick<FleetAddon, 'identity' | 'namespace'>;

@@ -11,7 +11,7 @@ import {
   type HubClusterAddon,
   type Version,
 } from '../observe.ts';
-import { HUB_KINDS, type HubKind } from '../schema.ts';
+import { HUB_KINDS, type HubKind } from '../hub-kinds.ts';
 import { withinLimit } from '../status-limit.ts';
 import { happened, specObject, statusObject, type Happened } from '../write.ts';
 import { CHANNEL_API_VERSION } from '../../../cluster/channel/channel.ts';

@@ -4,7 +4,7 @@ import { nearest } from '../../core/nearest.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
 import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { parseTruth } from './go-notation.ts';
-import { settingProblem, settingsOf, type SettingForms } from './settings.ts';
+import { settingProblem, settingsOf, type SettingForms } from './check-settings.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
 import { KURL_DELIMITERS, renderTemplate } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';

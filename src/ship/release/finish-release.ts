@@ -1,11 +1,11 @@
 /** Completes a release in the order that keeps readers safe: catalog, its signature, `VERSION`, its signature. */
-import { formatPublished } from '../../cluster/channel/published.ts';
+import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, type CurrentRelease } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
-import { withStoredExternal } from './offered.ts';
+import { withStoredExternal } from './merged-catalog.ts';
 import { signCatalog, signCurrent, type SignedCurrent, type Signer } from './sign-release.ts';
 import { formatAddons, formatSupportedVersions } from './make-catalog.ts';
 

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { digestOf } from '../../../src/core/digest.ts';
 import type { PackageImage } from '../../../src/core/package.ts';
 import { folderFiles } from '../../../src/runtime/images/folder-files.ts';
-import { archiveImages, packageImages, type RequiredImage } from '../../../src/runtime/images/required.ts';
+import { archiveImages, packageImages, type RequiredImage } from '../../../src/runtime/images/required-images.ts';
 import * as assert from '../../support/assert.ts';
 import { blobPath, NODE_PLATFORM, writeArchives, writeLayout } from '../../support/image-packages.ts';
 import { makeImage, makeIndex, makeLayer, plainTar } from '../../support/images.ts';

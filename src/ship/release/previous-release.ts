@@ -3,7 +3,7 @@ import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '../store/read-catalog.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { fileOf, listPackages } from './make-catalog.ts';
-import { parseRecorded, readRecorded, type RecordedPackages } from './inputs.ts';
+import { parseRecorded, readRecorded, type RecordedPackages } from './release-inputs.ts';
 import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
 import type { EarlierPackage } from './upload.ts';
 

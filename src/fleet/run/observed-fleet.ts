@@ -9,7 +9,7 @@ import type { Entry } from '../../cluster/channel/channel.ts';
 import { driftIn } from '../drift.ts';
 import type { Look } from '../fleet.ts';
 import { observedOf, recordedReason } from '../observe.ts';
-import { planFleet, type PlannedFleet } from '../plan.ts';
+import { planFleet, type PlannedFleet } from '../fleet-plan.ts';
 import { differencesIn } from '../differences.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../state.ts';
 import type { Observed } from '../rollout/fleet.ts';
