@@ -119,7 +119,10 @@ tests('a change whose operator is gone ends on the host, and another change is n
   assert.match(String(await first.catch((error: unknown) => error)), 'gone');
   await write(70);
   const busy = await at.apply();
-  assert.match(busy.failed[0]?.reason ?? '', /configure p1 [0-9a-f]{8} runs there: wait until it ends/);
+  assert.match(
+    busy.failed[0]?.reason ?? '',
+    /configure p1 runs there for a file with other settings: wait until it ends, then run the same command again/,
+  );
   await at.on('p1', `rm ${at.api}/hold-p1; flock -s ${REMOTE}/run.lock true`);
   const last = await at.apply();
   assert.equal([last.done.map(({ phase }) => phase), last.steps], [['configure'], []]);

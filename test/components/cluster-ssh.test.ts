@@ -179,8 +179,8 @@ tests('bare hosts become a cluster by one command, and a second one changes noth
 });
 
 const LEFT: Readonly<Record<string, string>> = {
-  p1: 'lock.guard\nlog\nname\npid\nrun.lock\nsettings\nstatus\nunpack.lock\n',
-  p2: 'log\nname\npid\nrun.lock\nsettings\nstatus\nunpack.lock\n',
+  p1: 'lock.guard\nlog\nname\npid\nrequest\nrun.lock\nsettings\nstatus\nunpack.lock\n',
+  p2: 'log\nname\npid\nrequest\nrun.lock\nsettings\nstatus\nunpack.lock\n',
 };
 
 tests('a run continues when the connection is cut, and when its operator is gone another one follows it', async () => {

@@ -17,7 +17,7 @@ import { settingsOf as digestsOf } from './kubeadm-settings.ts';
 import { reached } from './provided-hosts.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
 import { createProvided, deleteProvided, verdictOf } from './provider.ts';
-import { runCommand, sendBundle, type BundleFile, type Remote } from './remote.ts';
+import { runCommand, sendBundle, type BundleFile, type Remote, type RemoteCommand } from './remote.ts';
 
 const SHORT_MS = 60_000;
 /** kubeadm may upload the certificates of control planes first. */
@@ -72,7 +72,7 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
   const run = async (
     at: WrittenHost,
     command: readonly string[],
-    more: { readonly cluster?: string; readonly input?: string; readonly settings?: string } = {},
+    more: Pick<RemoteCommand, 'cluster' | 'input' | 'settings' | 'request'> = {},
   ) => {
     const about = { name: runName(cluster, step, leaves), command, ...more };
     const line = (text: string): void => {
@@ -122,15 +122,14 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
       case 'init':
         return run(host, ['./install.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
-          input: settingsOf(scene, host),
-          settings: recordOf(scene, host, 'init'),
+          ...fileOf(scene, host, 'init'),
         });
       case 'join': {
         const token = await joinSettings(scene, host);
         return run(host, ['./join.sh', ...flags, ...installFlags], {
           cluster: cluster.name,
+          ...fileOf(scene, host, 'join'),
           input: settingsOf(scene, host, token),
-          settings: recordOf(scene, host, 'join'),
         });
       }
       case 'snapshot':
@@ -140,10 +139,8 @@ export async function perform(scene: Scene, step: Step): Promise<boolean> {
       case 'configure': {
         // It saves etcd, drains and uncordons by itself. The first control plane brings the cluster what it gets.
         const script = leads(scene, step) ? './install.sh' : './upgrade.sh';
-        return run(host, [script, ...flags, ...limit, 'airgap', 'installer-spec-file=../input'], {
-          input: settingsOf(scene, host),
-          settings: recordOf(scene, host, 'upgrade'),
-        });
+        const words = [script, ...flags, ...limit, 'airgap', 'installer-spec-file=../input'];
+        return run(host, words, fileOf(scene, host, 'upgrade'));
       }
       case 'repair':
         return run(host, ['./tasks.sh', 'node', 'repair']);
@@ -249,11 +246,8 @@ export async function recordBirths(
 }
 
 /** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */
-function runName({ version, installer }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
+function runName({ version }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
   if (leaves) return `remove ${host}`;
-  // A run with other settings is not this one.
-  if (phase === 'configure')
-    return `${phase} ${host} ${hexOf(digestOf(canonicalJson(digestsOf(installer)))).slice(0, 8)}`;
   return UPGRADE.has(phase) ? `upgrade ${host} ${version}` : `${phase} ${host} ${to}`.trim();
 }
 
@@ -284,6 +278,19 @@ function leads({ cluster, look: { seen } }: Scene, { host, phase, to }: Step): b
   if (!control.some(({ name }) => name === host)) return false;
   if (phase === 'configure') return isFirstWith(digestsOf(cluster.installer), control);
   return to !== undefined && control.every(({ apiServer }) => apiServer !== to);
+}
+
+/** What a run on a host gets of the file. */
+function fileOf(
+  scene: Scene,
+  host: WrittenHost,
+  phase: Parameters<typeof settingsAfter>[0],
+): Required<Pick<RemoteCommand, 'input' | 'settings' | 'request'>> {
+  const input = settingsOf(scene, host);
+  // A node that is there gets labels by a step of their own.
+  const { labels = {} } = phase === 'upgrade' ? {} : host.machine;
+  const request = hexOf(digestOf(canonicalJson([input, labels]))).slice(0, 16);
+  return { input, settings: recordOf(scene, host, phase), request };
 }
 
 /** For the host, one line; none where it is not known what it has then. */
@@ -340,8 +347,7 @@ async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<R
     await runCommand(remote, speaker.ssh, {
       name: `certificates ${speaker.name}`,
       command: ['./install.sh', ...flags, 'airgap', 'installer-spec-file=../input'],
-      input: settingsOf(scene, speaker),
-      settings: recordOf(scene, speaker, 'upgrade'),
+      ...fileOf(scene, speaker, 'upgrade'),
       line: (line) => report({ type: 'step-log', id: `join ${host.name}`, text: line }),
     });
     text = await make();

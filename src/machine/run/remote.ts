@@ -185,18 +185,22 @@ async function again(remote: Pick<Remote, 'signal'>, work: () => Promise<void>):
 }
 
 /**
- * `$2`: the name of the run; `$3`: its id; then the cluster to record, and the command. Who follows a run of another operator gives it
- * the own id, so that only this run is ever taken for it.
+ * `$2`: the name of the run; `$3`: its id; then the cluster to record, what it was begun for, and the command. Who follows a run of another
+ * operator gives it the own id, so that only this run is ever taken for it.
  */
-const RUN = `${FOLDER}name=$2; id=$3; cluster=$4; started=; shift 4
+const RUN = `${FOLDER}name=$2; id=$3; cluster=$4; request=$5; started=; shift 5
 busy() { [ -e run.lock ] && ! flock -s -n run.lock true; }
 if [ "$(cat id 2>/dev/null)" = "$id" ]; then :
 elif busy; then
   if [ "$(cat name)" != "$name" ]; then ${BUSY}; fi
+  # Earlier versions do not record it.
+  if [ -s request ] && [ "$(cat request)" != "$request" ]; then
+    echo "$name runs there for a file with other settings: wait until it ends, then run the same command again" >&2; exit 75
+  fi
 else
   IFS= read -r settings; printf '%s' "$settings" >settings.new; cat >input
   if [ -n "$cluster" ]; then echo "$cluster" >cluster; printf %s "$name" >unfinished; fi
-  rm -f status pid; : >log; printf %s "$name" >name; started=yes
+  rm -f status pid; : >log; printf %s "$name" >name; printf %s "$request" >request; started=yes
   setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input
 if [ "$(cat status.new)" = 0 ] && [ "$(cat name)" = "$(cat unfinished 2>/dev/null)" ]; then rm -f unfinished; fi
 if [ "$(cat status.new)" = 0 ] && [ -s settings.new ]; then mv settings.new settings; fi; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
@@ -212,6 +216,8 @@ echo 'it was cut, as by a restart of the host: run the same command again' >&2; 
 export interface RemoteCommand {
   /** For people, and for whoever continues it: the same command always has the same name. */
   readonly name: string;
+  /** Digest of what a file wants of it: a run that was begun for something else is not this one. */
+  readonly request?: string | undefined;
   /** The cluster that the host records from now on; until the run has ended with status 0, it also records that this is unfinished. */
   readonly cluster?: string;
   /** Runs in the unpacked bundle. */
@@ -227,10 +233,10 @@ export interface RemoteCommand {
 export async function runCommand(
   remote: Remote,
   host: SshHost,
-  { name, cluster = '', command, settings = '', input = '', line }: RemoteCommand,
+  { name, cluster = '', request = '', command, settings = '', input = '', line }: RemoteCommand,
 ): Promise<void> {
   const id = randomBytes(8).toString('hex');
-  const operands = [REMOTE, name, id, cluster, ...command];
+  const operands = [REMOTE, name, id, cluster, request, ...command];
   await runLines(remote, host, { script: RUN, operands, input: `${settings}\n${input}`, line });
 }
 
@@ -269,7 +275,7 @@ const HALF =
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
 if [ -e /etc/systemd/system/kubelet.service ]; then echo '${HALF}' >&2; exit 65; fi
-${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished settings settings.new unpack.lock && rm -f cluster')}`;
+${alone('rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id request log pid status input unfinished settings settings.new unpack.lock && rm -f cluster')}`;
 
 /** Removes the bundle and all records of a host that was reset; its lock stays. Fails on one of which only a part was reset. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
