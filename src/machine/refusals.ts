@@ -33,7 +33,7 @@ export function splitRefusals(
 export function withoutHosts(seen: SeenCluster, refused: readonly Held[]): SeenCluster {
   const names = new Set(refused.map(({ host }) => host));
   const machines = seen.machines.map((one) => {
-    return names.has(one.name) ? { ...one, answers: false, cluster: undefined } : one;
+    return names.has(one.name) ? { ...one, answers: false, cluster: undefined, toCreate: undefined } : one;
   });
   return { ...seen, machines };
 }

@@ -83,6 +83,26 @@ tests('a colleague continues from an empty disk, with the file and the bundle al
   assert.is((await stat(`${cwd}/paris.conf`)).mode & 0o777, 0o600);
 });
 
+tests('a colleague with another file does not take the success of a step that runs for the older one', async () => {
+  await using at = await hostScene('p1', 'p2');
+  const p2 = { address: 'localhost' };
+  await at.write({ ...P1, p2 });
+  await writeFile(`${at.api}/hold-p2`, '');
+  const operator = new AbortController();
+  const first = at.apply({ signal: operator.signal });
+  await appears(`${at.api}/began-p2`);
+  operator.abort(new Error('gone'));
+  await first.catch(() => undefined);
+  await at.write({ ...P1, p2: { ...p2, taints: [{ key: 'gpu', effect: 'NoSchedule' }] } });
+  const { failed, done: did } = await at.apply();
+  const reason =
+    'it failed with status 75: join p2 v1.34.4 runs there for a file with other settings: wait until it ends, then run the same command again';
+  assert.equal([failed, did], [[{ host: 'p2', phase: 'join', reason, code: 'PROGRAM_FAILED' }], []]);
+  await rm(`${at.api}/hold-p2`);
+  await appears(`${at.api}/node-p2`);
+  assert.not.match(await readFile(`${at.api}/input-p2`, 'utf8'), 'gpu');
+});
+
 tests('a step that outlives its operator is followed before the cluster is asked, and nothing is refused', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);
@@ -225,6 +245,31 @@ tests('a step that a preflight of its host stops has the reason, and what to do'
     'p1 says: this machine does not meet the requirements: [FAIL] Swap: Swap is on; hint: --ignore TITLE ignores one check',
   );
   assert.is(failureCode(failed), 'PREFLIGHT_FAILED');
+});
+
+tests('images that find no room on a worker, and a join that fails, hold only that one', async () => {
+  await using at = await hostScene('p1', 'p2', 'p3');
+  const workers = { p2: { address: 'localhost' }, p3: { address: '127.1' } };
+  await at.write({ ...P1, ...workers });
+  await writeFile(`${at.api}/fail-p2`, '');
+  const joined = await at.apply();
+  assert.equal(
+    joined.failed.map(({ host, phase }) => `${host} ${phase}`),
+    ['p2 join'],
+  );
+  assert.equal([joined.steps, joined.held, done(joined).at(-1)], [[], [], 'p3 join']);
+  await rm(`${at.api}/fail-p2`);
+  assert.equal(done(await at.apply()), ['p2 join']);
+
+  await at.on('p1', `sed -i 's/v1.34.4/v1.34.3/g' ${at.api}/node-*`);
+  await writeFile(`${at.api}/full-p2`, '');
+  const upgraded = await at.apply();
+  const reason = 'p2 says: /var/lib/containerd has 12 MiB free';
+  assert.equal(upgraded.failed, [{ host: 'p2', phase: 'images', reason, code: 'NO_SPACE' }]);
+  assert.equal(done(upgraded).toSorted(), ['p1 images', 'p1 upgrade', 'p3 images', 'p3 upgrade']);
+  assert.equal([upgraded.steps, upgraded.held, upgraded.refused], [[], [], []]);
+  await rm(`${at.api}/full-p2`);
+  assert.equal(done(await at.apply()), ['p2 images', 'p2 upgrade']);
 });
 
 tests('what curlew warns of on a host is shown to the operator, with the host', async () => {

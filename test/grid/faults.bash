@@ -123,10 +123,15 @@ fails_for_disk() {
 }
 
 # A fifth is free: with less, the kubelet would say for five minutes that its disk has pressure.
-images_have_no_room() {
+three_has_no_room() {
   # shellcheck disable=SC2016
-  on three 20 sh -c 'mount -o remount,size=$(($(df -k --output=used /var/lib/containerd | tail -n 1) * 5 / 4))k /var/lib/containerd' &&
-    fails_for_disk three /var/lib/containerd &&
+  on three 20 sh -c 'mount -o remount,size=$(($(df -k --output=used /var/lib/containerd | tail -n 1) * 5 / 4))k /var/lib/containerd'
+}
+
+# Nor is there a node for the pod with which kubeadm tests the control plane, which goes up nevertheless.
+control_plane_goes_past_it() {
+  kubectl_on one taint node three test=yes:NoSchedule && fails_for_disk three /var/lib/containerd &&
+    kubectl_on one taint node three test- && kubelets_are "one=$NEW" "three=$OLD" "two=$OLD" &&
     on three 20 mount -o "remount,size=$GRID_IMAGES_SIZE" /var/lib/containerd
 }
 
@@ -140,10 +145,8 @@ has_no_room() {
   is_freed "$1" "$2"
 }
 
-# Nor is there a node for the pod with which kubeadm tests the control plane, which goes up nevertheless.
 worker_has_no_room() {
-  kubectl_on one taint node three test=yes:NoSchedule && has_no_room three /etc/kubernetes/tmp 'no space left' &&
-    kubectl_on one taint node three test- && kubelets_are "one=$NEW" "three=${OLD}true" "two=$OLD"
+  has_no_room three /etc/kubernetes/tmp 'no space left' && kubelets_are "one=$NEW" "three=${OLD}true" "two=$OLD"
 }
 
 rest_goes_up() {
@@ -171,9 +174,10 @@ step 'the way out of the message' new_key_is_accepted
 step 'a second apply changes nothing' nothing_is_left "$GRID_BEFORE"
 step 'a worker does not answer' two_goes_away
 step 'an upgrade is planned past it' upgrade_goes_past_it
-step 'no room for images on a worker' images_have_no_room
-step 'no room for a snapshot of etcd' has_no_room one /var/lib/curlew/etcd '0 B are free'
-step 'no room in kubeadm of the control plane' has_no_room one /etc/kubernetes/tmp 'no space left'
+step 'a worker has no room for images' three_has_no_room
+step 'nor has the control plane for a snapshot of etcd' has_no_room one /var/lib/curlew/etcd '0 B are free'
+step 'nor kubeadm of the control plane' has_no_room one /etc/kubernetes/tmp 'no space left'
+step 'with room, it is upgraded past the worker' control_plane_goes_past_it
 step 'no room in kubeadm of a worker' worker_has_no_room
 step 'the others go up' rest_goes_up
 step 'the worker answers again, and goes up' two_comes_back

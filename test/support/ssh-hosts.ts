@@ -80,7 +80,9 @@ case "$1 $2" in
   'status --json')
     if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
     else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
-  'load-images ') echo "load-images $(hostname)" >>${api}/calls;;
+  'load-images ')
+    echo "load-images $(hostname)" >>${api}/calls
+    if [ -e ${api}/full-$(hostname) ]; then echo 'error NO_SPACE: /var/lib/containerd has 12 MiB free' >&2; exit 14; fi;;
   'reset --yes')
     echo "reset $(hostname) $*" >>${api}/calls; touch ${api}/began-$(hostname)
     while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done

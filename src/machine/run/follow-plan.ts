@@ -35,8 +35,10 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly bundle?: { readonly path: string; readonly facts: BundleFacts } | undefined;
   /** Titles of host preflights that are passed. */
   readonly ignore?: readonly string[];
-  /** What is left to do by what is seen, after what this command has done. */
-  readonly next: (look: ClusterLook, done: readonly Done[]) => Planned;
+  /** What is left to do by what is seen, after what this command has done, past the machines of `away`. */
+  readonly next: (look: ClusterLook, done: readonly Done[], away: readonly string[]) => Planned;
+  /** Whether what has failed on a machine holds only that one. Without it, a failure ends the command. */
+  readonly holdsOnlyItself?: (step: Done) => boolean;
   /** Brings an add-on of the cluster to the version of a step. */
   readonly moveAddon?: (step: Step, context: Context) => Promise<void>;
   /** Before anything is done, and again once others are locked out. */
@@ -53,7 +55,7 @@ export async function previewPlan<Planned extends PlannedCluster>(
   context: Context,
 ): Promise<Planned> {
   await using ssh = openSsh(context.env);
-  const plan = next(await lookAt(cluster, { ssh, bundle: bundle?.facts }, context), []);
+  const plan = next(await lookAt(cluster, { ssh, bundle: bundle?.facts }, context), [], []);
   await check?.(plan);
   return plan;
 }
@@ -63,7 +65,7 @@ export async function previewPlan<Planned extends PlannedCluster>(
  * hosts are in the result.
  */
 export async function followPlan<Planned extends PlannedCluster>(
-  { cluster, doing, bundle, ignore = [], next, check, begin, moveAddon, patienceMs }: Plan<Planned>,
+  { cluster, doing, bundle, ignore = [], next: nextOf, check, begin, moveAddon, patienceMs, ...own }: Plan<Planned>,
   context: Context,
 ): Promise<Planned & AppliedCluster> {
   await using ssh = openSsh(context.env);
@@ -72,13 +74,20 @@ export async function followPlan<Planned extends PlannedCluster>(
   const done: Done[] = [];
   const born = new Set<string>();
   const failed: AppliedCluster['failed'][number][] = [];
-  const isIdle = (seen: ClusterLook): boolean => failed.length === 0 && next(seen, done).steps.length === 0;
+  const isAlone = (step: Done): boolean => own.holdsOnlyItself?.(step) ?? false;
+  const next = (seen: ClusterLook): Planned =>
+    nextOf(
+      seen,
+      done,
+      failed.filter(isAlone).map(({ host }) => host),
+    );
+  const isIdle = (seen: ClusterLook): boolean => failed.length === 0 && next(seen).steps.length === 0;
   const see = async (at: Context): Promise<ClusterLook> => {
     const patience = { owner, doing, isLocked: at !== context, patienceMs, isIdle };
     return lookPatiently(async () => lookAt(cluster, { ...looking, born }, at), patience, { ssh, ...at });
   };
   let look = await see(context);
-  let plan = next(look, done);
+  let plan = next(look);
   await check?.(plan);
   const mayBegin = (): boolean => plan.refused.length + look.unasked.length === 0;
   if (plan.steps.length === 0 && (begin === undefined || !mayBegin())) {
@@ -102,12 +111,14 @@ export async function followPlan<Planned extends PlannedCluster>(
   };
   // Another operator may have changed something before the lock was taken.
   look = await see(inside);
-  plan = next(look, done);
+  plan = next(look);
   await check?.(plan);
   if (mayBegin()) await begin?.();
   for (;;) {
-    const ready = plan.steps.filter(({ waits }) => waits.length === 0);
-    if (ready.length === 0 || failed.length > 0) break;
+    const ready = plan.steps.filter(
+      ({ waits, host }) => waits.length === 0 && failed.every((one) => one.host !== host),
+    );
+    if (ready.length === 0 || !failed.every(isAlone)) break;
     const move = async (step: Step): Promise<void> => moveAddon?.(step, inside);
     const scene: Scene = { cluster, look, remote, turns, ignore, passed, file, move, report: context.report };
     await eachLimited(
@@ -148,7 +159,7 @@ export async function followPlan<Planned extends PlannedCluster>(
     look = await see(inside);
     await recordBirths(remote, look, { born, report: context.report });
     await lock.add(controlPlanes(look));
-    plan = next(look, done);
+    plan = next(look);
   }
   for (const [text, times] of passed.unknown) {
     if (times === passed.runs) context.report({ type: 'note', level: 'warning', text });

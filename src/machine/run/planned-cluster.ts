@@ -46,6 +46,8 @@ export interface Choices {
   readonly approveRemovals?: number | undefined;
   /** An add-on may move right after Kubernetes, if no version of it fits before and after. */
   readonly allowGap?: boolean | undefined;
+  /** Machines on which this command has failed: the others continue. */
+  readonly away?: readonly string[] | undefined;
   /** A machine that gets the settings of the file where it is not known which ones it has. */
   readonly named?: string | undefined;
   /** Add-ons of channels that move where the version of Kubernetes needs it. */
@@ -57,7 +59,14 @@ export function planOf(
   cluster: WrittenCluster,
   look: ClusterLook,
   bundle: BundleFacts | undefined,
-  { ignore = [], approveRemovals: approvedRemovals = 0, allowGap = false, channels, named }: Choices = {},
+  {
+    ignore = [],
+    approveRemovals: approvedRemovals = 0,
+    allowGap = false,
+    channels,
+    named,
+    away: failed = [],
+  }: Choices = {},
 ): PlannedCluster {
   const { hosts, seen, busy, unasked } = look;
   // Providers say addresses only when they are asked.
@@ -85,17 +94,18 @@ export function planOf(
       return reasons.map((reason) => ({ host, reason }));
     }),
   ]);
-  const tried = planPast(scene, known.own);
+  const apart = [...known.own, ...failed.map((host) => ({ host, reason: 'a step has failed on it' }))];
+  const tried = planPast(scene, apart);
   // What keeps a worker from joining is seen only when it is planned: the others are planned again without it.
   const joins = split(
     tried.late.filter(({ host }) => !seen.machines.some((one) => one.name === host && one.joined)),
   ).own;
-  const away = [...known.own, ...joins];
+  const away = [...apart, ...joins];
   const { planned, isKnown, able, late } = joins.length > 0 ? planPast(scene, away) : tried;
   const found = split(planned.refused);
   const stops = [...refusals(cluster, bundle), ...known.shared, ...found.shared, ...late];
   const alone = [...away, ...found.own];
-  const refused = [...stops, ...alone];
+  const refused = [...stops, ...known.own, ...joins, ...found.own];
   const steps = stops.length > 0 ? [] : able;
   const isAlone = ({ host }: Held): boolean => host !== undefined && alone.some((one) => one.host === host);
   const isAsked = isKnown && busy.length + unasked.length === 0;
