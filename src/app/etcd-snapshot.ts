@@ -10,10 +10,11 @@ import { openFileSource } from '../formats/archive/read.ts';
 import { encrypterFor } from '../machine/run/age.ts';
 import { recordAttempt } from '../machine/run/attempts.ts';
 import { startTimer } from '../machine/run/timer.ts';
+import { SNAPSHOT_TIMER, TIMER_OPTIONS } from '../machine/run/snapshot-file.ts';
 import { keepSnapshot, saveSnapshot, surplus } from '../machine/run/snapshots.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
-import { writeWhole } from '../platform/files/write-whole.ts';
+import { writeText, writeWhole } from '../platform/files/write-whole.ts';
 import type { Store } from '../ship/store/store.ts';
 import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
@@ -22,7 +23,7 @@ import { folderOf } from '../steps/node/install-folder.ts';
 const KUBERNETES = '/etc/kubernetes';
 /** With `--every`. */
 const TIMER = {
-  name: 'curlew-etcd-snapshot',
+  name: SNAPSHOT_TIMER,
   description: 'Snapshot of etcd',
   variables: `${KUBERNETES}/curlew/snapshot.env`,
 };
@@ -56,25 +57,24 @@ export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Cont
     });
   }
   const directory = folderOf(request, context);
-  const options = { directory, encrypter, keep: request.keep, report, signal };
+  const saving = { directory, encrypter, keep: request.keep, report, signal };
   const save = async (): Promise<Pick<EtcdSaved, 'file' | 'copy'>> => {
-    if (file !== undefined) await saveSnapshot(etcd, file, new Date(), options);
-    const saved = file ?? (await keepSnapshot(etcd, new Date(), options));
+    if (file !== undefined) await saveSnapshot(etcd, file, new Date(), saving);
+    const saved = file ?? (await keepSnapshot(etcd, new Date(), saving));
     if (request.copyTo === undefined) return { file: saved };
     return { file: saved, copy: await copySnapshot(saved, request.copyTo, request, context) };
   };
   // One file is for who asks for it. The others are made by a timer, too.
   const saved = file === undefined ? await recordAttempt(KUBERNETES, 'snapshot', save) : await save();
+  if (request.every === undefined) return saved;
   // Only after all of it has worked once.
-  const timer =
-    request.every === undefined
-      ? undefined
-      : await startTimer(
-          argumentsOf(request, directory, cwd),
-          { ...TIMER, everyMs: request.every },
-          { directory, context },
-        );
-  return { ...saved, ...(timer !== undefined && { timer }) };
+  const options = optionsOf(request, cwd);
+  const command = ['etcd', 'snapshot', `--install-dir=${directory}`, ...options];
+  const timer = await startTimer(command, { ...TIMER, everyMs: request.every }, { directory, context });
+  // For a machine that takes over from this one.
+  const text = [`--every=${request.every}ms`, ...options].map((word) => `${word}\n`).join('');
+  await writeText(join(KUBERNETES, TIMER_OPTIONS), text, { force: true });
+  return { ...saved, timer };
 });
 
 /** Copies a snapshot below the name of this machine, and removes all but the last `keep` copies of what curlew has named there. */
@@ -131,11 +131,10 @@ function isFolder(address: string): boolean {
   return !/^[a-z][a-z0-9+.-]*:/i.test(address);
 }
 
-/** The command of the timer: relative paths would be of another folder. */
-function argumentsOf(request: EtcdSnapshotRequest, directory: string, cwd: string): readonly string[] {
+/** The options of the timer: relative paths would be of another folder. */
+function optionsOf(request: EtcdSnapshotRequest, cwd: string): readonly string[] {
   const { recipient = [], copyTo, s3Endpoint, s3Region, s3Profile, s3PathStyle, caFile, config } = request;
   const values: readonly (readonly [string, string | undefined])[] = [
-    ['--install-dir', directory],
     ['--copy-to', copyTo && isFolder(copyTo) ? resolve(cwd, copyTo) : copyTo],
     ['--keep', request.keep === undefined ? undefined : String(request.keep)],
     ['--s3-endpoint', s3Endpoint],
@@ -146,8 +145,6 @@ function argumentsOf(request: EtcdSnapshotRequest, directory: string, cwd: strin
     ...recipient.map((one) => ['--recipient', one] as const),
   ];
   return [
-    'etcd',
-    'snapshot',
     ...values.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])),
     ...(s3PathStyle === true ? ['--s3-path-style'] : []),
   ];

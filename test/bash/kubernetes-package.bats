@@ -1383,12 +1383,23 @@ kept_snapshot() {
   export PRIVATE_ADDRESS=fd00::1 KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS=Swap
   # The disk of etcd may have survived.
   mkdir -p var/lib/etcd/member
+  curlew() { printf '<%s>' "$@" >>timer; }
+  printf '%s\n' --every=21600000ms '--copy-to=/a b/$c' >restore/timer
   run strict kubernetes_init
+  [[ "$(cat timer)" == "<etcd><snapshot><--every=21600000ms><--copy-to=/a b/\$c><--install-dir><$DIR>" ]]
   [[ "$status" -eq 0 && "$output" == *'node2 is no longer a control plane'*'node remove node2 --yes'* && "$output" != *'node1 is no'* ]]
   grep -q '^registry.k8s.io/etcd:3.6 .* snapshot restore .*/restore/etcd.db .*--initial-cluster node1=https://\[fd00::1\]:2380' calls
   grep -q '^kubeadm init .*--ignore-preflight-errors=Swap,DirAvailable--var-lib-etcd, of restore, key$' calls
   [[ "$(stat -c '%a %n' etc/kubernetes/{pki/ca.key,pki/etcd/ca.crt,enc/config.yaml} | cut -d ' ' -f 1 | xargs)" == '600 644 600' ]]
   [[ ! -e restore && ! -e var/lib/etcd/restored && -e "$(echo var/lib/etcd/member.before-restore-*)" ]]
+}
+
+@test "a timer of snapshots that does not start on the machine that takes over is named with its command" {
+  kept_snapshot
+  curlew() { return 1; }
+  printf '%s\n' --every=6h --copy-to=s3://backup/shop >restore/timer
+  run strict kubernetes_init
+  [[ "$status" -eq 0 && "$output" == *'then run curlew etcd snapshot --every=6h --copy-to=s3://backup/shop'* && ! -e restore ]]
 }
 
 @test "a snapshot stays for the next attempt if kubeadm fails" {

@@ -39,6 +39,14 @@ save_snapshot() {
     kubectl_on one create configmap "after-$1"
 }
 
+timer_is_started() {
+  on one 60 /root/bundle/tasks.sh etcd snapshot --every 6h --keep 2 && timer_is_back
+}
+
+timer_is_back() {
+  on one 20 systemctl is-active curlew-etcd-snapshot.timer && on one 20 grep -q -- --keep=2 /etc/systemd/system/curlew-etcd-snapshot.service
+}
+
 # usage: has_data_of NAME
 has_data_of() {
   [[ "$(kubectl_on one get configmaps "before-$1" "after-$1" --ignore-not-found --output=name)" == "configmap/before-$1" ]]
@@ -125,6 +133,7 @@ step 'install' install_on one "load-balancer-address=$GRID_BALANCER:6443"
 step 'node two boots' grid_start_node two 2
 step 'unpack the bundle' unpack two
 step 'two joins as a worker' worker_joins
+step 'snapshots by a timer' timer_is_started
 step 'a snapshot' save_snapshot all
 step 'the only control plane is destroyed' control_plane_is_destroyed
 step 'a bare machine boots' grid_start_node one 1
@@ -132,6 +141,7 @@ step 'unpack the bundle' unpack one
 step 'address of the balancer' balancer_is one
 step 'the bare machine takes over' bare_machine_takes_over
 step 'the cluster is back' cluster_is_back
+step 'and so is the timer' timer_is_back
 step 'a snapshot of another cluster' foreign_snapshot
 step 'is refused' snapshot_of_another_cluster_is_refused
 step 'two is removed' node_is_removed two

@@ -1,6 +1,6 @@
 /** Snapshots as files: what they have, what is refused, and what fits a machine. */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -11,7 +11,7 @@ import { decrypted, decrypterFor, encrypted, encrypterFor } from '../../src/mach
 import { openSnapshot } from '../../src/machine/run/snapshot-file.ts';
 import { saveSnapshot } from '../../src/machine/run/snapshots.ts';
 import * as assert from '../support/assert.ts';
-import { never } from '../support/context.ts';
+import { never, noReport } from '../support/context.ts';
 import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -73,6 +73,7 @@ async function save(box: Tree, { authority = own.ca, recipients = [] as readonly
   await saveSnapshot(etcdWith(dataWith(authority)), file, NOW, {
     directory: box.at('curlew'),
     kubernetes,
+    units: box.at('units'),
     encrypter: await encrypterFor(recipients),
     report: () => undefined,
     signal: never,
@@ -112,6 +113,28 @@ test('a snapshot has the data and what all control planes share, and tar shows i
   assert.equal(await readFile(opened.data), dataWith(own.ca));
   assert.is(await readFile(`${opened.folder}/kubernetes/pki/sa.key`, 'utf8'), 'accounts');
   assert.is((await stat(opened.folder ?? '')).mode & 0o777, 0o700);
+});
+
+test('a snapshot has the options of its timer, unless an operator has ended that', async () => {
+  await using box = await tree();
+  const kubernetes = await kubernetesAt(box, 'kubernetes', own.ca);
+  await writeFile(`${kubernetes}/curlew/snapshot-timer`, '--every=1000ms\n');
+  const timerIn = async (name: string): Promise<string | undefined> => {
+    const options = {
+      directory: box.at('curlew'),
+      kubernetes,
+      units: box.at('units'),
+      report: noReport,
+      signal: never,
+    };
+    await saveSnapshot(etcdWith(dataWith(own.ca)), box.at(name), NOW, options);
+    await using opened = await openSnapshot(box.at(name), { folder: box.at('curlew'), signal: never });
+    return await readFile(`${opened.folder}/timer`, 'utf8').catch(() => undefined);
+  };
+  assert.is(await timerIn('a.tar'), undefined);
+  await mkdir(box.at('units/timers.target.wants'), { recursive: true });
+  await symlink('/gone', box.at('units/timers.target.wants/curlew-etcd-snapshot.timer'));
+  assert.is(await timerIn('b.tar'), '--every=1000ms\n');
 });
 
 test('a configuration of encryption elsewhere is named, since the snapshot does not have it', async () => {

@@ -605,6 +605,7 @@ kubernetes_init() {
   }
   if [[ -d "$snapshot" ]]; then
     kubernetes_warn_of_lost
+    kubernetes_schedule_snapshots "$snapshot/timer"
     rm -rf "$snapshot"
   fi
   rm -f "$KUBERNETES_STATE/restart"
@@ -1044,6 +1045,16 @@ kubernetes_schedule_renewal() {
     eval "${BIN_CURLEW:-curlew} certificates renew --within 30d --every 12h --install-dir \"\$DIR\"" >/dev/null || logWarn "The certificates of this control plane expire in a year, and \
 no timer renews them (see above): run curlew certificates renew before"
   fi
+}
+
+# usage: kubernetes_schedule_snapshots FILE; has the options of the timer of curlew etcd snapshot on the machine that is lost, one a line
+kubernetes_schedule_snapshots() {
+  local words options
+  [[ -s "$1" ]] || return 0
+  mapfile -t words <"$1"
+  options="$(printf ' %q' "${words[@]}")"
+  eval "${BIN_CURLEW:-curlew} etcd snapshot$options --install-dir \"\$DIR\"" >/dev/null || logWarn "A timer has saved etcd on the machine \
+that is lost, and cannot be started here (see above): correct that, then run curlew etcd snapshot$options"
 }
 
 # usage: kubernetes_remove_timer UNIT; one of curlew's

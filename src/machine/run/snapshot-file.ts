@@ -1,6 +1,6 @@
 /** A snapshot as one file: a tar with the data of etcd, and with the keys without which no other machine can use the data. */
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
@@ -11,6 +11,7 @@ import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { AGE_HEADER, decrypted, decrypterFor } from './age.ts';
+import { UNITS } from './timer.ts';
 import { refused, requireWhole } from './whole-snapshot.ts';
 
 const TOP = 'snapshot';
@@ -22,6 +23,9 @@ const KUBERNETES = 'kubernetes';
 const KEYS = ['ca', 'front-proxy-ca', 'etcd/ca'].flatMap((name) => [`pki/${name}.crt`, `pki/${name}.key`]);
 const SHARED = [...KEYS, 'pki/sa.key', 'pki/sa.pub'];
 export const AUTHORITY: string = join(KUBERNETES, 'pki/ca.crt');
+/** In /etc/kubernetes: options of the command that the timer repeats, one a line. */
+export const TIMER_OPTIONS = 'curlew/snapshot-timer';
+export const SNAPSHOT_TIMER = 'curlew-etcd-snapshot';
 const FILE_LIMIT = 1 << 20;
 const MAX_FILES = 64;
 /** Name and magic of a tar's first header. */
@@ -39,6 +43,8 @@ export interface SnapshotFile extends AsyncDisposable {
 interface Packed {
   /** Default: /etc/kubernetes. */
   readonly kubernetes?: string | undefined;
+  /** Default: {@link UNITS}. */
+  readonly units?: string | undefined;
   readonly node: string;
   readonly time: Date;
   /** Receives what the snapshot cannot have. */
@@ -49,7 +55,7 @@ interface Packed {
 /** The bytes of a file with the data at this path, and with the keys of this control plane. */
 export async function* packSnapshot(
   data: string,
-  { kubernetes = '/etc/kubernetes', node, time, warn, signal }: Packed,
+  { kubernetes = '/etc/kubernetes', units = UNITS, node, time, warn, signal }: Packed,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const about: v.InferOutput<typeof aboutSchema> = { format: 1, node, time: time.toISOString() };
   const entries: SentEntry[] = [sentBytes(`${TOP}/${ABOUT}`, `${JSON.stringify(about)}\n`)];
@@ -59,6 +65,11 @@ export async function* packSnapshot(
   };
   for (const name of SHARED) await add(name, `${KUBERNETES}/${name}`);
   await add('curlew/init.yaml', 'kubeadm.yaml');
+  const isRepeated = await lstat(join(units, `timers.target.wants/${SNAPSHOT_TIMER}.timer`)).then(
+    () => true,
+    () => false,
+  );
+  if (isRepeated) await add(TIMER_OPTIONS, 'timer');
   const encryption = await encryptionConfig(kubernetes);
   if (encryption?.startsWith(`${kubernetes}/`) === true) {
     const name = encryption.slice(kubernetes.length + 1);

@@ -28,6 +28,8 @@ export interface SnapshotOptions {
   readonly encrypter?: Encrypter | undefined;
   /** Default: /etc/kubernetes. */
   readonly kubernetes?: string;
+  /** Default: that of systemd. */
+  readonly units?: string;
 }
 
 /**
@@ -38,7 +40,7 @@ export async function saveSnapshot(
   etcd: Pick<Etcd, 'size' | 'save'>,
   file: string,
   now: Date,
-  { directory, report, signal, encrypter, kubernetes }: SnapshotOptions,
+  { directory, report, signal, encrypter, ...from }: SnapshotOptions,
 ): Promise<void> {
   const doing = `write ${file}`;
   const scratch = join(directory, 'etcd');
@@ -56,7 +58,7 @@ export async function saveSnapshot(
       async (data) => {
         await requireWhole(data, file);
         await requireSpace(dirname(file), needed, doing);
-        const plain = packSnapshot(data, { kubernetes, node: hostname().toLowerCase(), time: now, warn, signal });
+        const plain = packSnapshot(data, { ...from, node: hostname().toLowerCase(), time: now, warn, signal });
         const packed = encrypter === undefined ? plain : encrypted(plain, encrypter);
         await writeAside(
           dirname(file),

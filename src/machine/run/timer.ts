@@ -6,7 +6,7 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
-const UNITS = '/etc/systemd/system';
+export const UNITS = '/etc/systemd/system';
 
 export interface Timer {
   /** Name of the units; the removal of Kubernetes deletes them. */
