@@ -3,8 +3,9 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { runInNewContext } from 'node:vm';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { fieldsOf, isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
+import { mapProblem } from '../formats/yaml/yaml-map.ts';
 import type { InstallerAddon } from './installer.ts';
 import { describedValue } from './secret-settings.ts';
 import { HOOK_TIMEOUT } from './settings.ts';
@@ -42,7 +43,8 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   const errors = result
     .filter((error) => !isPlainText(error, others))
     .slice(0, MAX_FINDINGS)
-    .map((error) => described(addon, error, (steps) => describedValue(checked, steps, schema)));
+    .map((error) => described(addon, error, (steps) => describedValue(checked, steps, schema)))
+    .concat(yamlFindings(addon, schema));
   const refused = new Set(errors.map(({ message }) => message));
   const typos = typosOf(addon, Object.keys(others), properties).filter(({ message }) => !refused.has(message));
   return [...errors, ...typos.slice(0, MAX_FINDINGS - errors.length)];
@@ -87,7 +89,27 @@ function described(
   // The message of a list or map is about what is in it, unless it is about its type.
   const value = keyword !== 'type' && typeof data === 'object' ? '' : `, but is ${valueAt(steps)}`;
   const text = `${name} ${expected(keyword, params) ?? message}${value}`;
-  return { ...finding, message: text, place: at(steps[0]), hint: quotedHint(keyword, params, data) };
+  const isMap = keyword === 'type' && isObject(data) && isYaml(parentSchema);
+  const hint = isMap ? `write it as text: ${steps.at(-1) ?? ''}: |` : quotedHint(keyword, params, data);
+  return { ...finding, message: text, place: at(steps[0]), hint };
+}
+
+/** Texts that the schema calls YAML. */
+function yamlFindings(
+  { specName, settings, place, places }: InstallerAddon,
+  { properties }: Readonly<Record<string, unknown>>,
+): readonly Diagnostic[] {
+  return Object.entries(settings).flatMap(([name, text]): readonly Diagnostic[] => {
+    if (typeof text !== 'string' || !isYaml(fieldsOf(properties)[name])) return [];
+    const problem = mapProblem(text);
+    if (problem === undefined) return [];
+    const message = `${specName}.${name} must be a map in YAML: ${problem}`;
+    return [{ code: 'installer/schema', severity: 'error', message, place: places?.get(name) ?? place }];
+  });
+}
+
+function isYaml(schema: unknown): boolean {
+  return fieldsOf(schema)['contentMediaType'] === 'application/yaml';
 }
 
 /** RFC 6901: `~1` is a slash, `~0` a tilde. */

@@ -93,6 +93,27 @@ prepare() {
   grep -qx 'maxPods: 70' kustomize/kubeadm/init/operator-KubeletConfiguration.yaml
 }
 
+# usage: with_kustomize; the real one, where its program is built
+with_kustomize() {
+  KUBECTL="$(printf '%s\n' "$ROOT"/.curlew/tools/kubernetes-*/kubectl | tail -n 1)"
+  if [[ ! -x "$KUBECTL" ]]; then skip 'no kubectl in .curlew/tools'; fi
+  kubectl() { "$KUBECTL" "$@"; }
+}
+
+@test "arguments of the settings stay beside those of the operator, whose own come first" {
+  prepare
+  with_kustomize
+  NODE_LABELS=disk=ssd KUBERNETES_NODE_TAINTS="gpu=it's:NoSchedule"
+  KUBERNETES_CLUSTER_CONFIGURATION="$(lines '# twice' --- 'apiVersion: kubeadm.k8s.io/v1beta4' 'kind: ClusterConfiguration' 'apiServer:' '  extraArgs:' \
+    '  - { name: service-account-issuer, value: one }' '  - { name: service-account-issuer, value: two }')"
+  KUBERNETES_INIT_CONFIGURATION='{ nodeRegistration: { kubeletExtraArgs: [{ name: node-ip, value: 10.0.0.9 }] } }'
+  KUBERNETES_KUBELET_CONFIGURATION='{}'
+  kubernetes_configure init
+  [ "$(awk '$2 == "name:" { name = $3 } $1 == "value:" { print name "=" $2 }' state/new.yaml)" = \
+    "$(lines service-account-issuer=one service-account-issuer=two service-node-port-range=80-60000 node-ip=10.0.0.9 \
+      node-labels=disk=ssd "register-with-taints=gpu=it's:NoSchedule")" ]
+}
+
 @test "a patch with extraArgs of an earlier configuration is refused" {
   prepare
   printf 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nmetadata:\n  name: x\napiServer:\n  extraArgs:\n    v: "4"\n' \

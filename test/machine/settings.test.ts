@@ -3,10 +3,13 @@ import { readFile } from 'node:fs/promises';
 import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src/machine/cluster.ts';
 import { readFacts } from '../../src/machine/facts.ts';
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
+import { readChanged } from '../../src/machine/run/cluster-file.ts';
 import { settingsOf } from '../../src/machine/run/kubeadm-settings.ts';
 import { changedSettings, settingNotes, settingsAfter } from '../../src/machine/settings.ts';
 import type { Settings } from '../../src/machine/cluster.ts';
 import * as assert from '../support/assert.ts';
+import { never, noReport } from '../support/context.ts';
+import { cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 import { desired, machine, NEW, OLD, reasons, seen, titles } from './seen-cluster.ts';
 
@@ -257,6 +260,27 @@ test('each setting that is told apart is one of the package', async () => {
     'kubeletConfiguration',
     'kubeProxyConfiguration',
   ]);
+});
+
+test('YAML for kubeadm that cannot be read is refused with the file, before any machine is asked', async () => {
+  const machines = [
+    { name: 'p1', role: 'control-plane', address: '127.0.0.9', ssh: { hostKey: `SHA256:${'A'.repeat(43)}` } },
+  ];
+  const read = async (kubeletConfiguration: unknown) => {
+    const installer = { kubernetes: { kubeletConfiguration } };
+    const text = documents(cluster('paris', {}, { kubernetes: { version: NEW }, machines, installer }));
+    const context = { signal: never, report: noReport, env: {}, cwd: '/' };
+    return (await readChanged({ file: 'paris.yaml', text }, 'plan', context)).installer;
+  };
+  const at =
+    /^cannot plan paris: spec\.installer\.kubernetes\.kubeletConfiguration must be a text that is a map in YAML: /;
+  const refused = async (value: unknown, why: string) => {
+    await assert.rejectsWith(read(value), 'SPEC_INVALID', new RegExp(at.source + why));
+  };
+  await refused('maxPods: 9\nevictionHard: {', 'line 2: ');
+  await refused('- maxPods', 'it is not a map$');
+  await refused({ maxPods: 9 }, 'write it as text: kubeletConfiguration: \\|$');
+  assert.equal(await read('{ maxPods: 9 }'), { kubernetes: { kubeletConfiguration: '{ maxPods: 9 }' } });
 });
 
 test.run();

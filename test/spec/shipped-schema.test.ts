@@ -39,6 +39,15 @@ test('a number is fit for a text, as it is for a shell; a text is none for a num
   ]);
 });
 
+test('a text that is YAML by its schema is read, and a map in its place is shown how to write', () => {
+  const schema = { properties: { config: { type: 'string', contentMediaType: 'application/yaml' } } };
+  for (const config of ['a: 1', '{ a: 1 }', '', '# nothing']) assert.equal(check({ config }, schema), []);
+  assert.match(check({ config: 'a: 1\nb: [1' }, schema).join(), /^error demo\.config must be a map in YAML: line 2: /);
+  assert.equal(check({ config: '- a' }, schema), ['error demo.config must be a map in YAML: it is not a map']);
+  const [map = ''] = check({ config: { a: 1 } }, schema);
+  assert.match(map, /^error demo\.config must be a string, but is .* write it as text: config: \|$/);
+});
+
 test('a value that does not fit is shown, unless it is secret; of lists and maps only what they are', () => {
   const whole = { type: 'integer' };
   const schema = {

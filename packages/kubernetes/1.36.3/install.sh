@@ -371,8 +371,24 @@ kubernetes_configure() {
   for file in "$dst"/operator-*.yaml; do
     if [[ -f "$file" ]]; then kubernetes_add_patch "$file" "$dst"; fi
   done
+  kubernetes_keep_args "$dst"
   (umask 077 && mkdir -p "$KUBERNETES_STATE" && kubernetes_merged "$dst" >"$KUBERNETES_STATE/new.yaml") ||
     bail "kubernetes: cannot merge kubeadm's configuration: see $dst"
+}
+
+# usage: kubernetes_keep_args FOLDER; arguments of the settings that a list of an add-on or of the operator has replaced, and does not have
+kubernetes_keep_args() {
+  local file kept merged list name value
+  merged="$(kubernetes_merged "$1")" || return 0
+  for file in "$1"/setting-*.yaml; do
+    kept="$1/kept-${file##*/setting-}"
+    while read -r list name value; do
+      if grep -q "^ *- name: ${name}\$" <<<"$merged"; then continue; fi
+      if [[ ! -e "$kept" ]]; then kubernetes_add_patch "$file" "$1" "$kept"; fi
+      printf -- '- op: add\n  path: %s/-\n  value: { name: %s, value: %s }\n' "$list" "$name" "$value" >>"$kept"
+    done < <(awk '/^[a-zA-Z]+:$/ { list = "/" $1 } /^  [a-zA-Z]+Args:$/ { list = list "/" $1; gsub(":", "", list) }
+      /^  - name: / { name = $3 } /^    value: / && list ~ /Args$/ { print list, name, substr($0, 12) }' "$file")
+  done
 }
 
 # usage: kubernetes_merged FOLDER; kustomize needs names, and kubeadm warns of them
@@ -409,11 +425,12 @@ kubernetes_token_config() {
   printf 'users:\n- name: join\n  user:\n    token: %s\n' "$(kubernetes_quoted "$KUBEADM_TOKEN")"
 }
 
-# usage: kubernetes_add_patch FILE FOLDER; the file is in the folder. Its kind selects what it changes, whatever its names are.
+# usage: kubernetes_add_patch FILE FOLDER [OTHER]; the file is in the folder. Its kind selects what it changes, or what the other file does,
+# whatever its names are.
 kubernetes_add_patch() {
   local kind
-  kind="$(awk '$1 == "kind:" { print $2; exit }' "$1")"
-  printf -- '- path: %s\n  target:\n    kind: %s\n' "${1##*/}" "$kind" >>"$2/kustomization.yaml"
+  kind="$(awk '$1 == "kind:" { sub(",", "", $2); print $2; exit }' "$1")"
+  printf -- '- path: %s\n  target:\n    kind: %s\n' "$(basename "${3-"$1"}")" "$kind" >>"$2/kustomization.yaml"
 }
 
 # usage: kubernetes_add_foreign FILE FOLDER; a patch of an add-on, which may be for an earlier version of the configuration
@@ -435,9 +452,15 @@ kubernetes_patch() {
   } >"$1"
 }
 
-# usage: kubernetes_operator FOLDER KIND TEXT
+# usage: kubernetes_operator FOLDER KIND TEXT; a map in block or in flow style, also as a whole document with its own kind
 kubernetes_operator() {
-  if [[ -n "$3" ]]; then printf '%s\n' "$3" | kubernetes_patch "$1/operator-$2.yaml" "$2"; fi
+  local text
+  text="$(awk '!begun && /^[[:space:]]*(#.*|---.*)?$/ { next } /^(apiVersion|kind):/ { next } { begun = 1; print }' <<<"$3")"
+  if [[ "$text" =~ ^[[:space:]]*\{ ]]; then
+    printf '{\nkind: %s,\nmetadata: { name: patch },\n%s\n' "$2" "${text#*\{}" >"$1/operator-$2.yaml"
+  elif [[ -n "$text" ]]; then
+    kubernetes_patch "$1/operator-$2.yaml" "$2" <<<"$text"
+  fi
 }
 
 # usage: kubernetes_init_settings FOLDER

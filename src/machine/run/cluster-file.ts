@@ -11,6 +11,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { SshHost } from '../ssh/ssh.ts';
 import { listFiles } from '../../fleet/run/files.ts';
+import { unreadableSetting } from './kubeadm-settings.ts';
 import { readConfig } from '../../steps/open/config.ts';
 import type { Provider, Wanted } from './provider.ts';
 
@@ -104,6 +105,8 @@ async function hostsOf(
   const wrong = (what: string, hint: string): CurlewError =>
     new CurlewError('SPEC_INVALID', `cannot ${doing} ${metadata.name}: ${what}`, { hint });
   if (kubernetes === undefined) throw wrong('it has no version of Kubernetes', 'add spec.kubernetes.version');
+  const unreadable = unreadableSetting(installer);
+  if (unreadable !== undefined) throw wrong(unreadable, 'correct it: kubeadm would refuse it on each machine');
   if (machines.length === 0) throw wrong('it has no machines', 'list them in spec.machines');
   // The file of a cluster never names a program: whoever writes it would run that as the operator.
   const isProvided = machines.some(({ provider }) => provider !== undefined);

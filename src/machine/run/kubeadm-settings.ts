@@ -2,6 +2,7 @@
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { fieldsOf } from '../../core/json.ts';
 import type { Settings } from '../cluster.ts';
+import { mapProblem } from '../../formats/yaml/yaml-map.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 
 /** The preflight errors of kubeadm that the settings let pass, in lower case: `swap`, `port-10250`, `all`. */
@@ -43,6 +44,17 @@ export function settingsOf(installer: Readonly<Record<string, unknown>>): Settin
   return found;
 }
 
+/** The first of kubeadm's YAML that cannot be read, before any machine gets it. */
+export function unreadableSetting(installer: Readonly<Record<string, unknown>>): string | undefined {
+  for (const [name, value] of Object.entries(fieldsOf(installer['kubernetes']))) {
+    if (!YAML.test(name)) continue;
+    const problem = typeof value === 'string' ? mapProblem(value) : `write it as text: ${name}: |`;
+    if (problem !== undefined)
+      return `spec.installer.kubernetes.${name} must be a text that is a map in YAML: ${problem}`;
+  }
+  return undefined;
+}
+
 /** What kubeadm only needs to make a machine a node does not count. */
 function partsOf(name: string, value: unknown): readonly (readonly [field: string, part: unknown])[] {
   const fields = yamlOf(value);
@@ -55,7 +67,6 @@ function partsOf(name: string, value: unknown): readonly (readonly [field: strin
   return Object.entries(node).map(([field, part]) => [`.nodeRegistration.${field}`, part] as const);
 }
 
-/** What cannot be read is kubeadm's to refuse. */
 function yamlOf(text: unknown): Readonly<Record<string, unknown>> {
   return typeof text === 'string' ? fieldsOf(readYaml('setting', text).value) : {};
 }
