@@ -23,7 +23,7 @@ const KUBERNETES = 'kubernetes';
 const KEYS = ['ca', 'front-proxy-ca', 'etcd/ca'].flatMap((name) => [`pki/${name}.crt`, `pki/${name}.key`]);
 const SHARED = [...KEYS, 'pki/sa.key', 'pki/sa.pub'];
 export const AUTHORITY: string = join(KUBERNETES, 'pki/ca.crt');
-/** In /etc/kubernetes: options of the command that the timer repeats, one a line. */
+/** A file in /etc/kubernetes with the options of the command that the timer repeats, one a line. */
 export const TIMER_OPTIONS = 'curlew/snapshot-timer';
 export const SNAPSHOT_TIMER = 'curlew-etcd-snapshot';
 const FILE_LIMIT = 1 << 20;
