@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compiledPath, compileTests } from './runner/compile.ts';
+import { startLender } from './runner/lender.ts';
 import { busyLoops, cpuSeconds } from './runner/machine.ts';
 import { failureText, minutes, progressLine, skippedLines, slowestLines } from './runner/report.ts';
 import { runStep, runTestFile } from './runner/run-process.ts';
@@ -73,7 +74,14 @@ function commandOf({ path, soak }: TestFile): string {
   return `scripts/test${option}${soak === undefined ? '' : ` --seed ${values.seed}`} ${path}`;
 }
 
-function fileJob(file: TestFile, round: number, needsBuild: ReadonlySet<string>): Job {
+/** What test files need besides themselves. */
+interface Needs {
+  /** Files that wait for `npm run build`. */
+  readonly needsBuild: ReadonlySet<string>;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function fileJob(file: TestFile, round: number, { needsBuild, env }: Needs): Job {
   const { path, alone } = file;
   const name = round === 1 ? path : `${path} (${round})`;
   return {
@@ -88,6 +96,7 @@ function fileJob(file: TestFile, round: number, needsBuild: ReadonlySet<string>)
         kind: LIMIT,
         mayBeEmpty: values.only !== undefined,
         env: {
+          ...env,
           CURLEW_TEST_TIER: values.tier,
           CURLEW_TEST_SEED: values.seed,
           ...(values.only === undefined ? {} : { CURLEW_TEST_ONLY: values.only }),
@@ -110,9 +119,10 @@ function step(name: string, words: readonly string[]): Job {
   };
 }
 
-function planJobs(files: readonly TestFile[], times: Times, needsBuild: ReadonlySet<string>): readonly Job[] {
+function planJobs(files: readonly TestFile[], times: Times, needs: Needs): readonly Job[] {
+  const { needsBuild } = needs;
   const rounds = Array.from({ length: repeat }, (_, index) => index + 1);
-  const tests = rounds.flatMap((round) => files.map((file) => fileJob(file, round, needsBuild)));
+  const tests = rounds.flatMap((round) => files.map((file) => fileJob(file, round, needs)));
   const steps = [
     ...(needsBuild.size > 0 ? [step(BUILD, ['npm', 'run', '--silent', 'build'])] : []),
     ...(isPart ? [] : [step('format, lint, types, dead code, shell', ['scripts/check'])]),
@@ -157,7 +167,8 @@ async function main(): Promise<number> {
     console.log(leftOut.length === 0 ? `no test file has ${positionals.join(' or ')} in its path` : 'nothing was run');
     return 1;
   }
-  if (files.some((file) => groupOf(file)?.needsTools === true) && !(await prepareTools())) {
+  const needsTools = files.some((file) => groupOf(file)?.needsTools === true);
+  if (needsTools && !(await prepareTools())) {
     console.log('0 passed, 1 failed, 0 skipped');
     return 1;
   }
@@ -173,7 +184,8 @@ async function main(): Promise<number> {
     ROOT,
     files.map(({ path }) => path),
   );
-  const jobs = planJobs(files, times, needsBuild);
+  const lender = needsTools ? await startLender(join(ROOT, LOGS, 'lender.log')) : undefined;
+  const jobs = planJobs(files, times, { needsBuild, env: lender?.env ?? {} });
   console.log(`${jobs.length} jobs, ${width} at a time, seed ${values.seed}; logs: ${LOGS}`);
   let done = 0;
   const report = (job: Job, result: Result, waiting: readonly Job[]): void => {
@@ -189,9 +201,11 @@ async function main(): Promise<number> {
     failedNames.push(job.name);
     console.log(withSourcePlaces(failureText(job, result), ROOT));
   };
-  {
+  try {
     using _load = busyLoops(Number(values.load));
     await runJobs(jobs, report, { width, signal: stop.signal });
+  } finally {
+    await lender?.[Symbol.asyncDispose]();
   }
   if (!isPart && !stop.signal.aborted) {
     for (const group of leftOut) {

@@ -8,6 +8,9 @@ export const COMPILED = '.curlew/tests/code';
 /** The command with `dist` and `scripts`, as an npm package has them. */
 export const PRODUCT = '.curlew/tests/product';
 
+/** The process that lends servers to test files. */
+export const LENDER_MODULE = 'test/components/support/lender/main.ts';
+
 /** Modules besides the tests themselves that processes of their own run or import. */
 export const MODULES: readonly string[] = [
   'src/fleet/agent/folder.ts',
@@ -18,6 +21,7 @@ export const MODULES: readonly string[] = [
   'src/runtime/hooks/control.ts',
   'src/runtime/node/source-folder.ts',
   'src/ship/store/folder.ts',
+  LENDER_MODULE,
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',
   'test/support/preflight.ts',

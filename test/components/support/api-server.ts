@@ -2,10 +2,12 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
+import { apiClient } from '../../support/api-client.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { freePort } from '../../support/ports.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
-import { oracle, run, succeeds } from './programs.ts';
+import { borrow } from '../../runner/lent.ts';
+import { oracle, run } from './programs.ts';
 
 export interface ApiServer extends AsyncDisposable {
   /** Path of a kubeconfig with the rights of an administrator. */
@@ -79,23 +81,63 @@ export interface ApiServerOptions {
   readonly address?: { readonly name: string; readonly port: number };
 }
 
+/** An API server of whoever started it. */
+export interface OwnApiServer extends ApiServer {
+  readonly etcdUrl: string;
+}
+
+/**
+ * An API server in which nothing is yet, for this caller alone; its files are below `folder`, which is made if need be. One that
+ * needs no options is lent by the run of the tests, if there is one.
+ */
+export async function startApiServer(folder: string, options: ApiServerOptions = {}): Promise<ApiServer> {
+  const lent = Object.keys(options).length === 0 ? await borrow('api-server') : undefined;
+  if (lent === undefined) return ownApiServer(folder, options);
+  const { url, kubeconfig: text } = lent.about as Pick<ApiServer, 'url' | 'kubeconfig'>;
+  const kubeconfig = join(folder, 'admin.conf');
+  await mkdir(folder, { recursive: true });
+  await writeFile(kubeconfig, text, { mode: 0o600 });
+  return {
+    kubeconfig,
+    url,
+    kubectl: kubectlOf(kubeconfig, folder, []),
+    kill: async () => lent.call('kill'),
+    startAgain: async (program) => {
+      if (program !== undefined) throw new Error('another version of the API server needs one of its own');
+      await lent.call('startAgain');
+    },
+    [Symbol.asyncDispose]: async () => lent[Symbol.asyncDispose](),
+  };
+}
+
+function kubectlOf(kubeconfig: string, folder: string, within: readonly string[]): ApiServer['kubectl'] {
+  const [program, ...before] = [...within, oracle('../api-server/kubectl')];
+  return async (args, input) => {
+    const env = { KUBECONFIG: kubeconfig, HOME: folder };
+    return run(program, [...before, ...args], input === undefined ? { env } : { env, input });
+  };
+}
+
 /** Starts both below `folder`, which is made if need be; 10 to 20 seconds. */
-export async function startApiServer(
+export async function ownApiServer(
   folder: string,
   { options = [], first = oracle('../api-server/kube-apiserver'), within = [], address }: ApiServerOptions = {},
-): Promise<ApiServer> {
+): Promise<OwnApiServer> {
   await mkdir(folder, { recursive: true });
   const etcd = await startEtcd(folder, within);
   const port = address?.port ?? (await freePort());
   const url = `https://127.0.0.1:${port}`;
   const { ca } = await writeSecrets(folder, address?.name);
   const kubeconfig = join(folder, 'admin.conf');
-  await writeFile(kubeconfig, kubeconfigText(url, ca), { mode: 0o600 });
-  const [program, ...before] = [...within, oracle('../api-server/kubectl')];
-  const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
-    const env = { KUBECONFIG: kubeconfig, HOME: folder };
-    return run(program, [...before, ...args], input === undefined ? { env } : { env, input });
-  };
+  const text = kubeconfigText(url, ca);
+  await writeFile(kubeconfig, text, { mode: 0o600 });
+  const kubectl = kubectlOf(kubeconfig, folder, within);
+  // A kubectl costs as much as forty requests, and cannot be done without only where its network is another one.
+  const client = apiClient(text);
+  const answers = async (): Promise<boolean> =>
+    within.length === 0
+      ? (await client.get('/api/v1/namespaces/kube-system')).status === 200
+      : (await kubectl(['get', 'namespace', 'kube-system'])) !== '';
   const start = async (version: string): Promise<Daemon> =>
     startDaemon({
       command: within[0] ?? version,
@@ -112,7 +154,7 @@ export async function startApiServer(
       ].flat(),
       logFile: join(folder, 'apiserver.log'),
       env: COLLECT_LATER,
-      ready: async () => succeeds(program, [...before, '--kubeconfig', kubeconfig, 'get', 'namespace', 'kube-system']),
+      ready: answers,
       limitMs: 120_000,
     });
   let server: Daemon | undefined;
@@ -129,6 +171,7 @@ export async function startApiServer(
   return {
     kubeconfig,
     url,
+    etcdUrl: etcd.url,
     kubectl,
     kill: async () => {
       if (server === undefined) return;
