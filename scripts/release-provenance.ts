@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers';
 import { serviceBuilder } from '../src/app/provenance.ts';
 import { parseDigest } from '../src/core/digest.ts';
 import { CurlewError } from '../src/core/errors.ts';
-import { sourceOf, type Resource, SLSA_PROVENANCE } from '../src/build/sbom/provenance.ts';
+import { provenanceSource, type SourceResource, SLSA_PROVENANCE } from '../src/build/sbom/provenance.ts';
 import { readPrivateKey, readPublicKey } from '../src/formats/signing/keys.ts';
 import { signStatement, type Statement, type Subject } from '../src/formats/signing/statement.ts';
 import PINS from './node-tool/node.json' with { type: 'json' };
@@ -29,7 +29,7 @@ function subjectsOf(list: string, from: string): readonly Subject[] {
 }
 
 /** The Nodes that the executables are made of, as nodejs.org has them. */
-function nodes(): readonly Resource[] {
+function nodes(): readonly SourceResource[] {
   return Object.values(PINS.arches).map(({ archive, archiveDigest }) => ({
     name: archive,
     uri: `https://nodejs.org/dist/v${PINS.version}/${archive}`,
@@ -47,7 +47,7 @@ function statementOf(subjects: readonly Subject[], version: string): Statement {
       buildDefinition: {
         buildType: 'urn:curlew:own-release:v1',
         externalParameters: { version },
-        resolvedDependencies: [...sourceOf(builder), ...nodes()],
+        resolvedDependencies: [...provenanceSource(builder), ...nodes()],
       },
       runDetails: {
         builder: { id },

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FLAG_ROWS } from './kurl-flags.ts';
-import { FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
+import { KURL_FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
 import { BIN_PROGRAMS, KURL_VERBS } from '../../src/kurl/compatibility/programs.ts';
 import type { Row } from '../../src/kurl/compatibility/rows.ts';
 import { SETTING_ROWS } from '../../src/kurl/compatibility/settings.ts';
@@ -111,7 +111,7 @@ export function kurlPage(): string {
     HEAD,
     runChapter(),
     `## Manifests\n\n${MANIFEST_HEAD}`,
-    chapter('Functions', 'function', FUNCTIONS),
+    chapter('Functions', 'function', KURL_FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
     `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,
     `### Verbs of \`kurl\`\n\n${VERBS_HEAD}\n\n${count(KURL_VERBS)}\n\n${table(['verb', '', 'remark'], KURL_VERBS.map(cells))}\n`,

@@ -10,13 +10,13 @@ import type { NotCurrent } from '../ship/release/signed-release.ts';
 import { refuseArchive } from '../ship/bundle/file-kind.ts';
 import { checkContents } from '../steps/archives/verify-whole.ts';
 import { openPlan } from '../steps/bundle/open-plan.ts';
-import { bundleTarget, type ByteSink, type Written } from '../steps/bundle/target.ts';
+import { bundleTarget, type ByteSink, type WrittenFiles } from '../steps/bundle/target.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
 import { BUNDLE, type BundleRequest } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
-export interface BundleResult extends PlanSummary, Written {
+export interface BundleResult extends PlanSummary, WrittenFiles {
   /** Digest of the table of contents, which a signature covers. */
   readonly tocDigest: string;
   /** Set if the named release is not the current one of the store. */

@@ -1,6 +1,6 @@
 /** Explains which entry of an add-on a cluster gets from channels, and why not each other one. */
 import { sourceTitle, type Channel, type Compat, type Entry } from '../cluster/channel/channel.ts';
-import { explain, type Explained } from '../cluster/channel/choose.ts';
+import { explainChoice, type Explained } from '../cluster/channel/choose.ts';
 import { kubernetesTriple } from '../cluster/channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
@@ -57,7 +57,7 @@ export const explainChannels = useCase(CHANNEL_EXPLAIN, async (request, context:
       return { location, compat: undefined, chosen: undefined, entries: [], near: [], error: failed };
     }
     const { compat } = channel;
-    const { chosen, entries, near } = explain(channel.entries, { addon, kubernetes: version, compat });
+    const { chosen, entries, near } = explainChoice(channel.entries, { addon, kubernetes: version, compat });
     const shown = new Map(entries.map((one) => [one.entry, shownEntry(one)]));
     return {
       location,

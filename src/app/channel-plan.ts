@@ -1,6 +1,6 @@
 /** Plans an upgrade of Kubernetes with the add-ons of channels: which moves before which step. */
 import { byName, sourceTitle, type Channel, type Entry, type Identity } from '../cluster/channel/channel.ts';
-import { choose, entriesOf, fits } from '../cluster/channel/choose.ts';
+import { choose, entriesOf, runsOn } from '../cluster/channel/choose.ts';
 import { kubernetesSteps, planUpgrade } from '../cluster/channel/upgrade-plan.ts';
 import type { ClusterFacts } from '../cluster/channel/pass.ts';
 import { installedOf, recordKey } from '../cluster/channel/record.ts';
@@ -188,7 +188,7 @@ function notesAbout(
     const same = entriesOf(entries, name, identity);
     const title = `${name} ${identity.version ?? ''}`.trim();
     if (same.length === 0) notes.push(`${title} is not in the channel: it counts as not fitting any Kubernetes`);
-    else if (!same.some((entry) => fits(entry, now)))
+    else if (!same.some((entry) => runsOn(entry, now)))
       notes.push(`${title} is not for Kubernetes ${from}, which the cluster has`);
   }
   return notes;

@@ -4,11 +4,11 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { holdCluster, openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import { helmOf } from '../cluster/deliver/helm.ts';
-import { remove, type Removal } from '../cluster/deliver/remove.ts';
+import { removeDelivered, type AddonRemoval } from '../cluster/deliver/remove.ts';
 import { useCase } from '../core/request.ts';
 import { REMOVAL, type ChannelRemoveRequest } from '../requests/channel.ts';
 
-export interface ChannelRemoval extends Removal {
+export interface ChannelRemoval extends AddonRemoval {
   readonly addon: string;
   readonly namespace: string;
   readonly server: string;
@@ -50,7 +50,7 @@ async function removeAddon(request: ChannelRemoveRequest, context: Context, isRe
       hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
     });
   }
-  const removal = await remove(
+  const removal = await removeDelivered(
     { cluster, request, helm: helmOf(request, cluster, context) },
     { namespace, name: addon },
     { isReal },

@@ -4,7 +4,7 @@ import { useCase } from '../core/request.ts';
 import type { Phase } from '../machine/cluster.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { planOf, type Done, type PlannedCluster } from '../machine/run/planned-cluster.ts';
-import { readSaved, requireSame, within } from '../machine/run/saved-plan.ts';
+import { readSaved, requireSameCluster, withinPlan } from '../machine/run/saved-plan.ts';
 import { followPlan, previewPlan, type AppliedCluster, type Plan } from '../machine/run/follow-plan.ts';
 import { CLUSTER_APPLY } from '../requests/cluster.ts';
 import type { ChannelFiles } from '../steps/open/channel-files.ts';
@@ -58,7 +58,7 @@ async function planned(
   if (saved === undefined) return { ...plan, next };
   return {
     ...plan,
-    next: (...seen) => within(saved, next(...seen)),
-    check: async (now) => requireSame(saved, now),
+    next: (...seen) => withinPlan(saved, next(...seen)),
+    check: async (now) => requireSameCluster(saved, now),
   };
 }

@@ -12,7 +12,7 @@ import { inspect } from './inspect.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../machine/run/planned-cluster.ts';
-import type { SavedPlan } from '../machine/run/saved-plan.ts';
+import type { SavedClusterPlan } from '../machine/run/saved-plan.ts';
 import { CLUSTER_PLAN } from '../requests/cluster.ts';
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
@@ -28,7 +28,7 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
   const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, choices);
   if (out !== undefined) {
     const { digest, steps } = plan;
-    const saved: SavedPlan = { format: 1, cluster: cluster.name, digest, steps };
+    const saved: SavedClusterPlan = { format: 1, cluster: cluster.name, digest, steps };
     await writeText(out, `${printableJson(saved, 1)}\n`, { force });
   }
   return plan;

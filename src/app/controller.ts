@@ -5,11 +5,11 @@ import { asError, CurlewError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import { readChannel } from '../fleet/hub/channel.ts';
-import { readAddon, readClusterAddon } from '../fleet/hub/observe.ts';
+import { readHubChannel } from '../fleet/hub/channel.ts';
+import { readFleetAddon, readClusterAddon } from '../fleet/hub/observe.ts';
 import { AGENT } from '../fleet/hub/identity.ts';
 import { CONTROLLER_LEASE } from '../fleet/hub/manifests.ts';
-import { readAgentRequest, REQUESTS } from '../fleet/hub/requests.ts';
+import { readAgentRequest, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { holdLease, LEASES, type HeldLease } from '../cluster/kube/lease.ts';
@@ -126,9 +126,9 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       resource: resourceOf('Cluster'),
       look: clusterReader((text) => say('warning', text)),
     }),
-    addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
+    addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readFleetAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
-    channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readChannel }),
+    channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readHubChannel }),
     leases,
     heartbeats,
     backoff: new Backoff(),
@@ -140,7 +140,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   // Controllers and agents have clocks of their own; what is written has that of the hub.
   const now = (): number => Math.floor(direct.now().getTime() / 1000);
   const asked = new Wake();
-  const requests = new Watch(api, { onChange: () => asked.set(), resource: REQUESTS, look: readAgentRequest });
+  const requests = new Watch(api, { onChange: () => asked.set(), resource: SIGNING_REQUESTS, look: readAgentRequest });
   const answers = saying(context);
   // Apart from the passes: whoever may ask for certificates cannot hold them up.
   const answering = decideRequests({ call, signal, requests, backoff: new Backoff(), say: answers }, asked).catch(

@@ -28,7 +28,7 @@ import { DOCTOR } from '../requests/own.ts';
 type DoctorRequest = RequestOf<typeof DOCTOR.fields>;
 type Asked = NonNullable<DoctorRequest['commands']>[number];
 
-export interface Finding {
+export interface DoctorFinding {
   readonly check: string;
   /** `fail`: something that was asked for cannot work. */
   readonly verdict: 'pass' | 'warn' | 'fail';
@@ -182,12 +182,12 @@ const CHECKS: readonly Check[] = [
 ];
 
 /** The findings of all checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
-export const doctor = useCase(DOCTOR, async (request, context: Context): Promise<readonly Finding[]> => {
+export const doctor = useCase(DOCTOR, async (request, context: Context): Promise<readonly DoctorFinding[]> => {
   const asked = CHECKS.filter(({ name }) => name !== 'store' || request.from !== undefined);
   return Promise.all(asked.map(async (check) => findingOf(check, request, context)));
 });
 
-async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<Finding> {
+async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<DoctorFinding> {
   const { name, needed, use, how, look } = check;
   let note: string | undefined;
   // What is slow says so, with the reason.

@@ -8,7 +8,7 @@ import { useCase } from '../core/request.ts';
 import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
 import { madeIn } from '../cluster/kube/kubeadm-made.ts';
 import { quorumPlace, type EtcdMember, type EtcdView } from '../machine/etcd.ts';
-import { digestOf } from '../machine/run/cluster-info.ts';
+import { hashOfKey } from '../machine/run/cluster-info.ts';
 import { openOwnApi, seenNodes, servesNodes } from '../machine/run/nodes.ts';
 import { AUTHORITY, encryptionConfig, openSnapshot, type SnapshotFile } from '../machine/run/snapshot-file.ts';
 import { holdsText } from '../machine/run/whole-snapshot.ts';
@@ -73,7 +73,7 @@ export async function requireFitting(
   const own = await readFound(join(kubernetes, 'pki/ca.crt'), PEM_LIMIT);
   // On a worker, or with an authority elsewhere: what is wrong is said by what comes next.
   if (own === undefined) return;
-  if (theirs === undefined ? await mayBeOf(data, own, kubernetes) : digestOf(theirs) === digestOf(own)) return;
+  if (theirs === undefined ? await mayBeOf(data, own, kubernetes) : hashOfKey(theirs) === hashOfKey(own)) return;
   throw refusal(
     'it is of another cluster: nothing would accept what this machine signs',
     theirs === undefined

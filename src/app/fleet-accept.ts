@@ -6,7 +6,7 @@ import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { agentLease } from '../fleet/hub/identity.ts';
 import { agentRights, resourceOfRight } from '../fleet/hub/rights.ts';
 import { namespaceOf } from '../fleet/hub/observe.ts';
-import { decision, REQUESTS, tokenOf, type AgentRequest } from '../fleet/hub/requests.ts';
+import { decision, SIGNING_REQUESTS, requestToken, type AgentRequest } from '../fleet/hub/requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
 import { openCalls, type Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
@@ -57,7 +57,7 @@ export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Cont
   }
   for (const other of others) await decide(call, other, 'Denied', 'another site was accepted under this name');
   await decide(call, chosen, 'Approved', `accepted by curlew fleet accept ${cluster}`);
-  const token = tokenOf(chosen.by);
+  const token = requestToken(chosen.by);
   if (token !== undefined) await endToken(call, token, api.now());
   if (!chosen.isIssued && !(await isIssued(call, chosen.name, { signal, limitMs: SIGN_MS }))) {
     throw new CurlewError('CLUSTER_FAILED', `${cluster} is accepted, but the hub has not signed ${chosen.name}`, {
@@ -166,7 +166,7 @@ async function createParts(call: Call, cluster: string): Promise<void> {
 async function decide(call: Call, request: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {
   if (!request.isPending) return;
   const operations = decision(request, type, why);
-  const changed = await patchObject(call, REQUESTS, request, { operations, subresource: 'approval' });
+  const changed = await patchObject(call, SIGNING_REQUESTS, request, { operations, subresource: 'approval' });
   if (changed !== undefined) return;
   throw new CurlewError('BUSY', `cannot decide about ${request.name}: it has changed meanwhile`, {
     hint: 'run the same command again',

@@ -2,15 +2,15 @@
 import type { Context } from '../core/context.ts';
 import { asError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import type { Done } from '../fleet/pass.ts';
+import type { Ended } from '../fleet/pass.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { makePass } from '../fleet/run/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
+import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_PASS, FLEET_PASSES } from '../requests/fleet.ts';
 
 export interface FleetPass extends FleetPlan {
   /** What this pass has done. The rest says how the fleet is after it. */
-  readonly done: readonly Done[];
+  readonly done: readonly Ended[];
 }
 
 /**
@@ -24,7 +24,7 @@ export const applyFleet = useCase(FLEET_PASS, async (request, context: Context):
     request,
     context,
   });
-  return { ...planOf(after), done };
+  return { ...fleetPlanOf(after), done };
 });
 
 /** Repeats passes until the signal aborts. Each reads the files again; one that fails is reported. */
@@ -48,6 +48,6 @@ export const watchFleet = useCase(FLEET_PASSES, async ({ every, ...request }, co
   }
 });
 
-function sentenceOf({ cluster, addon, act, result, reason }: Done): string {
+function sentenceOf({ cluster, addon, act, result, reason }: Ended): string {
   return `${cluster}: ${act} ${addon} ${result}${reason === '' ? '' : `: ${reason}`}`;
 }

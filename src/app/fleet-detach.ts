@@ -5,7 +5,7 @@ import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { agentLease } from '../fleet/hub/identity.ts';
 import { agentRights, resourceOfRight } from '../fleet/hub/rights.ts';
-import { decision, REQUESTS } from '../fleet/hub/requests.ts';
+import { decision, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { deleteObject, patchObject } from '../cluster/kube/objects.ts';
@@ -61,7 +61,7 @@ async function detach(
   for (const name of tokens) await deleteToken(call, name);
   for (const one of pending) {
     const operations = decision(one, 'Denied', `${cluster} was detached`);
-    await patchObject(call, REQUESTS, one, { operations, subresource: 'approval' });
+    await patchObject(call, SIGNING_REQUESTS, one, { operations, subresource: 'approval' });
   }
   return detachment;
 }

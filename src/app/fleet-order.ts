@@ -5,11 +5,11 @@ import { useCase } from '../core/request.ts';
 import { timeOf } from '../core/time.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
-import { isPresent, NO_ORDERS, presentSince, type Order, type Revision } from '../fleet/state.ts';
+import { isPresent, NO_ORDERS, presentSince, type GivenOrder, type StateRevision } from '../fleet/state.ts';
 import type { ClusterAddon } from '../fleet/rollout/fleet.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
-import { folderOf, readWhole, unknownAddon } from '../fleet/run/observed-fleet.ts';
+import { stateFolderOf, readWhole, unknownAddon } from '../fleet/run/observed-fleet.ts';
 import {
   FLEET_APPROVE,
   FLEET_PAUSE,
@@ -19,7 +19,7 @@ import {
   type FleetOrderRequest,
 } from '../requests/fleet.ts';
 
-export interface FleetOrder extends Order {
+export interface FleetOrder extends GivenOrder {
   readonly addon: string;
   /** Why it may have no effect, and what to do. */
   readonly warning?: string;
@@ -95,7 +95,7 @@ export const approveAddon = useCase(
 async function setPaused(request: FleetOrderRequest, context: Context, paused: boolean): Promise<FleetOrder> {
   const { addon } = request;
   const fleet = await openFleet({ files: request.files }, context);
-  const folder = folderOf(fleet, request, context);
+  const folder = stateFolderOf(fleet, request, context);
   const { addons } = await folder.readOrders();
   const isKnown = addons[addon] !== undefined || fleet.addons.some(({ name }) => name === addon);
   if (!isKnown) throw unknownAddon(addon, fleet.addons);
@@ -105,7 +105,11 @@ async function setPaused(request: FleetOrderRequest, context: Context, paused: b
 async function orderFor(
   request: FleetOrderRequest,
   context: Context,
-  change: (order: Order, now: number, present: Revision & { readonly records: readonly ClusterAddon[] }) => Order,
+  change: (
+    order: GivenOrder,
+    now: number,
+    present: StateRevision & { readonly records: readonly ClusterAddon[] },
+  ) => GivenOrder,
   isRetry = false,
 ): Promise<FleetOrder> {
   const { addon } = request;

@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { withMissingKinds } from '../fleet/run/kinds.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
+import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_PLAN } from '../requests/fleet.ts';
 
 export type { PlannedTarget } from '../fleet/fleet-plan.ts';
@@ -11,5 +11,5 @@ export type { FleetPlan } from '../fleet/run/observed-fleet.ts';
 /** Changes nothing. `SPEC_INVALID` for mistakes in the files; a cluster that does not answer holds no other. */
 export const planFleets = useCase(FLEET_PLAN, async (request, context: Context): Promise<FleetPlan> => {
   const observed = await observeFleet(await readWhole(request, context), request, context);
-  return withMissingKinds(planOf(observed), observed, request, context);
+  return withMissingKinds(fleetPlanOf(observed), observed, request, context);
 });

@@ -5,13 +5,13 @@ import { useCase } from '../core/request.ts';
 import type { Observed } from '../fleet/rollout/fleet.ts';
 import type { FleetPass } from './fleet-apply.ts';
 import { makePass } from '../fleet/run/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
+import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_REMOVE, type FleetRemoveRequest } from '../requests/fleet.ts';
 
 /** What {@link removeFromFleet} would do; changes nothing. */
 export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPlan> => {
   const { observe } = await openRemoval(request, context);
-  return ofOne(planOf(await observe()), request.addon);
+  return ofOne(fleetPlanOf(await observe()), request.addon);
 });
 
 /**
@@ -22,7 +22,7 @@ export const removeFromFleet = useCase(FLEET_REMOVE, async (request, context: Co
   const { folder, observe } = await openRemoval(request, context);
   await using _claim = await folder.claim();
   const { after, done } = await makePass(folder, await observe(), { request, context, only: request.addon });
-  return { ...ofOne(planOf(after), request.addon), done };
+  return { ...ofOne(fleetPlanOf(after), request.addon), done };
 });
 
 async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: Context) {

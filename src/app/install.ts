@@ -26,14 +26,14 @@ import type { NotCurrent } from '../ship/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
 import { madeIn } from '../cluster/kube/kubeadm-made.ts';
 import type { NodeUpgrade } from '../machine/run/upgrade.ts';
-import { commandOf } from '../steps/node/saved-command.ts';
-import { clusterOf } from '../steps/node/cluster.ts';
+import { savedCommandOf } from '../steps/node/saved-command.ts';
+import { runClusterOf } from '../steps/node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../steps/node/saved-options.ts';
 import { changing } from '../steps/node/installed-run.ts';
 import { findTrialCluster } from '../steps/node/trial-cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from '../steps/node/spec.ts';
 import { requireFolders } from '../steps/node/install-folder.ts';
-import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from '../steps/node/target.ts';
+import { hookEnv, hookLimitOf, placeOf, placesOf, nodeTargetOf, usage, whySkipImages } from '../steps/node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
 import type { InstallSource } from '../steps/sources/install-source.ts';
 import { openSource } from '../steps/sources/run-source.ts';
@@ -83,7 +83,7 @@ export const install = useCase(RUN, async (input, context: Context): Promise<Nod
 
 async function perform(input: InstallRequest, context: Context): Promise<NodeResult> {
   const { request, flags, saved } = await resolveRequest(input, context);
-  const target = targetOf(request, context);
+  const target = nodeTargetOf(request, context);
   await requirePrograms(target.directory, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
   const run = await runRequest(request, context, { source, flags });
@@ -191,8 +191,8 @@ async function runRequest(
     skipImages: whySkipImages(request),
     hookLimit,
     checks: checksOf(request, installer),
-    command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, RUN.fields),
-    cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
+    command: savedCommandOf({ name: kind, request, cwd: context.cwd, installer: text }, RUN.fields),
+    cluster: runClusterOf(request, context, { installer, versions, schemas, release: source.release }),
   };
 }
 

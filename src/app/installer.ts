@@ -49,7 +49,7 @@ export interface Merged {
   readonly yaml: string;
 }
 
-export interface Environment {
+interface Environment {
   readonly verb: 'env';
   readonly variables: Readonly<Record<string, string>>;
 }

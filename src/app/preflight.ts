@@ -9,9 +9,9 @@ import { requireSystemOf } from '../runtime/host/own-system.ts';
 import { addonSpecs, versionsOf } from '../runtime/host/preflight-specs.ts';
 import { missingPackages } from '../runtime/host/required-packages.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
-import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../runtime/preflight/assemble.ts';
+import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type PreflightText } from '../runtime/preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../runtime/preflight/facts.ts';
-import { countsOf, statusOf, type Counts, type PreflightResult } from '../runtime/preflight/analyze.ts';
+import { countsOf, analysisStatus, type Counts, type PreflightResult } from '../runtime/preflight/analyze.ts';
 import { savedReport } from '../runtime/preflight/report.ts';
 import { judged, runPreflights } from '../runtime/preflight/run.ts';
 import type { Situation } from '../runtime/preflight/situation.ts';
@@ -78,7 +78,7 @@ export const preflight = useCase(PREFLIGHT, async (input, context: Context): Pro
     const text = savedReport({ tool: `curlew ${tool}`, options: optionLines(situation), results });
     await writeStateFile(resolve(cwd, textTo), text);
   }
-  return { status: statusOf(counts, request.ignoreWarnings === true), counts, results };
+  return { status: analysisStatus(counts, request.ignoreWarnings === true), counts, results };
 });
 
 /** Whether all nodes of the cluster are ready, if an install on this machine would check it. */
@@ -165,7 +165,7 @@ function hostsOf({ variables }: GivenFlags, name: string): readonly string[] {
   return (variables.get(name) ?? '').split(',').filter((host) => host !== '');
 }
 
-async function readSpec(file: string, cwd: string): Promise<SpecText> {
+async function readSpec(file: string, cwd: string): Promise<PreflightText> {
   const text = await readGivenFile(resolve(cwd, file), SPEC_LIMIT);
   if (text !== undefined) return { file, text };
   const isFlag = file.includes('=');

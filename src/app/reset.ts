@@ -8,7 +8,7 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from '../steps/node/saved-command.ts';
+import { savedCommandOf } from '../steps/node/saved-command.ts';
 import { kindOf, requireFolders } from '../steps/node/install-folder.ts';
 import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
 import { placesOf } from '../steps/node/target.ts';
@@ -52,7 +52,7 @@ export async function requireNoNode(
 
 function installedRun(request: ResetRequest, context: Context): InstalledRun {
   return {
-    command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET.fields),
+    command: savedCommandOf({ name: 'reset', request, cwd: context.cwd }, RESET.fields),
     requestIn: async (directory) => {
       const whole = await resetRequest(directory, removalOptions(request), context);
       const removed = [...whole.removal.packages.map(({ source }) => source.ref.name), ...whole.removal.forgotten];

@@ -13,7 +13,7 @@ import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, parseCommand } from '../steps/node/saved-command.ts';
+import { savedCommandOf, parseCommand } from '../steps/node/saved-command.ts';
 import { planInstalled, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
 import { ROLLBACK, type RollbackRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
@@ -25,7 +25,7 @@ interface Rollback extends InstalledRun {
 
 function installedRun(request: RollbackRequest, { cwd, report, signal }: Context): Rollback {
   const { addon } = request;
-  const command = commandOf({ name: 'rollback', request, cwd }, ROLLBACK.fields);
+  const command = savedCommandOf({ name: 'rollback', request, cwd }, ROLLBACK.fields);
   const wasThis = async (directory: string): Promise<boolean> => {
     const last = parseCommand((await unfinishedRequest(directory))?.asked?.command, ROLLBACK.fields);
     return last?.name === 'rollback' && last.request.addon === addon;

@@ -10,7 +10,7 @@ import { clusterHealth } from '../machine/run/node-health.ts';
 import { openSsh } from '../machine/ssh/ssh.ts';
 import { toolVersion } from '../own/version.ts';
 import { SUPPORT_BUNDLE, type SupportBundleRequest } from '../requests/node.ts';
-import { planCluster } from '../runtime/support/cluster-items.ts';
+import { planClusterItems } from '../runtime/support/cluster-items.ts';
 import type { Item } from '../runtime/support/collect.ts';
 import { knownSecrets } from '../runtime/support/known-secrets.ts';
 import { planNode } from '../runtime/support/support-plan.ts';
@@ -90,7 +90,7 @@ async function partsOf(request: SupportBundleRequest, context: Context): Promise
   const node = await planNode(folders, { env });
   const specs = node.specs.map((one) => one.cluster);
   const collectors = specs.flatMap((one) => one.collectors);
-  const { items, facts, secrets } = await planCluster(collectors, context);
+  const { items, facts, secrets } = await planClusterItems(collectors, context);
   const known = [...(await knownSecrets({ ...folders, env })), ...secrets];
   const health = healthOf(context);
   const verdicts = async (): Promise<Verdicts> => {

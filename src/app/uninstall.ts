@@ -3,7 +3,7 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { uninstallRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from '../steps/node/saved-command.ts';
+import { savedCommandOf } from '../steps/node/saved-command.ts';
 import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
 import { usage } from '../steps/node/target.ts';
 import { UNINSTALL, type UninstallRequest } from '../requests/node.ts';
@@ -14,7 +14,7 @@ function installedRun(request: UninstallRequest, context: Context): InstalledRun
     throw usage('--prune-images cannot be used with --root: the container runtime of this machine must not be changed');
   const names = [...new Set(request.addons)];
   return {
-    command: commandOf({ name: 'uninstall', request, cwd: context.cwd }, UNINSTALL.fields),
+    command: savedCommandOf({ name: 'uninstall', request, cwd: context.cwd }, UNINSTALL.fields),
     requestIn: async (directory) => uninstallRequest(directory, names, removalOptions(request), context),
   };
 }

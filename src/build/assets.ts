@@ -14,7 +14,7 @@ import { BODY_LIMIT, fetchUrl } from '../ship/transfer/from-url.ts';
 import { removePartial, type PartialPaths } from '../ship/transfer/partial-file.ts';
 import { isCurrent, readSourceNote, writeSourceNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../platform/files/claim.ts';
-import { assetFolder, isWorthKeeping, makeOwn, pathsOf } from './cache.ts';
+import { assetFolder, isWorthKeeping, makeOwn, cachePaths } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
 
 /** An asset whose bytes are in a file. */
@@ -29,7 +29,7 @@ export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'localPa
 
 /** The note from the last download of an address. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
-  return readSourceNote(pathsOf(assetFolder(cache), source).sourceNote);
+  return readSourceNote(cachePaths(assetFolder(cache), source).sourceNote);
 }
 
 /** Size and digest of a local file, read once. A missing file is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
@@ -136,14 +136,14 @@ async function takeBody(step: AssetStep, to: string, fetching: Fetching): Promis
 /** The body of an address: reused from a package that has it, or downloaded. */
 async function bodyOf(step: AssetStep, fetching: Fetching): Promise<string> {
   const { ports, scratch, signal } = fetching;
-  const paths = pathsOf(assetFolder(ports.cache), step.source);
+  const paths = cachePaths(assetFolder(ports.cache), step.source);
   let claimed: AsyncDisposable;
   try {
     claimed = await claim(paths.file);
   } catch (error) {
     if (!(error instanceof CurlewError && error.code === 'BUSY')) throw error;
     // Another process fetches the same address: this one downloads it separately.
-    const own = pathsOf(scratch, step.source);
+    const own = cachePaths(scratch, step.source);
     await receive(step, own, fetching);
     return own.file;
   }

@@ -11,7 +11,7 @@ import { refOf, type ImageFormat, type PackageFile } from '../core/package.ts';
 import { byKey, digest, fits, imageFormat } from '../core/schema.ts';
 import { checkedLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
-import type { AssetStep, Step } from '../manifest/step.ts';
+import type { AssetStep, BuilderStep } from '../manifest/step.ts';
 import { aboutAddon, ownFiles } from './package-metadata.ts';
 import { checkedNote, type SourceNote } from './asset-note.ts';
 import { noteOf } from './assets.ts';
@@ -61,7 +61,7 @@ export async function inputsOfBuild(
     lock,
     cache,
   }: Pick<PackageInputs, 'imageFormat' | 'lock'> & {
-    readonly steps: readonly Step[];
+    readonly steps: readonly BuilderStep[];
     readonly cache: string;
   },
   { signal }: { readonly signal: AbortSignal },

@@ -23,7 +23,7 @@ function scratchFolder(cache: string): string {
 }
 
 /** The files of one address, named by its digest because addresses may contain secrets. */
-export function pathsOf(folder: string, source: string): PartialPaths & { readonly sourceNote: string } {
+export function cachePaths(folder: string, source: string): PartialPaths & { readonly sourceNote: string } {
   const base = join(folder, hexOf(digestOf(source)));
   return { file: `${base}.body`, partial: `${base}.partial`, note: `${base}.begun`, sourceNote: `${base}.json` };
 }

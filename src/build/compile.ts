@@ -21,7 +21,7 @@ import { constants, open } from 'node:fs/promises';
 import type { SendBlob } from '../formats/oci/image.ts';
 
 /** Source of a file's bytes. */
-export type Content =
+type Content =
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
   | { readonly kind: 'path'; readonly path: string }
   /** A blob of an image, written directly to its place; `of` is the image's reference, for messages. */
@@ -33,7 +33,7 @@ export interface ContentFile extends PackageFile {
 }
 
 /** How the payload is written. */
-export type Payload =
+type Payload =
   | { readonly kind: 'member'; readonly member: Uint8Array }
   | { readonly kind: 'member-file'; readonly path: string }
   | { readonly kind: 'stored-file'; readonly path: string }

@@ -12,7 +12,7 @@ import type { ContentFile } from './compile.ts';
  * All files in `folder`, with `prefix/` before their paths, sorted by path. Modes become 0755 or 0644. Throws for a link, a
  * device, or a path that a package cannot contain.
  */
-export async function folderFiles(
+export async function filesOfFolder(
   folder: string,
   prefix: string,
   { doing, signal }: { readonly doing: string; readonly signal: AbortSignal },

@@ -7,14 +7,14 @@ import { shallowJson } from '../core/json.ts';
 import { isOsId, type OsId } from '../core/os.ts';
 import type { ImageFormat } from '../core/package.ts';
 import { addonRef, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
-import { arch, digest, fileName, imageFormat, readJson, texts, tree } from '../core/schema.ts';
-import type { Step } from '../manifest/step.ts';
+import { arch, digest, fileName, imageFormat, readJson, textList, tree } from '../core/schema.ts';
+import type { BuilderStep } from '../manifest/step.ts';
 
 export interface AddonPlan {
   readonly ref: AddonRef;
   /** The add-on's folder. */
   readonly root: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly BuilderStep[];
 }
 
 export interface BuildPlan {
@@ -24,7 +24,7 @@ export interface BuildPlan {
   readonly addons: readonly AddonPlan[];
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly arch: Arch;
   readonly imageFormat: ImageFormat;
 }
@@ -76,7 +76,7 @@ const step = v.variant('kind', [
     kind: v.literal('os-packages'),
     os: osId,
     output: v.picklist(['archives', 'deps']),
-    packages: texts,
+    packages: textList,
   }),
   v.object({ kind: v.literal('container-build'), destination: osId, dockerfile: v.string() }),
 ]);
@@ -101,7 +101,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
   const plan = readJson(savedPlan, text, { bad, parse: shallowJson });
   const addons = plan.addons.map(({ ref, root, ...addon }): AddonPlan => {
     // The fields that are not checked have no effect on which files are written.
-    const steps = addon.steps as readonly Step[];
+    const steps = addon.steps as readonly BuilderStep[];
     if (isRepeated(steps)) throw bad(`steps of ${ref.name}-${ref.version} that make a file twice`);
     return { ref: addonRef(ref.name, ref.version, ref.tree), root, steps };
   });
@@ -109,7 +109,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
 }
 
 /** Whether two steps would produce the same files. */
-function isRepeated(steps: readonly Step[]): boolean {
+function isRepeated(steps: readonly BuilderStep[]): boolean {
   const made = steps.flatMap((step): readonly string[] => {
     if (step.kind === 'image') return [`image ${step.id}`];
     if (step.kind === 'asset') return [`asset ${step.fileName}`];

@@ -6,7 +6,7 @@ import type { Arch } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
-import type { AssetStep, ContainerBuildStep, OsPackagesStep, Step } from '../manifest/step.ts';
+import type { AssetStep, ContainerBuildStep, OsPackagesStep, BuilderStep } from '../manifest/step.ts';
 import { fetchAsset, type FetchedAsset } from './assets.ts';
 import { fetchHostPackages, type HostPackages } from './host-packages/fetch.ts';
 import type { StepImage } from './images.ts';
@@ -15,7 +15,7 @@ import type { FinishedPackage } from './earlier-package.ts';
 
 export interface ResolveRequest {
   readonly source: AddonSource;
-  readonly steps: readonly Step[];
+  readonly steps: readonly BuilderStep[];
   readonly arch: Arch;
   /** Temporary folder; the caller removes it. */
   readonly scratch: string;
@@ -42,7 +42,7 @@ export interface Resolved {
 
 const ASSETS_AT_ONCE = 4;
 
-export function stepsOf<Kind extends Step>(steps: readonly Step[], kind: Kind['kind']): readonly Kind[] {
+export function stepsOf<Kind extends BuilderStep>(steps: readonly BuilderStep[], kind: Kind['kind']): readonly Kind[] {
   return steps.filter((step): step is Kind => step.kind === kind);
 }
 

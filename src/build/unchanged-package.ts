@@ -10,7 +10,7 @@ import { formatImageRef } from '../core/image-ref.ts';
 import type { ImageFormat } from '../core/package.ts';
 import type { Arch } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
-import type { AssetStep, ContainerBuildStep, ImageStep, OsPackagesStep, Step } from '../manifest/step.ts';
+import type { AssetStep, ContainerBuildStep, ImageStep, OsPackagesStep, BuilderStep } from '../manifest/step.ts';
 import { isCurrent } from './asset-note.ts';
 import { localFile } from '../manifest/within-repository.ts';
 import { measureFile, noteOf } from './assets.ts';
@@ -26,7 +26,7 @@ interface CurrentInputs extends Pick<PackageInputs, 'about' | 'own'> {
   readonly root: string;
   /** Folder that contains `addons/`. */
   readonly top: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly BuilderStep[];
 }
 
 /** Describes a difference between the inputs of an earlier build and the current ones; undefined if there is none. */

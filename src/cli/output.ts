@@ -4,6 +4,6 @@
 export const STANDARD_OUTPUT = '-';
 
 /** A path; undefined for standard output, which is also the default. */
-export function outputOf(output: string | undefined): string | undefined {
+export function commandOutput(output: string | undefined): string | undefined {
   return output === STANDARD_OUTPUT ? undefined : output;
 }

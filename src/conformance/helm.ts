@@ -3,7 +3,7 @@ import { releaseAction, removalAction } from '../cluster/channel/helm-release.ts
 import { canonicalJson } from '../core/digest.ts';
 import { joinCapi, readCapiCluster } from '../fleet/hub/capi.ts';
 import { proxyStatus, readProxy } from '../fleet/hub/helm-proxies.ts';
-import { namespaceOf, readAddon, readCluster, type HubAddon, type Live } from '../fleet/hub/observe.ts';
+import { namespaceOf, readFleetAddon, readHubCluster, type HubAddon, type Live } from '../fleet/hub/observe.ts';
 import type { Cluster, ClusterAddon, ClusterAddonSpec, Observed } from '../fleet/rollout/fleet.ts';
 import type { Rules } from '../fleet/rollout/limits.ts';
 import { step } from '../fleet/rollout/step.ts';
@@ -73,7 +73,7 @@ function addonOf(proxy: Live, status?: unknown): HubAddon {
   const { made } = readProxy(proxy);
   if (typeof made === 'string') throw new TypeError(made);
   const { name, annotations, spec } = made;
-  return readAddon({ metadata: { ...VERSION, name, annotations: { ...annotations, ...APPROVED } }, spec, status });
+  return readFleetAddon({ metadata: { ...VERSION, name, annotations: { ...annotations, ...APPROVED } }, spec, status });
 }
 
 /** What the hub makes from a Cluster of Cluster API. */
@@ -94,7 +94,7 @@ function clusterOf({ name, selected, values = '', paused = false, deleting = fal
   if (typeof capi.made === 'string') throw new TypeError(capi.made);
   const { labels, annotations, spec } = capi.made;
   const available = { type: 'Available', status: 'True', reason: 'Answers', lastTransitionTime: TIME };
-  const own = readCluster({
+  const own = readHubCluster({
     metadata: { ...VERSION, name, namespace: namespaceOf(name), labels, annotations },
     spec,
     status: { facts: { version: 'v1.34.0' }, conditions: [available] },

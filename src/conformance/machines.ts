@@ -12,7 +12,7 @@ import {
   type DeletionOrder,
   type Pickable,
 } from '../machine/pick.ts';
-import { mayMove, skewsOf, workerSteps, type Route, type Skew } from '../machine/versions.ts';
+import { mayMove, skewsOf, workerSteps, type VersionRoute, type Skew } from '../machine/versions.ts';
 
 /** A value, or `error` for what cannot be read. */
 export function orError<Value>(read: () => Value): Value | 'error' {
@@ -47,7 +47,7 @@ export function kcpVersionChange({ from, to }: { readonly from: string; readonly
 }
 
 /** The versions that workers pass, or `error`. */
-export function upgradePlan(input: Route): readonly string[] | 'error' {
+export function upgradePlan(input: VersionRoute): readonly string[] | 'error' {
   return orError(() => workerSteps(input));
 }
 

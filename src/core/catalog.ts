@@ -7,7 +7,7 @@ import { canonicalJson } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { packageFileName, storeKey } from './layout.ts';
 import { addonRef, ARCHES, isAddonName, isVersion, type AddonRef, type Arch } from './ref.ts';
-import { digest, longList, readJson, size, texts, tree, type Read } from './schema.ts';
+import { digest, longList, readJson, size, textList, tree, type Read } from './schema.ts';
 
 export const CATALOG_FORMAT = 1;
 /** Size limit of an `index.json`, in bytes. */
@@ -35,10 +35,10 @@ const onePackage = v.exactOptional(catalogPackage);
 const catalogVersion = v.object({
   version: v.string(),
   tree,
-  requires: texts,
-  fulfills: texts,
+  requires: textList,
+  fulfills: textList,
   /** Absent when there are none. */
-  recommends: v.exactOptional(texts),
+  recommends: v.exactOptional(textList),
   /** Range of the Kubernetes versions that it is for; absent for all of them. */
   kubernetesVersion: v.exactOptional(v.string()),
   packages: v.pipe(

@@ -209,12 +209,15 @@ export const duration: Declare<number, 'one'> = one({
   read: reading(durationOf, 'not a duration', 'write 90s, 5m or 2h'),
 });
 /** {@link bytesOf}. */
-export const size: Declare<number, 'one'> = one({
+export const sizeField: Declare<number, 'one'> = one({
   schema: AMOUNT,
   read: reading(bytesOf, 'not a size in bytes', 'write it as 500K, 10M or 1.5G'),
 });
 /** Also as `uname -m` prints it. */
-export const arch: Declare<Arch, 'one'> = one({ ...ARCH, read: (name, option) => ARCH.read(archName(name), option) });
+export const archField: Declare<Arch, 'one'> = one({
+  ...ARCH,
+  read: (name, option) => ARCH.read(archName(name), option),
+});
 
 /** One of `values`; the name of the value in help texts is `value`, or all of them. */
 export function choice<

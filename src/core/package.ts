@@ -7,7 +7,7 @@ import { canonicalJson, digestOf, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { ADDON_JSON } from './layout.ts';
 import { addonRef, compareText, type AddonRef } from './ref.ts';
-import { arch, byKey, digest, fileName, imageFormat, readJson, size, texts, tree, type Read } from './schema.ts';
+import { arch, byKey, digest, fileName, imageFormat, readJson, size, textList, tree, type Read } from './schema.ts';
 
 export const PACKAGE_FORMAT = 1;
 /** Size limit of an `addon.json`, in bytes. */
@@ -49,17 +49,17 @@ const addonJson = v.object({
   /** Folders of operating systems in the package, such as `rhel-9`. */
   os: v.array(fileName),
   /** Lifecycle functions that install.sh defines, by their full names. */
-  hooks: texts,
+  hooks: textList,
   images: v.array(packageImage),
   imageFormat,
   /** By OS folder: names of the packages that the operator must install. */
-  deps: byKey(texts),
+  deps: byKey(textList),
   /** Sums of unpacked sizes in bytes. */
   unpacked: v.object({ files: size, images: size }),
-  requires: texts,
-  fulfills: texts,
+  requires: textList,
+  fulfills: textList,
   /** Absent when there are none. */
-  recommends: v.exactOptional(texts),
+  recommends: v.exactOptional(textList),
   /** Range of the Kubernetes versions that it is for; absent for all of them. */
   kubernetesVersion: v.exactOptional(v.string()),
   /** JSON Schema of the add-on's settings, if it includes one. */

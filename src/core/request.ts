@@ -78,7 +78,7 @@ interface Problem {
 }
 
 /** What is wrong with a request, and what to do; undefined for a valid one. A field that is undefined is absent. */
-export function problemOf(fields: Fields, value: unknown): Problem | undefined {
+export function requestProblem(fields: Fields, value: unknown): Problem | undefined {
   if (!isObject(value)) return { what: 'the request is not an object', hint: `its fields are ${names(fields)}` };
   const unknown = Object.keys(value).find((name) => value[name] !== undefined && !Object.hasOwn(fields, name));
   if (unknown !== undefined) {
@@ -116,7 +116,7 @@ interface Taking<Own extends Fields = Fields> {
 
 /** Throws `USAGE` for a field that is unknown, missing or of another type. */
 export function requireValid({ name, fields }: Taking, value: unknown): void {
-  const problem = problemOf(fields, value);
+  const problem = requestProblem(fields, value);
   if (problem !== undefined) throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
 }
 

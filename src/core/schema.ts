@@ -14,7 +14,7 @@ export type Read<Schema extends v.GenericSchema> = Frozen<v.InferOutput<Schema>>
 /** Creates the error for a document that its schema refuses; `what` is the problem, after the path of the field. */
 export type Bad = (what: string, cause?: unknown) => Error;
 
-export const texts = v.array(v.string());
+export const textList = v.array(v.string());
 /** An object with unchecked fields. (`v.object` and `v.record` accept a list.) */
 export const object = v.custom<Record<string, unknown>>(isObject, 'not an object');
 export const digest = v.custom<Digest>(isDigest, 'not a sha256 digest');

@@ -4,12 +4,12 @@ import { circleOf } from './rollout/depends.ts';
 import { compareNames, selects, type Selector } from './rollout/groups.ts';
 import { windowProblem } from './rollout/windows.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
-import { channelEntries, identityOf, type WrittenAddon, type WrittenCluster, type WrittenFleet } from './fleet.ts';
+import { channelEntries, identityOf, type WrittenAddon, type FleetCluster, type WrittenFleet } from './fleet.ts';
 
 const NAME: Path = ['metadata', 'name'];
 
 /** Adds its findings to those of the documents. */
-export function checkFleet(fleet: WrittenFleet): void {
+export function checkTogether(fleet: WrittenFleet): void {
   const { clusters, addons } = fleet;
   checkNames('cluster', clusters);
   checkNames('add-on', addons);
@@ -28,8 +28,8 @@ export function checkFleet(fleet: WrittenFleet): void {
 /** Names of properties of every object in JavaScript: the state of a fleet is an object by name. */
 const RESERVED = ['constructor', 'prototype'];
 
-function checkNames(what: string, all: readonly (WrittenCluster | WrittenAddon)[]): void {
-  const first = new Map<string, WrittenCluster | WrittenAddon>();
+function checkNames(what: string, all: readonly (FleetCluster | WrittenAddon)[]): void {
+  const first = new Map<string, FleetCluster | WrittenAddon>();
   for (const one of all) {
     if (RESERVED.includes(one.name))
       one.findings.error('name', NAME, `no ${what} can have the name ${one.name}`, 'give it another name');
@@ -40,16 +40,16 @@ function checkNames(what: string, all: readonly (WrittenCluster | WrittenAddon)[
   }
 }
 
-function spotOf({ findings }: WrittenCluster | WrittenAddon): string {
+function spotOf({ findings }: FleetCluster | WrittenAddon): string {
   const { file, line } = findings.placeOf(NAME);
   return `${file}:${line}`;
 }
 
-function selectedBy({ fields }: WrittenAddon, clusters: readonly WrittenCluster[]): readonly WrittenCluster[] {
+function selectedBy({ fields }: WrittenAddon, clusters: readonly FleetCluster[]): readonly FleetCluster[] {
   return clusters.filter(({ labels }) => selects(fields.spec.clusterSelector, labels));
 }
 
-function checkSelectors({ name, kind, fields, findings }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkSelectors({ name, kind, fields, findings }: WrittenAddon, chosen: readonly FleetCluster[]): void {
   const { clusterSelector, rollout = {}, config = {} } = fields.spec;
   const at = ['spec', 'clusterSelector'];
   const isOwn = kind === 'FleetAddon' || (kind === 'HelmChartProxy' && !selects(clusterSelector, {}));
@@ -82,7 +82,7 @@ function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, pa
   return isSound;
 }
 
-function checkRollout({ fields, findings, compat }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkRollout({ fields, findings, compat }: WrittenAddon, chosen: readonly FleetCluster[]): void {
   const { rollout = {} } = fields.spec;
   const { groups = [], mandatoryDecisionGroups = [], approval = [] } = rollout;
   checkWindows(rollout.windows, ['spec', 'rollout', 'windows'], findings);
@@ -107,7 +107,7 @@ function checkRollout({ fields, findings, compat }: WrittenAddon, chosen: readon
 }
 
 /** Objects of Cluster API that only some of the clusters have. */
-function checkTemplate({ fields, findings }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkTemplate({ fields, findings }: WrittenAddon, chosen: readonly FleetCluster[]): void {
   for (const [, root = ''] of (fields.spec.valuesTemplate ?? '').matchAll(/\.(ControlPlane|InfraCluster)\b/g)) {
     const bare = chosen.find(({ roots = {} }) => !Object.hasOwn(roots, root));
     if (bare === undefined) continue;
@@ -123,7 +123,7 @@ function checkTemplate({ fields, findings }: WrittenAddon, chosen: readonly Writ
   }
 }
 
-type Windows = WrittenCluster['fields']['spec']['windows'];
+type Windows = FleetCluster['fields']['spec']['windows'];
 
 function checkWindows(windows: Windows = [], path: Path, findings: Findings): void {
   for (const [index, window] of windows.entries()) {
@@ -165,7 +165,7 @@ function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[])
 }
 
 /** Two add-ons with one release on one cluster. */
-function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly WrittenCluster[]>, fleet: WrittenFleet): void {
+function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly FleetCluster[]>, fleet: WrittenFleet): void {
   const owners = new Map<string, WrittenAddon>();
   for (const [addon, clusters] of selected) {
     const identity = identityOf(addon, fleet);

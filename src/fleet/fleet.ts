@@ -21,7 +21,7 @@ interface Written<Fields> {
   readonly findings: Findings;
 }
 
-export interface WrittenCluster extends Written<ClusterFields> {
+export interface FleetCluster extends Written<ClusterFields> {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   /** The path of its kubeconfig. */
@@ -49,14 +49,14 @@ export interface WrittenAddon extends Written<AddonFields> {
 }
 
 export interface WrittenFleet {
-  readonly clusters: readonly WrittenCluster[];
+  readonly clusters: readonly FleetCluster[];
   readonly addons: readonly WrittenAddon[];
   /** By name. */
   readonly channels: ReadonlyMap<string, Channel>;
 }
 
 /** What a cluster has answered. */
-export interface Answer {
+export interface Reply {
   readonly server: string;
   /** `v1.31.2` */
   readonly kubernetes: string;
@@ -69,7 +69,7 @@ export interface Answer {
 }
 
 /** What a cluster has answered, or why it has not. */
-export type Look = Answer | { readonly problem: string };
+export type Look = Reply | { readonly problem: string };
 
 /** The add-ons of a channel that one of the fleet may become, by the Kubernetes of a cluster; none unless a channel has it. */
 export function channelEntries({ name, fields }: WrittenAddon, { channels }: WrittenFleet): readonly Entry[] {

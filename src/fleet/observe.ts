@@ -9,10 +9,10 @@ import {
   identityOf,
   recordIdentity,
   releaseIdentity,
-  type Answer,
+  type Reply,
   type Look,
   type WrittenAddon,
-  type WrittenCluster,
+  type FleetCluster,
   type WrittenFleet,
 } from './fleet.ts';
 import {
@@ -28,7 +28,7 @@ import {
 /** An owner in a cluster's records is `fleet:NAME`. */
 const OWNER = 'fleet:';
 
-export function ownerOf(addon: string): string {
+export function fleetOwner(addon: string): string {
   return `${OWNER}${addon}`;
 }
 
@@ -101,7 +101,7 @@ export function recordedReason(look: Look | undefined, addon: string, failure = 
 
 /** That of an add-on of the fleet. */
 export function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
-  return records.find(({ owner }) => owner === ownerOf(addon));
+  return records.find(({ owner }) => owner === fleetOwner(addon));
 }
 
 interface About {
@@ -162,7 +162,7 @@ function attempted(
 }
 
 function clusterOf(
-  { name, labels, fields, object, roots }: WrittenCluster,
+  { name, labels, fields, object, roots }: FleetCluster,
   look: Look = { problem: 'not asked' },
   seen?: Seen,
 ): Cluster {
@@ -178,7 +178,7 @@ function clusterOf(
 }
 
 /** Who has installed what in a cluster, by identity. */
-export function installedIn({ annotations, records, installer }: Answer['facts']): NonNullable<Cluster['installed']> {
+export function installedIn({ annotations, records, installer }: Reply['facts']): NonNullable<Cluster['installed']> {
   const installed: Record<string, { readonly owner: string }> = {};
   for (const addon of installer)
     installed[recordIdentity({ namespace: 'kube-system', addon })] = { owner: 'installer' };

@@ -3,15 +3,15 @@ import { choose } from '../cluster/channel/choose.ts';
 import type { ChartAccess, Entry } from '../cluster/channel/channel.ts';
 import { parseTriple } from '../cluster/channel/range.ts';
 import { Contents, Memo, revisionOf } from './rollout/content.ts';
-import type { Cluster, Content, FleetAddon, Observed, Waiting, Writes } from './rollout/fleet.ts';
+import type { Cluster, AddonContent, FleetAddon, Observed, Waiting, Writes } from './rollout/fleet.ts';
 import { retryAt } from './rollout/orders.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { closedWindows } from './rollout/windows.ts';
 import { driftAt, type DriftOf } from './drift.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
-import { ownerOf, TEMPLATE } from './observe.ts';
+import { fleetOwner, TEMPLATE } from './observe.ts';
 import { objectsOf } from './upstream/template-objects.ts';
-import { keep, NEW_ADDON, type AddonState, type FleetState, type Revision } from './state.ts';
+import { keep, NEW_ADDON, type AddonState, type FleetState, type StateRevision } from './state.ts';
 
 /** What is done to an add-on on a cluster. */
 export interface Job {
@@ -26,7 +26,7 @@ export interface Job {
   readonly isNew: boolean;
 }
 
-export interface Done extends Job {
+export interface Ended extends Job {
   /** `later`: nothing was done, and the next pass tries again. */
   readonly result: 'done' | 'failed' | 'later';
   /** Why it was not done. */
@@ -91,11 +91,11 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
     const isBack = isAgain || before?.knownGood?.specHash === spec.specHash;
     const isRemoved = spec.action === 'Remove';
     const owner = clusters.get(cluster)?.installed?.[spec.identity]?.owner;
-    const isAnothers = owner === undefined ? addons.get(addon)?.adopt === true : owner !== ownerOf(addon);
+    const isAnothers = owner === undefined ? addons.get(addon)?.adopt === true : owner !== fleetOwner(addon);
     jobs.set(keyOf({ cluster, addon }), {
       cluster,
       addon,
-      act: isRemoved ? 'remove' : isBack ? 'go back' : owner === ownerOf(addon) ? 'update' : 'install',
+      act: isRemoved ? 'remove' : isBack ? 'go back' : owner === fleetOwner(addon) ? 'update' : 'install',
       hash: spec.specHash,
       takesOver: !isRemoved && isAnothers,
       isNew: isRemoved || !isBack,
@@ -130,7 +130,7 @@ export function revisionsOf(
   fleet: WrittenFleet,
   { addons }: Observed,
   hashOf: (entry: Entry) => string,
-): ReadonlyMap<string, Revision> {
+): ReadonlyMap<string, StateRevision> {
   const written = new Map(fleet.addons.map((one) => [one.name, one]));
   return new Map(
     addons.flatMap((addon) => {
@@ -145,7 +145,7 @@ export function revisionsOf(
 
 export interface Deliverable {
   readonly entry: Entry;
-  readonly content: Content;
+  readonly content: AddonContent;
   readonly revision: string;
   /** Undefined for what is not made from templates. */
   readonly rendered: ReturnType<typeof objectsOf> | undefined;
@@ -156,7 +156,11 @@ export interface Deliverable {
 }
 
 /** What is delivered to a cluster under a hash, from the first of these revisions that has it. */
-export function deliverable(hash: string, cluster: Cluster, revisions: readonly Revision[]): Deliverable | undefined {
+export function deliverable(
+  hash: string,
+  cluster: Cluster,
+  revisions: readonly StateRevision[],
+): Deliverable | undefined {
   for (const { revision, addon, entries } of revisions) {
     const content = new Contents(addon, new Memo()).contentOf(cluster, undefined);
     if (typeof content === 'string' || content.specHash !== hash) continue;
@@ -172,7 +176,7 @@ export function deliverable(hash: string, cluster: Cluster, revisions: readonly 
 export function beginPass(
   state: FleetState,
   observed: Observed,
-  pass: Decided & { readonly now: number; readonly revisions: ReadonlyMap<string, Revision> },
+  pass: Decided & { readonly now: number; readonly revisions: ReadonlyMap<string, StateRevision> },
 ): FleetState {
   const { now, writes, waiting, jobs, revisions } = pass;
   const changed = new Map(writes.status.map(({ addon, status }) => [addon, status]));
@@ -211,7 +215,7 @@ export function beginPass(
  * The state after a pass; `before` it, nothing had begun. What was under way on a cluster that no longer answers has neither failed nor
  * ended.
  */
-export function endPass(state: FleetState, done: readonly Done[], now: number, before: FleetState): FleetState {
+export function endPass(state: FleetState, done: readonly Ended[], now: number, before: FleetState): FleetState {
   const addons = { ...state.addons };
   for (const { cluster, addon, act, hash, result, reason, revision } of done) {
     const { failures, removing, begun = {}, kept, ...rest } = addons[addon] ?? NEW_ADDON;

@@ -1,6 +1,6 @@
 /** The files of a fleet -> its clusters, add-ons and channels, with a finding for each mistake. Pure. */
 import { posix } from 'node:path';
-import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../cluster/channel/channel.ts';
+import { CHANNEL_API_VERSION, entryFile, type Channel, type Entry } from '../cluster/channel/channel.ts';
 import { Findings } from '../cluster/channel/findings.ts';
 import { isRemote, isUrl } from '../cluster/channel/location.ts';
 import { readEntry } from '../cluster/channel/read-entry.ts';
@@ -20,8 +20,8 @@ import {
   type YamlText,
 } from '../formats/yaml/yaml.ts';
 import type { Labels } from './rollout/groups.ts';
-import { checkFleet } from './check.ts';
-import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
+import { checkTogether } from './check.ts';
+import type { FleetFile, WrittenAddon, FleetCluster, WrittenFleet } from './fleet.ts';
 import { compatOf, addProblems } from './upstream/document.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
@@ -82,7 +82,7 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   };
   const read = { ...all, addons: all.addons.map(withAccess) };
   // A document that cannot be read would be missed by the others.
-  if (!diagnosticsOf().some(isError)) checkFleet(read);
+  if (!diagnosticsOf().some(isError)) checkTogether(read);
   return { ...read, diagnostics: diagnosticsOf() };
 }
 
@@ -91,7 +91,7 @@ function isError({ severity }: Diagnostic): boolean {
 }
 
 function emptyFleet() {
-  const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument<FleetFile>[] };
+  const lists = { clusters: [] as FleetCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument<FleetFile>[] };
   const proxies = new Map<WrittenAddon, Read<typeof HELM_CHART_PROXY>>();
   const upstream = { capi: new CapiObjects(), secrets: new ChartSecrets(), proxies };
   return { ...lists, ...upstream, channels: new Map<string, Channel>() };
@@ -249,7 +249,7 @@ function isManifest([spec, agent]: Path): boolean {
   return spec === 'spec' && agent === 'agentSpec';
 }
 
-function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], findings: Findings): void {
+function readCapiCluster(file: FleetFile, value: unknown, clusters: FleetCluster[], findings: Findings): void {
   const read = convert(CAPI_CLUSTER, value);
   if ('problems' in read) return void addProblems(read.problems, findings);
   const { name, labels = {} } = read.value.metadata;
@@ -270,7 +270,7 @@ function readOwnChannel({ path, folder }: FleetFile, { text, line }: YamlPart, c
   const twin = channels.get(channel.name);
   channels.set(channel.name, twin ?? channel);
   const outside = channel.entries.flatMap((entry): readonly Diagnostic[] => {
-    const location = fileOf(entry);
+    const location = entryFile(entry);
     if (location === undefined || isRemote(location) || isIn(folder, location)) return [];
     const message = `the file of ${entry.name} must be in the folder ${folder}`;
     return [{ code: 'fleet/outside', severity: 'error', message, place: entry.place, hint: INSIDE }];

@@ -5,7 +5,7 @@ import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
 import { byKey, type Read } from '../core/schema.ts';
 import {
   about,
-  addonName,
+  fleetAddonName,
   clusterName,
   DNS_NAME,
   aMap,
@@ -17,9 +17,9 @@ import {
   MAX_CLUSTERS,
   secretName,
   selector,
-  size,
-  wholeNumber,
-  text,
+  part,
+  amount,
+  optionalText,
 } from './upstream/kinds.ts';
 
 function oneOf<const Words extends readonly string[]>(words: Words, what: string) {
@@ -54,7 +54,7 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
   });
 }
 
-export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.37.2');
+export const versionField = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.37.2');
 /** An argument of ssh, which would take one that begins with "-" as an option. */
 const WORD = /^[A-Za-z0-9[][^\s]*$/;
 const host = like(WORD, 'a name or an address of a host');
@@ -90,7 +90,7 @@ const machine = fields({
     list(
       fields({
         key: aText,
-        value: text,
+        value: optionalText,
         effect: v.picklist(
           ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
           'one of NoSchedule, PreferNoSchedule, NoExecute',
@@ -98,7 +98,7 @@ const machine = fields({
       }),
     ),
   ),
-  kubeletVersion: v.exactOptional(version),
+  kubeletVersion: v.exactOptional(versionField),
   update: oneOf(['Auto', 'InPlaceOnly', 'Replace'], 'How it gets what an update changes.'),
   drain: v.exactOptional(fields({ timeout: duration })),
   provider: v.exactOptional(
@@ -113,10 +113,12 @@ const machine = fields({
 });
 
 export const CLUSTER_FIELDS = {
-  kubernetes: v.exactOptional(fields({ version: about('Assumed while the cluster does not answer.', version) })),
+  kubernetes: v.exactOptional(fields({ version: about('Assumed while the cluster does not answer.', versionField) })),
   paused: v.exactOptional(about('If true, no change begins on this cluster.', v.boolean('true or false'))),
   windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
-  networks: v.exactOptional(about('For templates.', fields({ pods: text, services: text, domain: text }))),
+  networks: v.exactOptional(
+    about('For templates.', fields({ pods: optionalText, services: optionalText, domain: optionalText })),
+  ),
 };
 
 const cluster = document(
@@ -137,7 +139,7 @@ export const CHART = { repoURL, oci, name, version: aText, releaseName, namespac
 const chart = fields(CHART);
 export const entryName = like(ENTRY_NAME, 'the name of an add-on');
 const source = fields({
-  manifest: text,
+  manifest: optionalText,
   chart: v.exactOptional(chart),
   channel: v.exactOptional(fields({ name: aText, addon: v.exactOptional(entryName) })),
 });
@@ -160,25 +162,25 @@ const rollout = fields({
   groups: v.exactOptional(
     about(
       'The stages of the rollout; clusters that no group selects come last.',
-      list(fields({ name: aText, selector, size: v.exactOptional(size) })),
+      list(fields({ name: aText, selector, size: v.exactOptional(part) })),
     ),
   ),
-  groupSize: v.exactOptional(about('Cuts what has no group into groups of this size.', size)),
+  groupSize: v.exactOptional(about('Cuts what has no group into groups of this size.', part)),
   mandatoryDecisionGroups: v.exactOptional(
     about(
       'Groups that come first, one after the other; no cluster in them may fail.',
-      list(fields({ groupName: text, groupIndex: v.exactOptional(wholeNumber) })),
+      list(fields({ groupName: optionalText, groupIndex: v.exactOptional(amount) })),
     ),
   ),
-  maxConcurrency: v.exactOptional(about('Most clusters that change at the same time.', size)),
+  maxConcurrency: v.exactOptional(about('Most clusters that change at the same time.', part)),
   minSuccessTime: v.exactOptional(about('How long a cluster must be healthy before the next one begins.', duration)),
   progressDeadline: v.exactOptional(about('How long one cluster may take; 30m by default.', duration)),
-  maxFailures: v.exactOptional(about('Failures beyond which nothing new begins; 0 by default.', size)),
+  maxFailures: v.exactOptional(about('Failures beyond which nothing new begins; 0 by default.', part)),
   onFailure: oneOf(['Stop', 'Rollback'], 'After too many failures, nothing new begins (default), or all goes back.'),
   approval: v.exactOptional(about('Groups that begin only after a person has approved them.', list(aText))),
   windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
   maxRemovals: v.exactOptional(
-    about('Most removals at once without an approval; 10 % of the clusters, and at least 1, by default.', size),
+    about('Most removals at once without an approval; 10 % of the clusters, and at least 1, by default.', part),
   ),
 });
 
@@ -213,7 +215,7 @@ export const ADDON_FIELDS = {
   remove: v.exactOptional(about('How it is removed from clusters.', removal)),
 };
 
-const fleetAddon = document('FleetAddon', addonName, fields({ source, ...ADDON_FIELDS }));
+const fleetAddon = document('FleetAddon', fleetAddonName, fields({ source, ...ADDON_FIELDS }));
 
 export const KINDS = { Cluster: cluster, FleetAddon: fleetAddon } as const;
 

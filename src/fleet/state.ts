@@ -16,7 +16,7 @@ const FORMAT = 1;
 const MAX_KEPT = 5;
 
 /** One content of an add-on for all clusters, and the entries that deliver it. */
-export interface Revision {
+export interface StateRevision {
   readonly revision: string;
   readonly addon: FleetAddon;
   /** One, or those of a channel. */
@@ -45,7 +45,7 @@ const addonState = v.object({
   /** What has begun in a pass after which the cluster did not answer, by cluster. */
   begun: v.exactOptional(byKey(attempt)),
   /** The newest first. */
-  kept: v.array(own<Revision>()),
+  kept: v.array(own<StateRevision>()),
 });
 export type AddonState = Read<typeof addonState>;
 
@@ -77,7 +77,7 @@ const order = v.object({
   retry: v.exactOptional(finite),
   rollback: v.exactOptional(v.boolean()),
 });
-export type Order = Read<typeof order>;
+export type GivenOrder = Read<typeof order>;
 
 const orders = v.object({
   format: integer,
@@ -170,14 +170,14 @@ function mapped<T>(all: Readonly<Record<string, T>>, change: (one: T) => T): Rea
 export function ordersFor({ id }: Pick<FleetState, 'id'>, orders: FleetOrders): FleetOrders {
   const { state, addons, ...others } = orders;
   if (state === undefined || state === id) return orders;
-  return { ...others, addons: mapped(addons, ({ paused }): Order => (paused === undefined ? {} : { paused })) };
+  return { ...others, addons: mapped(addons, ({ paused }): GivenOrder => (paused === undefined ? {} : { paused })) };
 }
 
 /**
  * Is an order about the present content? It may come before the rollout that it is about, but not before the one that preceded that: a
  * content that comes again after another one needs a new order.
  */
-export function isPresent({ revision: meant, at = 0 }: Order, revision: string, own?: AddonState): boolean {
+export function isPresent({ revision: meant, at = 0 }: GivenOrder, revision: string, own?: AddonState): boolean {
   return meant === revision && at >= presentSince(revision, own);
 }
 
@@ -224,11 +224,11 @@ interface Known {
   readonly revision: string;
   readonly now: number;
   readonly own: AddonState | undefined;
-  readonly order: Order | undefined;
+  readonly order: GivenOrder | undefined;
 }
 
 /** Keeps the contents of these add-ons; the newest one that was good stays, however old. */
-export function keep(state: AddonState, { revision, addon, entries }: Revision): AddonState {
+export function keep(state: AddonState, { revision, addon, entries }: StateRevision): AddonState {
   const { status: _status, orders: _orders, lapsed: _lapsed, paused: _paused, ...plain } = addon;
   const before = state.kept.find((one) => one.revision === revision);
   const first = { revision, addon: plain, entries, isGood: before?.isGood === true };

@@ -31,7 +31,7 @@ export interface CheckedScript {
   readonly facts: ScriptFacts;
 }
 
-export interface CheckedAddon {
+interface CheckedAddon {
   readonly name: string;
   readonly version: string;
   readonly shown: string;

@@ -4,7 +4,7 @@ import type { Place } from '../core/diagnostic.ts';
 /** `missing`: must be fixed first. `differs`: works, but not exactly as in kURL. `note`: for information. */
 export type Grade = 'missing' | 'differs' | 'note';
 
-export type Subject =
+type Subject =
   | 'directive'
   | 'file'
   | 'folder'
@@ -61,6 +61,6 @@ export function placesIn(file: string, text: string): (offset: number, length: n
 }
 
 /** The place of a whole file or folder. */
-export function placeOf(file: string): Place {
+export function linePlace(file: string): Place {
   return { file, line: 1, column: 1, length: 1 };
 }

@@ -10,18 +10,18 @@ import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../runtime/preflight/parse-preflight.ts';
 import { NO_INSTALLATION, type Situation, templateData } from '../runtime/preflight/situation.ts';
 import { checkAddon, type CheckedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './check-addon.ts';
-import { type AddFinding, type Finding, findings, placeOf } from './finding.ts';
-import { FUNCTIONS } from './compatibility/functions.ts';
+import { type AddFinding, type Finding, findings, linePlace } from './finding.ts';
+import { KURL_FUNCTIONS } from './compatibility/functions.ts';
 import type { Row } from './compatibility/rows.ts';
 import { SETTING_ROWS } from './compatibility/settings.ts';
 import { VARIABLES } from './compatibility/variables.ts';
-import { type ReadAddon, readRepository, readTemplate, type Repository } from './repository.ts';
+import { type ReadAddon, readRepository, readTemplate, type KurlRepository } from './repository.ts';
 import { scriptFacts, type ScriptFacts } from './script-facts.ts';
 import type { AddonTree } from '../core/ref.ts';
 import { folderName } from '../spec/installer.ts';
 import { VERSION_LISTS, type VersionLists } from './version-lists.ts';
 
-export type Verdict = 'works' | 'differs' | 'missing';
+type Verdict = 'works' | 'differs' | 'missing';
 
 export interface MigratedAddon {
   readonly tree: 'addons' | 'packages';
@@ -95,7 +95,7 @@ function readLibrary(folder: string): readonly ScriptFacts[] {
   }
 }
 
-function knowledgeOf({ addons, scripts }: Repository, library: readonly ScriptFacts[]): Knowledge {
+function knowledgeOf({ addons, scripts }: KurlRepository, library: readonly ScriptFacts[]): Knowledge {
   const byName = (rows: readonly Row[]): readonly (readonly [string, Row])[] =>
     rows.map((row) => [row.name, row] as const);
   // If two settings set the same variable, the first row counts.
@@ -108,7 +108,7 @@ function knowledgeOf({ addons, scripts }: Repository, library: readonly ScriptFa
       scripts.toReversed().flatMap((script) => [...of(script.facts)].map((name) => [name, script.shown] as const)),
     );
   return {
-    functions: new Map(byName(FUNCTIONS.flatMap(([, rows]) => rows))),
+    functions: new Map(byName(KURL_FUNCTIONS.flatMap(([, rows]) => rows))),
     variables: new Map([...settings, ...byName(VARIABLES.flatMap(([, rows]) => rows))]),
     libraryFunctions: new Set(library.flatMap(({ functions }) => [...functions])),
     libraryVariables: new Set([
@@ -162,7 +162,7 @@ function builtBy({ manifest }: NonNullable<ReadAddon['listing']>): readonly stri
 
 /** Syntax errors that bash finds in scripts; each text is checked once. */
 async function brokenScripts(
-  { addons }: Repository,
+  { addons }: KurlRepository,
   { searchPath, signal }: MigrateOptions,
 ): Promise<ReadonlyMap<ReadAddon, readonly Finding[]>> {
   const copies = new Map<string, ReadAddon[]>();
@@ -221,7 +221,7 @@ function checkPreflight(text: string): readonly Finding[] {
   return list;
 }
 
-function versionsOf({ addons }: Repository): readonly AddonVersions[] {
+function versionsOf({ addons }: KurlRepository): readonly AddonVersions[] {
   const all = new Map<string, { tree: AddonVersions['tree']; name: string; versions: string[] }>();
   for (const { folder, listing } of addons) {
     const { tree, name, version } = folder;
@@ -236,21 +236,21 @@ function versionsOf({ addons }: Repository): readonly AddonVersions[] {
 const CONFORMANCE = 'conformance/Manifest';
 
 /** Folders for which kURL has special rules. */
-function checkPackages({ addons }: Repository, add: AddFinding): void {
+function checkPackages({ addons }: KurlRepository, add: AddFinding): void {
   const kubernetes = addons.filter(({ folder }) => folder.name === 'kubernetes');
   const [first] = kubernetes;
   if (first !== undefined && kubernetes.every(({ scripts }) => scripts.every(({ path }) => path !== INSTALL_SH))) {
     const hint = 'without it, nodes get the images and files of Kubernetes, but no cluster is created';
     const message =
       "kURL's own scripts install Kubernetes; here an install.sh next to its Manifest does, and it is missing";
-    add('missing', 'package', 'kubernetes', message, placeOf(first.folder.shown), hint);
+    add('missing', 'package', 'kubernetes', message, linePlace(first.folder.shown), hint);
   }
   const conformance = addons.filter(({ listing }) => listing?.files.some(({ path }) => path === CONFORMANCE) === true);
   for (const { folder } of conformance.slice(0, 1)) {
     const versions = conformance.length === 1 ? '1 version has' : `${conformance.length} versions have`;
     const message = `${versions} a ${CONFORMANCE}, which is not a separate package here`;
     const hint = 'move each to packages/kubernetes-conformance/<version>/Manifest';
-    add('differs', 'package', 'kubernetes-conformance', message, placeOf(`${folder.shown}/${CONFORMANCE}`), hint);
+    add('differs', 'package', 'kubernetes-conformance', message, linePlace(`${folder.shown}/${CONFORMANCE}`), hint);
   }
 }
 
@@ -276,7 +276,7 @@ export function versionOrders(
       'order',
       VERSION_LISTS,
       'does not exist: the latest version of each add-on is the highest',
-      placeOf(VERSION_LISTS),
+      linePlace(VERSION_LISTS),
     );
     return [];
   }
@@ -289,7 +289,7 @@ export function versionOrders(
     const order = list.filter((version) => existing.includes(version));
     const missing = list.filter((version) => !existing.includes(version));
     const unlisted = existing.filter((version) => !list.includes(version));
-    const place = placeOf(VERSION_LISTS);
+    const place = linePlace(VERSION_LISTS);
     if (missing.length > 0) add('note', 'order', name, `listed, but without a folder: ${some(missing)}`, place);
     if (unlisted.length > 0)
       add('note', 'order', name, `not listed, so after the listed versions: ${some(unlisted)}`, place);
@@ -300,7 +300,7 @@ export function versionOrders(
 function addUnlisted(name: string, lists: VersionLists['lists'], add: AddFinding): void {
   const key = [...lists.keys()].find((one) => one !== name && folderName(one) === name);
   const why = key === undefined ? 'it has no list' : `its list is named ${key}, which kURL's catalog does not find`;
-  add('note', 'order', name, `the latest version is the highest: ${why}`, placeOf(VERSION_LISTS));
+  add('note', 'order', name, `the latest version is the highest: ${why}`, linePlace(VERSION_LISTS));
 }
 
 const MAX_NAMES = 6;

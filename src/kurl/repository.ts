@@ -11,7 +11,7 @@ import { compareText } from '../core/ref.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
 import { listAddon, type AddonListing } from '../manifest/read-addon.ts';
 import { readTextFile, statOf } from '../manifest/text-file.ts';
-import { type AddFinding, findings, placeOf, type Finding } from './finding.ts';
+import { type AddFinding, findings, linePlace, type Finding } from './finding.ts';
 import { scriptFacts, templateFacts, type ScriptFacts } from './script-facts.ts';
 import { readVersionLists, VERSION_LISTS, type VersionLists } from './version-lists.ts';
 
@@ -36,7 +36,7 @@ export interface RepositoryScript {
   readonly facts: ScriptFacts;
 }
 
-export interface Repository {
+export interface KurlRepository {
   /** Absolute. */
   readonly root: string;
   readonly addons: readonly ReadAddon[];
@@ -65,11 +65,11 @@ const DEEPEST = 8;
 type FactCache = Map<string, ScriptFacts>;
 
 /** Throws `NOT_FOUND` if there is no add-on. */
-export async function readRepository(root: string, { signal }: Options): Promise<Repository> {
+export async function readRepository(root: string, { signal }: Options): Promise<KurlRepository> {
   const { list, add } = findings();
   const shown = (path: string): string => relative(root, path) || '.';
   const unreadable = (path: string, error: CurlewError): void => {
-    add('missing', 'folder', shown(path), `cannot be read: ${reason(error)}`, placeOf(shown(path)));
+    add('missing', 'folder', shown(path), `cannot be read: ${reason(error)}`, linePlace(shown(path)));
   };
   const { folders, diagnostics } = await findAddons(root, [], { signal, unreadable });
   if (folders.length > MAX_ADDONS) {
@@ -102,7 +102,7 @@ function isInside(root: string, path: string): boolean {
 async function readOne(folder: AddonFolder, root: string, cache: FactCache, { signal }: Options): Promise<ReadAddon> {
   const { list, add } = findings();
   const nothing = { folder, listing: undefined, scripts: [], hostPreflight: undefined, findings: list };
-  const place = placeOf(folder.shown);
+  const place = linePlace(folder.shown);
   if (!isInside(root, folder.folder)) {
     add(
       'missing',
@@ -140,7 +140,7 @@ function readOwnScripts(
   let room = SCRIPTS_LIMIT;
   for (const { path, size } of files) {
     if (!path.endsWith('.sh')) continue;
-    const place = placeOf(`${shown}/${path}`);
+    const place = linePlace(`${shown}/${path}`);
     if (size > Math.min(room, SCRIPT_LIMIT)) {
       const what = `not read: more than ${SCRIPT_LIMIT} bytes, or too many scripts`;
       // The listing reports an install.sh that is even larger.
@@ -168,7 +168,7 @@ function readPreflight({ files, folder, shown }: AddonListing, add: AddFinding):
   if (!files.some(({ path }) => path === HOST_PREFLIGHT)) return undefined;
   const read = readTextFile(join(folder, HOST_PREFLIGHT), PREFLIGHT_LIMIT);
   if (read.kind === 'text') return read.text;
-  const place = placeOf(`${shown}/${HOST_PREFLIGHT}`);
+  const place = linePlace(`${shown}/${HOST_PREFLIGHT}`);
   add('missing', 'preflight', HOST_PREFLIGHT, `larger than ${PREFLIGHT_LIMIT} bytes`, place);
   return undefined;
 }
@@ -225,7 +225,7 @@ function readLists(root: string, add: AddFinding): VersionLists | undefined {
   if (read.kind === 'absent') return undefined;
   if (read.kind !== 'text') {
     const what = read.kind === 'special' ? 'not a regular file' : `larger than ${LISTS_LIMIT} bytes`;
-    add('missing', 'order', VERSION_LISTS, what, placeOf(VERSION_LISTS));
+    add('missing', 'order', VERSION_LISTS, what, linePlace(VERSION_LISTS));
     return undefined;
   }
   const lists = readVersionLists(VERSION_LISTS, read.text);

@@ -7,13 +7,13 @@ import type { EtcdMember } from './etcd.ts';
 import type { Role } from './order.ts';
 
 /** Digests by path, such as `kubernetes.kubeletConfiguration.maxPods`. */
-export type Settings = Readonly<Record<string, string>>;
+export type MachineSettings = Readonly<Record<string, string>>;
 
 /** What the last run of curlew on a machine that has ended well has given it. */
 export interface RecordedSettings {
   /** How it became a node; undefined where an earlier version has made it one. */
   readonly by?: 'init' | 'join' | undefined;
-  readonly digests: Settings;
+  readonly digests: MachineSettings;
 }
 
 export interface DesiredMachine {
@@ -41,7 +41,7 @@ export interface DesiredCluster {
   readonly paused?: boolean | undefined;
   readonly machines: readonly DesiredMachine[];
   /** Settings of all add-ons. */
-  readonly settings?: Settings | undefined;
+  readonly settings?: MachineSettings | undefined;
 }
 
 /** A host that is desired, or that the cluster has as a Node. */

@@ -213,7 +213,7 @@ function timeOf(word: string): string | undefined {
  * The cluster to which a host belongs: undefined for none; `name`, where it has the authority of that cluster, or was only about to get
  * one. A host that a person has reset has a record, and is no part of anything.
  */
-export function clusterOf(
+export function clusterNameOf(
   { isPart, authority, cluster }: HostFacts,
   own: { readonly name: string; readonly authority: string | undefined },
 ): string | undefined {

@@ -2,7 +2,7 @@
 import type { SeenMachine } from './cluster.ts';
 import { upgradeOrder } from './order.ts';
 import { byVersion } from './refusals.ts';
-import { skewsOf, skippedMinor, versionOf } from './versions.ts';
+import { skewsOf, skippedMinor, requireVersion } from './versions.ts';
 
 export interface NodeVersions {
   readonly kubelet: string;
@@ -24,9 +24,9 @@ export function whyNotUpgrade({ kubelet, cluster, wanted, leads, others }: NodeV
   }
   const skipped = skippedMinor(cluster, wanted);
   if (skipped !== undefined) return skipped;
-  const { minor } = versionOf(cluster);
+  const { minor } = requireVersion(cluster);
   for (const { name, role, kubelet: other = cluster } of leads ? others : []) {
-    if (byVersion(wanted, cluster) > 0 && role === 'control-plane' && versionOf(other).minor !== minor) {
+    if (byVersion(wanted, cluster) > 0 && role === 'control-plane' && requireVersion(other).minor !== minor) {
       return `the control plane ${name} has ${other}: upgrade it to ${cluster} first`;
     }
     if (skewsOf(wanted, other, { kubeadm: false }).length > 0) {

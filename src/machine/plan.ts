@@ -5,7 +5,7 @@
 import { planUpgrade, kubernetesSteps } from '../cluster/channel/upgrade-plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
 import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
-import { reasonOf, refusalsOf, withoutHosts } from './refusals.ts';
+import { refusalReason, refusalsOf, withoutHosts } from './refusals.ts';
 import { skippedMinor, workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
 import { missingMarks } from './marks.ts';
@@ -167,6 +167,6 @@ function nextVersion(
     }
     return { chains: moves.length > 0 ? [moves] : [], held: [], to: kubernetes[1] };
   } catch (error) {
-    return { ...EMPTY_TURN, refused: [{ reason: reasonOf(error) }] };
+    return { ...EMPTY_TURN, refused: [{ reason: refusalReason(error) }] };
   }
 }

@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
 import { changedSettings, namedSettings } from './settings.ts';
-import { isVersion, mayMove, skewsOf, versionOf } from './versions.ts';
+import { isSemver, mayMove, skewsOf, requireVersion } from './versions.ts';
 
 export interface Refusals {
   /** With one of them nothing is changed. */
@@ -40,7 +40,7 @@ export function withoutHosts(seen: SeenCluster, refused: readonly Held[]): SeenC
 
 function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[] {
   const refusals: Held[] = [];
-  if (!isVersion(version)) refusals.push({ reason: `unknown version: ${version} is not a version of Kubernetes` });
+  if (!isSemver(version)) refusals.push({ reason: `unknown version: ${version} is not a version of Kubernetes` });
   const control = machines.filter(({ role }) => role === 'control-plane');
   if (control.length === 0) refusals.push({ reason: 'the last control plane cannot be removed' });
   else if (control.length % 2 === 0) {
@@ -57,12 +57,12 @@ function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[]
     names.add(name);
     if (address !== undefined) addresses.set(address, twin ?? name);
     if (kubeletVersion === undefined) continue;
-    if (!isVersion(kubeletVersion)) refusals.push({ host: name, reason: `unknown version: ${kubeletVersion}` });
+    if (!isSemver(kubeletVersion)) refusals.push({ host: name, reason: `unknown version: ${kubeletVersion}` });
     else if (role === 'control-plane')
       refusals.push({ host: name, reason: 'a control plane has the version of its cluster' });
     else if (
-      isVersion(version) &&
-      (!mayMove(kubeletVersion, version) || versionOf(kubeletVersion).compare(version) > 0)
+      isSemver(version) &&
+      (!mayMove(kubeletVersion, version) || requireVersion(kubeletVersion).compare(version) > 0)
     ) {
       refusals.push({
         host: name,
@@ -93,7 +93,7 @@ function hostRefusals(desired: DesiredCluster, { machines }: SeenCluster): reado
 
 function strangeVersions({ machines }: SeenCluster): readonly Held[] {
   return machines.flatMap(({ name: host, joined, kubelet = '', apiServer = kubelet }) => {
-    const strange = [kubelet, apiServer].find((text) => !isVersion(text));
+    const strange = [kubelet, apiServer].find((text) => !isSemver(text));
     if (!joined || strange === undefined) return [];
     return [{ host, reason: `unknown version: ${strange || 'its kubelet reports none'}` }];
   });
@@ -117,7 +117,7 @@ function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMac
   const [lowest, highest] = [running.toSorted(byVersion)[0], running.toSorted(byVersion).at(-1)];
   if (lowest === undefined || highest === undefined) return [];
   const refusals: Held[] = [];
-  if (versionOf(version).compare(highest) < 0) {
+  if (requireVersion(version).compare(highest) < 0) {
     refusals.push({ reason: `downgrade: the cluster has ${highest}, and kubeadm cannot return to ${version}` });
   }
   if (!mayMove(lowest, highest)) {
@@ -137,11 +137,11 @@ function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMac
 }
 
 export function byVersion(a: string, b: string): number {
-  return versionOf(a).compare(b);
+  return requireVersion(a).compare(b);
 }
 
 /** The message of an error of ours; others are thrown again. */
-export function reasonOf(error: unknown): string {
+export function refusalReason(error: unknown): string {
   if (error instanceof CurlewError) return error.message;
   throw error;
 }

@@ -1,5 +1,5 @@
 /** Settings of add-ons that a machine has, next to those of its file: what a run on it applies, and what no run can. Pure. */
-import type { RecordedSettings, SeenMachine, Settings } from './cluster.ts';
+import type { RecordedSettings, SeenMachine, MachineSettings } from './cluster.ts';
 
 interface ChangedSettings {
   /** A run on the machine applies them. */
@@ -26,7 +26,7 @@ const NONE: ChangedSettings = { able: [], once: [], fixed: [], dropped: [] };
 
 /** None where it is not known what the machine has. */
 export function changedSettings(
-  wanted: Settings,
+  wanted: MachineSettings,
   { settings: recorded, role }: Pick<SeenMachine, 'settings' | 'role'>,
 ): ChangedSettings {
   if (recorded === undefined) return NONE;
@@ -49,7 +49,7 @@ export function changedSettings(
 /** What a machine has after a run; undefined where that is not known. `others` are the control planes of its cluster. */
 export function settingsAfter(
   phase: 'init' | 'join' | 'upgrade',
-  wanted: Settings,
+  wanted: MachineSettings,
   { own, others }: { readonly own: RecordedSettings | undefined; readonly others: readonly SeenMachine[] },
 ): RecordedSettings | undefined {
   if (phase === 'init') return { by: phase, digests: wanted };
@@ -65,19 +65,20 @@ export function settingsAfter(
 }
 
 /** The settings of `rest` where `isRest`, otherwise those of `wanted`. */
-function mixed(wanted: Settings, rest: Settings, isRest: (path: string) => boolean): Settings {
-  const some = (of: Settings, isOne: (path: string) => boolean) => Object.entries(of).filter(([path]) => isOne(path));
+function mixed(wanted: MachineSettings, rest: MachineSettings, isRest: (path: string) => boolean): MachineSettings {
+  const some = (of: MachineSettings, isOne: (path: string) => boolean) =>
+    Object.entries(of).filter(([path]) => isOne(path));
   return Object.fromEntries([...some(wanted, (path) => !isRest(path)), ...some(rest, isRest)]);
 }
 
 /** Whether no control plane has the settings yet: the first one brings them to the cluster. */
-export function isFirstWith(wanted: Settings, machines: readonly SeenMachine[]): boolean {
+export function isFirstWith(wanted: MachineSettings, machines: readonly SeenMachine[]): boolean {
   const control = machines.filter(({ joined, role }) => joined && role === 'control-plane');
   return control.every((one) => one.settings === undefined || changedSettings(wanted, one).able.length > 0);
 }
 
 /** What a plan says of settings without a step for them. */
-export function settingNotes(wanted: Settings, machines: readonly SeenMachine[]): readonly string[] {
+export function settingNotes(wanted: MachineSettings, machines: readonly SeenMachine[]): readonly string[] {
   const nodes = machines.filter(({ joined, answers }) => joined && answers);
   const names = (of: readonly SeenMachine[]): string => of.map(({ name }) => name).join(', ');
   const unknown = Object.keys(wanted).length === 0 ? [] : nodes.filter(({ settings }) => settings === undefined);

@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 /** Minors that a kubelet may be behind its API server (kubernetes.io, version skew policy). */
 const KUBELET_SKEW = 3;
 
-export function isVersion(text: string | undefined): boolean {
+export function isSemver(text: string | undefined): boolean {
   return parse(text) !== null;
 }
 
@@ -20,7 +20,7 @@ interface Version {
 }
 
 /** A version with its pre-release and build; `USAGE` for any other text. */
-export function versionOf(text: string): Version {
+export function requireVersion(text: string): Version {
   const version = parse(text);
   if (version !== null) return version;
   throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`, { hint: 'write it as v1.30.2' });
@@ -46,14 +46,14 @@ function compareBuilds(a: Version, b: Version): number | undefined {
 
 /** May a control plane move from one version to the other? One minor up at most, and never down, which kubeadm cannot. */
 export function mayMove(from: string, to: string): boolean {
-  const [old, next] = [versionOf(from), versionOf(to)];
+  const [old, next] = [requireVersion(from), requireVersion(to)];
   return next.major === old.major && next.minor < old.minor + 2 && next.compare(old.raw) >= 0;
 }
 
 /** Why a cluster may not go from one version to the other: it would miss a minor. Undefined if it may. */
 export function skippedMinor(from: string, to: string): string | undefined {
-  if (mayMove(from, to) || versionOf(to).compare(from) < 0) return undefined;
-  const { major, minor } = versionOf(from);
+  if (mayMove(from, to) || requireVersion(to).compare(from) < 0) return undefined;
+  const { major, minor } = requireVersion(from);
   return `${to} skips a minor version: ${from} goes to ${major}.${minor + 1} first`;
 }
 
@@ -65,14 +65,14 @@ export function skewsOf(
   worker: string,
   { kubeadm }: { readonly kubeadm: boolean },
 ): readonly Skew[] {
-  const behind = versionOf(controlPlane).minor - versionOf(worker).minor;
+  const behind = requireVersion(controlPlane).minor - requireVersion(worker).minor;
   const skews: Skew[] = [];
   if (behind < 0 || behind > KUBELET_SKEW) skews.push('KubernetesVersionSkew');
   if (kubeadm && behind !== 0) skews.push('KubeadmVersionSkew');
   return skews;
 }
 
-export interface Route {
+export interface VersionRoute {
   readonly desired: string;
   readonly controlPlane: string;
   /** The lowest version of a worker; undefined without workers. */
@@ -87,16 +87,16 @@ export interface Route {
  * The versions that workers pass on the way to the desired one, in order. `USAGE` for a route that leaves out a minor, goes down, does not
  * end at the desired version, or has steps where there is nothing to do.
  */
-export function workerSteps(route: Route): readonly string[] {
+export function workerSteps(route: VersionRoute): readonly string[] {
   const { desired, controlPlane, minWorkers, cpPlan, workersPlan = [] } = route;
   const order = new Map([[controlPlane, -1]]);
-  const minors = new Map([[versionOf(controlPlane).minor, controlPlane]]);
+  const minors = new Map([[requireVersion(controlPlane).minor, controlPlane]]);
   checkSteps('control plane', cpPlan, { from: controlPlane, desired, apart: 1, order });
   for (const [at, text] of cpPlan.entries()) {
     order.set(text, at);
-    minors.set(versionOf(text).minor, text);
+    minors.set(requireVersion(text).minor, text);
   }
-  const isDone = minWorkers === undefined || compareBuilds(versionOf(minWorkers), versionOf(desired)) === 0;
+  const isDone = minWorkers === undefined || compareBuilds(requireVersion(minWorkers), requireVersion(desired)) === 0;
   const strange = cpPlan.length === 0 ? undefined : workersPlan.find((text) => !order.has(text));
   if (strange !== undefined && !isDone)
     throw wrong('workers', strange, 'the control plane does not have this version on its way');
@@ -104,7 +104,7 @@ export function workerSteps(route: Route): readonly string[] {
     checkSteps('workers', workersPlan, { from: minWorkers ?? desired, desired, apart: KUBELET_SKEW, order });
     return workersPlan;
   }
-  const [first, last] = [versionOf(minWorkers).minor, versionOf(desired).minor];
+  const [first, last] = [requireVersion(minWorkers).minor, requireVersion(desired).minor];
   const steps: string[] = [];
   for (let minor = first + KUBELET_SKEW; minor < last; minor += KUBELET_SKEW) {
     const step = minors.get(minor);
@@ -139,18 +139,18 @@ function checkSteps(
   },
 ): void {
   const { from, desired, apart, order } = limits;
-  if (steps.length > 0 && compareBuilds(versionOf(from), versionOf(desired)) === 0) {
+  if (steps.length > 0 && compareBuilds(requireVersion(from), requireVersion(desired)) === 0) {
     throw wrong(what, from, 'it is the desired version, so no steps are left');
   }
   let current = from;
   for (const step of steps) {
-    const [old, next] = [versionOf(current), versionOf(step)];
+    const [old, next] = [requireVersion(current), requireVersion(step)];
     const rise = compareBuilds(next, old) ?? (order.get(step) ?? Infinity) - (order.get(current) ?? -Infinity);
     if (rise <= 0) throw wrong(what, current, `${step} is not above it`);
     if (next.minor - old.minor > apart) throw wrong(what, current, `${step} is more than ${apart} minor above it`);
     current = step;
   }
-  if (compareBuilds(versionOf(current), versionOf(desired)) !== 0) {
+  if (compareBuilds(requireVersion(current), requireVersion(desired)) !== 0) {
     throw wrong(what, current, `the steps do not end at ${desired}`);
   }
 }

@@ -1,6 +1,6 @@
 /** What happens on workers now, in batches: those that come, those that go, then upgrades. Pure. */
-import { advance, type Hold, type Member, type Place } from '../fleet/rollout/batch.ts';
-import { groupsOf, keyOf } from '../fleet/rollout/groups.ts';
+import { advance, type Hold, type BatchMember, type Slot } from '../fleet/rollout/batch.ts';
+import { groupsOf, selectorKey } from '../fleet/rollout/groups.ts';
 import { sizeOf } from '../fleet/rollout/limits.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
 import { type Action, type Held, MAX_UNHEALTHY, type SeenMachine } from './cluster.ts';
@@ -92,7 +92,7 @@ function replacedBy(leaving: readonly Action[], host: string, to: string): reado
   return replacement(leaving, host, { phase: 'join', to, reason: 'the file has it' });
 }
 
-interface Upgraded extends Member {
+interface Upgraded extends BatchMember {
   readonly machine: SeenMachine;
   readonly labels: NonNullable<SeenMachine['labels']>;
   readonly to: string;
@@ -130,7 +130,7 @@ function upgrade(world: PlanState, workers: readonly SeenMachine[], current: str
     stopped,
     mayStayUnproven: () => false,
     hold: holdOf,
-    unproven: ({ group }) => `group ${keyOf(group)}`,
+    unproven: ({ group }) => `group ${selectorKey(group)}`,
   });
   const chains = [];
   const held: Held[] = [];
@@ -179,7 +179,7 @@ function silentReason({ desired }: PlanState, machine: SeenMachine, to: string):
 }
 
 /** Why a worker that is not under way waits. */
-function holdOf(member: Upgraded, { stopped, earlier, free }: Place): Hold | undefined {
+function holdOf(member: Upgraded, { stopped, earlier, free }: Slot): Hold | undefined {
   if (!member.machine.answers) return { reason: 'Unreachable', message: silenceOf(member.machine), skips: true };
   if (stopped !== undefined) return { reason: 'Stopped', message: stopped, skips: false };
   if (earlier !== undefined) return { reason: 'Group', message: `${earlier} is not done`, skips: false };

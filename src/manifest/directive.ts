@@ -4,7 +4,7 @@
  */
 import type { Diagnostic, Place, Word } from '../core/diagnostic.ts';
 import { finding, quoted, type Find } from './rules.ts';
-import type { Step } from './step.ts';
+import type { BuilderStep } from './step.ts';
 
 /** A line of a Manifest that is neither blank nor a comment, split into words at blanks and tabs. */
 export interface Line {
@@ -39,7 +39,7 @@ export interface Directive<Request extends DirectiveRequest> {
   /** Rules for all requests of this kind in a Manifest. */
   readonly check: (requests: readonly Request[], find: Find) => void;
   /** Steps for all requests of this kind in a Manifest. */
-  readonly plan: (requests: readonly Request[]) => readonly Step[];
+  readonly plan: (requests: readonly Request[]) => readonly BuilderStep[];
 }
 
 /** Words of a line by position; the number of words is already checked. */

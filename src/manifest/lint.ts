@@ -6,7 +6,7 @@ import { mapLimited } from '../platform/limit/each.ts';
 import { maskSecrets } from '../core/errors.ts';
 import { INSTALL_SH, MANIFEST } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';
-import type { Request } from './directives.ts';
+import type { FetchedSource } from './directives.ts';
 import type { AddonFolder, FoundAddons } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { checkHooks } from './lint-hooks.ts';
@@ -280,7 +280,7 @@ function badText(file: string, text: string): Diagnostic | undefined {
   return finding('install/crlf', place, 'the line ends in CR LF', hint);
 }
 
-function localSource(request: Request): Word | undefined {
+function localSource(request: FetchedSource): Word | undefined {
   if (request.kind === 'dockerout') return request.dockerfile;
   if (request.kind === 'image' && request.archive !== undefined) return request.source;
   return request.kind === 'asset' && request.local ? request.source : undefined;
@@ -309,7 +309,7 @@ function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find)
 const FLOATING =
   /^(?:main|master|trunk|head|edge|dev|devel|develop|development|nightly|stable|canary|unstable|next|current|snapshot|rolling)$/i;
 
-function checkPins(requests: readonly Request[], find: Find): void {
+function checkPins(requests: readonly FetchedSource[], find: Find): void {
   for (const request of requests) {
     if (request.kind === 'image' && request.ref !== undefined) {
       const { ref } = request;

@@ -4,7 +4,7 @@ import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
-import { byKey, checked, digest, integer, texts, type Read } from '../core/schema.ts';
+import { byKey, checked, digest, integer, textList, type Read } from '../core/schema.ts';
 
 /** Size limit of a lock, in bytes. */
 export const LOCK_LIMIT: number = 32 << 20;
@@ -49,13 +49,13 @@ const lockedHostPackages = v.object({
   os: v.string(),
   arch: v.string(),
   /** Names in the order of the Manifest: those whose files are packed, and those that are only in `Deps`. */
-  archives: texts,
-  deps: texts,
+  archives: textList,
+  deps: textList,
   /** The other inputs of the result: the builder image or the repositories. Empty if nothing was fetched. */
   inputs: v.string(),
   files: v.array(lockedFile),
   /** The lines of `Deps`. */
-  required: texts,
+  required: textList,
 });
 export type LockedHostPackages = Read<typeof lockedHostPackages>;
 
@@ -69,7 +69,7 @@ const lockedContainerBuild = v.object({
   /** Digest of Dockerfile, context, version and base images. */
   inputs: digest,
   /** Names required by the packages that it built, for systems whose packages are not resolved. */
-  requires: texts,
+  requires: textList,
 });
 
 const manifestLock = v.object({

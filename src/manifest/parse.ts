@@ -7,35 +7,35 @@
  */
 import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../core/diagnostic.ts';
 import { checkColumns, withoutComment } from './directive.ts';
-import { checkRequests, DIRECTIVES, type Request } from './directives.ts';
+import { checkRequests, DIRECTIVES, type FetchedSource } from './directives.ts';
 import { nearest } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
-export interface Manifest {
+export interface AddonManifest {
   /** For messages; as given. */
   readonly file: string;
   /** The requests of well-formed lines, in order. Ignores inline comments. */
-  readonly requests: readonly Request[];
+  readonly requests: readonly FetchedSource[];
 }
 
-export interface ParsedManifest {
-  readonly manifest: Manifest;
+interface ParsedManifest {
+  readonly manifest: AddonManifest;
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Size limit of a Manifest in characters; real ones have fewer than 5,000. */
-export const MANIFEST_LIMIT = 1024 * 1024;
+export const MANIFEST_TEXT_LIMIT = 1024 * 1024;
 const MAX_FINDINGS = 1000;
 
 /** `text` is the decoded file; bytes that are not UTF-8 are U+FFFD. `file` is only for messages. */
 export function parseManifest(file: string, text: string): ParsedManifest {
   const diagnostics: Diagnostic[] = [];
-  const requests: Request[] = [];
+  const requests: FetchedSource[] = [];
   const find: Find = (diagnostic) => {
     diagnostics.push(diagnostic);
   };
-  if (text.length > MANIFEST_LIMIT) return { manifest: { file, requests }, diagnostics: [tooLarge(file)] };
+  if (text.length > MANIFEST_TEXT_LIMIT) return { manifest: { file, requests }, diagnostics: [manifestTooLarge(file)] };
   for (const [index, raw] of text.split('\n').entries()) {
     const at = { file, line: index + 1, column: 1, length: 1 };
     if (diagnostics.length >= MAX_FINDINGS) {
@@ -49,11 +49,11 @@ export function parseManifest(file: string, text: string): ParsedManifest {
   return { manifest: { file, requests }, diagnostics: diagnostics.toSorted(compareDiagnostics) };
 }
 
-/** The finding for a Manifest over {@link MANIFEST_LIMIT}. */
-export function tooLarge(file: string): Diagnostic {
+/** The finding for a Manifest over {@link MANIFEST_TEXT_LIMIT}. */
+export function manifestTooLarge(file: string): Diagnostic {
   const place = { file, line: 1, column: 1, length: 1 };
   const hint = 'is this really a Manifest?';
-  return finding('manifest/too-large', place, `the Manifest is larger than ${MANIFEST_LIMIT} bytes`, hint);
+  return finding('manifest/too-large', place, `the Manifest is larger than ${MANIFEST_TEXT_LIMIT} bytes`, hint);
 }
 
 /** Reports invalid characters of a line; returns the readable text, or undefined. */
@@ -99,7 +99,7 @@ function splitWords(text: string, { file, line }: Place): readonly Word[] {
   }));
 }
 
-function readLine(text: string | undefined, at: Place, find: Find): Request | undefined {
+function readLine(text: string | undefined, at: Place, find: Find): FetchedSource | undefined {
   const all = text === undefined ? [] : splitWords(text, at);
   const [keyword, ...words] = all;
   if (keyword === undefined || keyword.text.startsWith('#')) return undefined;

@@ -23,7 +23,7 @@ import { ARCHES, compareText, formatRef, isVersion, type AddonRef } from '../cor
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
-import { MANIFEST_LIMIT, parseManifest, tooLarge, type Manifest } from './parse.ts';
+import { MANIFEST_TEXT_LIMIT, parseManifest, manifestTooLarge, type AddonManifest } from './parse.ts';
 import { planManifest } from './directives.ts';
 import { finding, type Find } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
@@ -40,7 +40,7 @@ export interface AddonListing {
   /** Absolute path of the folder that contains `addons/`; paths of Dockerfiles are relative to it. */
   readonly root: string;
   readonly shown: string;
-  readonly manifest: Manifest;
+  readonly manifest: AddonManifest;
   readonly manifestText: string;
   /** Undefined if it is missing, or if a finding explains why it cannot be read. */
   readonly installScript: string | undefined;
@@ -163,14 +163,14 @@ function fileChanged(path: string): CurlewError {
 function readManifest(
   { folder, shown }: AddonFolder,
   find: Find,
-): { readonly manifest: Manifest; readonly text: string } {
+): { readonly manifest: AddonManifest; readonly text: string } {
   const file = `${shown}/${MANIFEST}`;
-  const read = readTextFile(join(folder, MANIFEST), MANIFEST_LIMIT);
+  const read = readTextFile(join(folder, MANIFEST), MANIFEST_TEXT_LIMIT);
   if (read.kind === 'absent') {
     const hint = 'a Manifest without directives is an empty file';
     find(finding('manifest/missing', { file, line: 1, column: 1, length: 1 }, 'the add-on has no Manifest', hint));
   }
-  if (read.kind === 'too-large') find(tooLarge(file));
+  if (read.kind === 'too-large') find(manifestTooLarge(file));
   const text = read.kind === 'text' ? read.text : '';
   const { manifest, diagnostics } = parseManifest(file, text);
   for (const diagnostic of diagnostics) find(diagnostic);

@@ -43,4 +43,4 @@ export interface ContainerBuildStep {
   readonly argument?: string | undefined;
 }
 
-export type Step = ImageStep | AssetStep | OsPackagesStep | ContainerBuildStep;
+export type BuilderStep = ImageStep | AssetStep | OsPackagesStep | ContainerBuildStep;

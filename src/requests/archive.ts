@@ -10,7 +10,7 @@ import {
   paths,
   places,
   reading,
-  size,
+  sizeField,
   text,
   place,
 } from '../core/field.ts';
@@ -51,7 +51,7 @@ const PULLING = {
   }),
   output: outputFile('PATH', 'output file or folder (default: the name in the address)', { short: 'o' }),
   connections: connections('N', 'concurrent requests (default: 4)'),
-  limitRate: size('RATE', 'maximum bytes per second, such as 500K or 10M'),
+  limitRate: sizeField('RATE', 'maximum bytes per second, such as 500K or 10M'),
   sha256: sha256('HEX', 'SHA-256 of the whole file; allows any kind of file'),
   ...FORCE,
   ...SIGNED,

@@ -1,7 +1,7 @@
 /** Requests about building packages, and publishing them. */
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
-import { arch, choice, count, flag, many, path, place, text, texts, type Kind } from '../core/field.ts';
+import { archField, choice, count, flag, many, path, place, text, texts, type Kind } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
 import { request, type RequestOf } from '../core/request.ts';
@@ -23,7 +23,7 @@ const OS_IMAGE: Kind<{ readonly os: OsId; readonly image: string }> = {
   },
 };
 
-export const ARCH = { arch: arch('ARCH', 'amd64 or arm64 (default: amd64)') };
+export const ARCH = { arch: archField('ARCH', 'amd64 or arm64 (default: amd64)') };
 export const CACHE = { cache: path('DIR', 'folder for unfinished downloads') };
 const ADDONS = {
   addons: texts('addon', 'names, name/version or paths (default: all)', { operand: true, offers: 'addon' }),

@@ -1,6 +1,6 @@
 /** Requests about bundles: their packages, deltas and parts. */
 import { CurlewError } from '../core/errors.ts';
-import { choice, flag, outputFile, path, paths, place, size, text, texts } from '../core/field.ts';
+import { choice, flag, outputFile, path, paths, place, sizeField, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { ARCH } from './build.ts';
 import { CONFIG, NETWORK, STORE } from './connection.ts';
@@ -73,7 +73,7 @@ const output = { short: 'o' } as const;
 const TARGET = {
   output: path('FILE', 'the bundle to write: a file, s3://bucket/prefix/name.tar.gz, or - for standard output', output),
   ...VERIFY,
-  split: size('SIZE', 'write parts of at most this size, such as 4480M or 1.5G'),
+  split: sizeField('SIZE', 'write parts of at most this size, such as 4480M or 1.5G'),
   ...PARTS,
   ...DRY_RUN,
   out: path('FILE', 'save the plan, for --from-plan', { with: 'dry-run' }),
@@ -120,7 +120,7 @@ export const SPLIT = request('split', 'Split a bundle into parts that fit on med
     required: 'specify one file',
     hint: 'curlew split FILE --size SIZE',
   }),
-  size: size('SIZE', 'maximum size of a part, such as 4480M or 1.5G'),
+  size: sizeField('SIZE', 'maximum size of a part, such as 4480M or 1.5G'),
   output: outputFile('FILE', 'base name of the parts (default: the name of the bundle)', output),
   ...MEDIA,
   verify: flag('verify every byte of the bundle while copying'),

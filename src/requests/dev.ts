@@ -2,7 +2,7 @@
 import { flag, path, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { INPUTS, OUT } from './build.ts';
-import { HOOKS, REACH, SETTINGS, SOURCE } from './node.ts';
+import { NODE_HOOKS, NODE_REACH, NODE_SETTINGS, SOURCE } from './node.ts';
 
 export const DEV = request(
   'dev',
@@ -18,10 +18,10 @@ export const DEV = request(
       'DIR',
       'folder of the trial: hooks run in a sandbox, and their writes go there (default: trial in --out)',
     ),
-    ...REACH,
+    ...NODE_REACH,
     installer: SOURCE.installer,
-    ...SETTINGS,
-    ...HOOKS,
+    ...NODE_SETTINGS,
+    ...NODE_HOOKS,
     ...OUT,
     ...INPUTS,
   },

@@ -2,7 +2,7 @@
 import { flag, path } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { STORE, WEB } from './connection.ts';
-import { FLAG_WORDS, SETTINGS, SOURCE } from './node.ts';
+import { FLAG_WORDS, NODE_SETTINGS, SOURCE } from './node.ts';
 import { DOWNGRADE, SIGNED } from './trust.ts';
 
 const operand = { operand: true, required: 'specify an installer spec' } as const;
@@ -17,7 +17,7 @@ const SPEC_AND_SOURCE = {
   release: SOURCE.release,
   bundle: { ...SOURCE.bundle, help: 'use a bundle' },
   dir: { ...SOURCE.dir, help: 'use an unpacked bundle' },
-  ...SETTINGS,
+  ...NODE_SETTINGS,
   ...SIGNED,
   ...DOWNGRADE,
   ...STORE,

@@ -51,7 +51,7 @@ const CLUSTER = {
 };
 
 /** What hooks of a trial may reach. */
-export const REACH = {
+export const NODE_REACH = {
   network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', located),
   env: texts(
     'NAME',
@@ -64,7 +64,7 @@ export const REACH = {
 const TARGET = {
   installDir: FOLDER.installDir,
   root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', located),
-  ...REACH,
+  ...NODE_REACH,
   ...UNCONFINED,
 };
 export type TargetRequest = RequestOf<typeof TARGET>;
@@ -73,13 +73,13 @@ const HOOK_TIMEOUT = {
   hookTimeout: text('TIME', 'time limit of a hook: 90s (or 90), 30m, 2h; 0: none (default: none)', decided),
 };
 
-export const HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };
-export type HookRequest = RequestOf<typeof HOOKS>;
+export const NODE_HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };
+export type HookRequest = RequestOf<typeof NODE_HOOKS>;
 
 const IMAGES = { skipImages: flag('do not load images', decided) };
 
 /** Runs that are mostly determined by the state of the node. */
-export type KeptRequest = RequestOf<typeof TARGET & typeof HOOKS & typeof IMAGES>;
+export type KeptRequest = RequestOf<typeof TARGET & typeof NODE_HOOKS & typeof IMAGES>;
 
 export const SOURCE = {
   bundle: path('FILE', 'install packages of a bundle', source),
@@ -95,8 +95,8 @@ export const SOURCE = {
 export type SourceRequest = RequestOf<typeof SOURCE & typeof SIGNED & typeof DOWNGRADE & typeof ADDRESS>;
 
 /** Not saved with a plan: settings may be secret. */
-export const SETTINGS = { set: texts('NAME.FIELD=VALUE', 'override a setting of the spec') };
-export type SpecRequest = RequestOf<Pick<typeof SOURCE, 'installer'> & typeof SETTINGS>;
+export const NODE_SETTINGS = { set: texts('NAME.FIELD=VALUE', 'override a setting of the spec') };
+export type SpecRequest = RequestOf<Pick<typeof SOURCE, 'installer'> & typeof NODE_SETTINGS>;
 
 export const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated', decided) };
 
@@ -104,7 +104,7 @@ export const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with thi
 const SPEC_RUN = {
   ...FLAG_WORDS,
   ...SOURCE,
-  ...SETTINGS,
+  ...NODE_SETTINGS,
   ...TARGET,
   drainTimeout: duration('TIME', 'how long pods may take to end before Kubernetes is upgraded (default: 5m)', decided),
   reapply: flag('also install add-ons that are already applied', decided),
@@ -123,7 +123,7 @@ const SPEC_RUN = {
     decided,
   ),
   ...IGNORE,
-  ...HOOKS,
+  ...NODE_HOOKS,
   ...SIGNED,
   ...STORE,
   ...WEB,
@@ -169,7 +169,7 @@ export const RESUME = request('resume', 'Resume the last run if it did not finis
   ...FOLDER,
   ...CLUSTER,
   ...UNCONFINED,
-  ...HOOKS,
+  ...NODE_HOOKS,
   ...PREVIEW_RUN,
 });
 export type ResumeRequest = RequestOf<typeof RESUME.fields>;
@@ -186,7 +186,7 @@ export const ROLLBACK = request(
     }),
     ...TARGET,
     ...IMAGES,
-    ...HOOKS,
+    ...NODE_HOOKS,
   },
   PREVIEW_RUN,
 );
@@ -307,7 +307,7 @@ export const PREFLIGHT = request('preflight', "Check whether this machine meets 
   from: { ...SOURCE.from, value: 'STORE|FACTS', help: 'use a store, or evaluate a file of facts' },
   release: SOURCE.release,
   installer: SOURCE.installer,
-  ...SETTINGS,
+  ...NODE_SETTINGS,
   installDir: path('DIR', `install folder with the rest of a delta (default: ${INSTALL_DIRECTORY})`, located),
   root: path('DIR', 'for trials, as with install: the install folder is in DIR; no built-in checks', located),
   isJoin: flag('the machine joins a cluster'),

@@ -1,7 +1,7 @@
 /** Checks the settings of an installer spec against kURL's names and types. Pure. */
 import { nearest } from '../core/nearest.ts';
 import { describedValue, isSecretName } from './secret-settings.ts';
-import { fieldsOf, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
+import { kurlFields, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
 import { isReservedVariable } from './variable-names.ts';
 import { isJsonObject, type Json } from '../formats/yaml/yaml.ts';
 
@@ -35,7 +35,7 @@ export function checkSetting(
     };
   }
   const known = settingOf(specName, field);
-  const fields = fieldsOf(specName);
+  const fields = kurlFields(specName);
   if (known === undefined) {
     if (fields.length === 0 || field === HOOK_TIMEOUT) return undefined;
     const near = nearest(field, fields);

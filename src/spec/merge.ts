@@ -1,7 +1,7 @@
 /** Merges a site's overlay into a base spec. Pure. */
 import { stringify } from 'yaml';
 import { folderName } from './installer.ts';
-import { isJsonObject, readJson, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
+import { isJsonObject, readJsonText, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
 
 export interface MergedInstaller {
   readonly document: JsonObject;
@@ -57,7 +57,7 @@ function mergeValues(base: Json | undefined, overlay: Json, path: Path, complain
 function mergeDaemonConfig(base: Json, overlay: Json, path: Path, complain: Complain): Json {
   if (typeof base !== 'string' || typeof overlay !== 'string') return overlay;
   if (base.trim() === '' || overlay.trim() === '') return overlay.trim() === '' ? base : overlay;
-  const [below, above] = [readJson(base), readJson(overlay)];
+  const [below, above] = [readJsonText(base), readJsonText(overlay)];
   if (!isJsonObject(below) || !isJsonObject(above)) {
     complain(path, `docker.daemonConfig of the ${isJsonObject(above) ? 'base' : 'overlay'} is not a JSON object`);
     return overlay;

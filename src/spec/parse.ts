@@ -5,7 +5,7 @@ import { compareDiagnostics, hasErrors, type Diagnostic } from '../core/diagnost
 import { nearest } from '../core/nearest.ts';
 import { folderName, type Installer } from './installer.ts';
 import { mergeInstallers } from './merge.ts';
-import { readSpec, type Findings } from './read-spec.ts';
+import { readSpec, type SpecFindings } from './read-spec.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
 const API_VERSIONS: readonly Json[] = ['cluster.kurl.sh/v1beta1', 'kurl.sh/v1beta1'];
@@ -80,7 +80,7 @@ function hasPath(value: Json | undefined, path: Path): boolean {
 function findings(
   diagnostics: Diagnostic[],
   { placeOf, plainText }: Pick<YamlText, 'placeOf' | 'plainText'>,
-): Findings {
+): SpecFindings {
   return {
     placeOf,
     plainText,
@@ -134,7 +134,7 @@ function actual(value: Json | undefined): string {
   return typeof value === 'string' ? `, not ${value.slice(0, 80)}` : '';
 }
 
-function checkName(metadata: Json | undefined, problems: Findings): void {
+function checkName(metadata: Json | undefined, problems: SpecFindings): void {
   const name = isJsonObject(metadata) ? metadata['name'] : metadata;
   if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return;
   problems.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a string');
@@ -151,7 +151,7 @@ function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstal
   };
 }
 
-function readInstaller({ document, nulls }: Head, problems: Findings): Installer {
+function readInstaller({ document, nulls }: Head, problems: SpecFindings): Installer {
   const { metadata, spec } = document;
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
   return {

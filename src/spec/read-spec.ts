@@ -4,11 +4,11 @@ import { nearest } from '../core/nearest.ts';
 import { isAddonName } from '../core/ref.ts';
 import { checkSetting, checkUnquoted, type SettingFinding } from './check-settings.ts';
 import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
-import { ADDON_NAMES, fieldsOf, SECTION_NAMES, settingOf, variableName } from './settings.ts';
+import { ADDON_NAMES, kurlFields, SECTION_NAMES, settingOf, variableName } from './settings.ts';
 import { isRequestable, VERSION_FORMS } from './version.ts';
 import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
-export interface Findings extends Pick<YamlText, 'placeOf' | 'plainText'> {
+export interface SpecFindings extends Pick<YamlText, 'placeOf' | 'plainText'> {
   readonly add: (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
 }
 
@@ -16,7 +16,7 @@ export interface Findings extends Pick<YamlText, 'placeOf' | 'plainText'> {
 export function readSpec(
   spec: JsonObject,
   nulls: readonly string[],
-  findings: Findings,
+  findings: SpecFindings,
 ): Pick<Installer, 'addons' | 'sections'> {
   const addons: InstallerAddon[] = [];
   const sections: InstallerSection[] = [];
@@ -54,7 +54,7 @@ export function readSpec(
 }
 
 /** Two settings with one variable, of which the last would win. kURL's own settings share some on purpose. */
-function findSharedVariables(parts: readonly InstallerSection[], findings: Findings): void {
+function findSharedVariables(parts: readonly InstallerSection[], findings: SpecFindings): void {
   const owners = new Map<string, { readonly name: string; readonly known: boolean }>();
   for (const { specName, settings } of parts) {
     for (const field of new Set(['version', ...Object.keys(settings)])) {
@@ -70,7 +70,7 @@ function findSharedVariables(parts: readonly InstallerSection[], findings: Findi
   }
 }
 
-function currentNames(specName: string, content: JsonObject, findings: Findings): JsonObject {
+function currentNames(specName: string, content: JsonObject, findings: SpecFindings): JsonObject {
   const { settings, renamed } = withNewNames(specName, content);
   for (const [old, field] of renamed) {
     const path = ['spec', specName, old];
@@ -79,7 +79,7 @@ function currentNames(specName: string, content: JsonObject, findings: Findings)
   return settings;
 }
 
-function checkSettings(specName: string, settings: JsonObject, findings: Findings): void {
+function checkSettings(specName: string, settings: JsonObject, findings: SpecFindings): void {
   const taken: string[] = [];
   for (const [field, value] of Object.entries(settings)) {
     const path = ['spec', specName, field];
@@ -92,7 +92,7 @@ function checkSettings(specName: string, settings: JsonObject, findings: Finding
 interface Written {
   readonly value: Json;
   readonly path: Path;
-  readonly findings: Findings;
+  readonly findings: SpecFindings;
 }
 
 /** The first finding about a value, or about the items of a list, which become one variable. */
@@ -104,7 +104,7 @@ function unquoted(specName: string, field: string, { value, path, findings }: Wr
   return items.find((one) => one !== undefined);
 }
 
-function readAddon(specName: string, content: JsonObject, findings: Findings): InstallerAddon | undefined {
+function readAddon(specName: string, content: JsonObject, findings: SpecFindings): InstallerAddon | undefined {
   const name = folderName(specName);
   const path = ['spec', specName];
   if (!checkAddonName(specName, findings)) return undefined;
@@ -119,8 +119,8 @@ function readAddon(specName: string, content: JsonObject, findings: Findings): I
 }
 
 /** Warns about a setting one level too high, which kURL silently ignores. */
-function noteMisplaced(specName: string, findings: Findings): boolean {
-  const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
+function noteMisplaced(specName: string, findings: SpecFindings): boolean {
+  const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => kurlFields(name).includes(specName));
   if (owner === undefined || ADDON_NAMES.includes(specName)) return false;
   const message = `"${specName}" is not an add-on: it is ignored`;
   findings.add(
@@ -137,7 +137,7 @@ function noteMisplaced(specName: string, findings: Findings): boolean {
  * One of kURL's add-ons with other settings, or with an empty version, is not installed in kURL either, and its settings still
  * become variables. Any other is a mistake, such as a version that is commented out.
  */
-function noteWithoutVersion(specName: string, settings: JsonObject, findings: Findings): void {
+function noteWithoutVersion(specName: string, settings: JsonObject, findings: SpecFindings): void {
   const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
   if (!checkAddonName(specName, findings)) return;
   checkSettings(specName, settings, findings);
@@ -155,14 +155,14 @@ function noteWithoutVersion(specName: string, settings: JsonObject, findings: Fi
   findings.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }
 
-function checkAddonName(specName: string, findings: Findings): boolean {
+function checkAddonName(specName: string, findings: SpecFindings): boolean {
   if (/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) && isAddonName(folderName(specName))) return true;
   findings.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
   return false;
 }
 
 /** Warns about an unknown add-on only if its name is close to one of kURL's. */
-function noteNearName(specName: string, findings: Findings): void {
+function noteNearName(specName: string, findings: SpecFindings): void {
   const known = [...ADDON_NAMES, ...SECTION_NAMES];
   if (known.some((one) => folderName(one) === folderName(specName))) return;
   const near = nearest(specName, known);
@@ -171,7 +171,7 @@ function noteNearName(specName: string, findings: Findings): void {
   findings.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
 }
 
-function readOverride(specName: string, s3Override: Json | undefined, findings: Findings): string | undefined {
+function readOverride(specName: string, s3Override: Json | undefined, findings: SpecFindings): string | undefined {
   if (s3Override === undefined || s3Override === '') return undefined;
   if (typeof s3Override === 'string' && /^(?:https?|s3):\/\/\S+$/i.test(s3Override)) return s3Override;
   const message = `${specName}: s3Override must be the URL of a package, or s3://bucket/key`;
@@ -179,7 +179,7 @@ function readOverride(specName: string, s3Override: Json | undefined, findings: 
   return undefined;
 }
 
-function readVersion(specName: string, version: Json | undefined, findings: Findings): string | undefined {
+function readVersion(specName: string, version: Json | undefined, findings: SpecFindings): string | undefined {
   const wrong = (message: string, hint?: string): undefined => {
     findings.add('error', 'version', ['spec', specName, 'version'], message, hint);
   };

@@ -220,7 +220,7 @@ export function settingOf(specName: string, field: string): Setting | undefined 
 }
 
 /** The fields that kURL knows under this key of a spec; none under an unknown key. */
-export function fieldsOf(specName: string): readonly string[] {
+export function kurlFields(specName: string): readonly string[] {
   return SETTINGS.filter((setting) => setting.specName === tableName(specName)).map(({ field }) => field);
 }
 

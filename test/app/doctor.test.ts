@@ -1,7 +1,7 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
 import { symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { installableText, type Finding } from '../../src/app/doctor.ts';
+import { installableText, type DoctorFinding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/steps/open/executables.ts';
 import { hostArch } from '../../src/steps/sources/run-source.ts';
@@ -27,10 +27,14 @@ function bare(box: Tree): Readonly<Record<string, string>> {
   };
 }
 
-async function findings(box: Tree, words: readonly string[], env = bare(box)): Promise<ReadonlyMap<string, Finding>> {
+async function findings(
+  box: Tree,
+  words: readonly string[],
+  env = bare(box),
+): Promise<ReadonlyMap<string, DoctorFinding>> {
   const { stdout, stderr } = await runCommand(['doctor', '--json', ...words], box.path, env);
   assert.is(stderr, '');
-  return new Map((JSON.parse(stdout) as readonly Finding[]).map((one) => [one.check, one]));
+  return new Map((JSON.parse(stdout) as readonly DoctorFinding[]).map((one) => [one.check, one]));
 }
 
 test('a machine without anything gets hints, and nothing fails', async () => {

@@ -1,5 +1,5 @@
 import { RESET, ROLLBACK, RUN, UNINSTALL, type InstallRequest } from '../../src/requests/node.ts';
-import { commandOf, parseCommand } from '../../src/steps/node/saved-command.ts';
+import { savedCommandOf, parseCommand } from '../../src/steps/node/saved-command.ts';
 import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
@@ -19,13 +19,13 @@ test('a request comes back from its JSON as it was, but for its plan', () => {
     preflights: 'ignore',
   } as const;
   const asked: InstallRequest = { kind: 'install', plan: 'plan.json', installerText: 'old', ...request };
-  const json = JSON.stringify(commandOf({ ...KEPT, request: asked }, RUN.fields));
+  const json = JSON.stringify(savedCommandOf({ ...KEPT, request: asked }, RUN.fields));
   assert.equal(parseCommand(JSON.parse(json), RUN.fields), { ...KEPT, request });
 });
 
 test('every option of a run is kept but those for its plan', () => {
   const given = readArguments(command, []).request;
-  const { request } = commandOf({ ...KEPT, request: given }, RUN.fields);
+  const { request } = savedCommandOf({ ...KEPT, request: given }, RUN.fields);
   const left = Object.keys(given).filter((name) => !Object.hasOwn(request, name));
   assert.equal(left, ['plan', 'out', 'force']);
 });

@@ -1,5 +1,5 @@
 /** A channel of 5,000 entries: what is read once, and what each question costs. */
-import { choose, explain } from '../../src/cluster/channel/choose.ts';
+import { choose, explainChoice } from '../../src/cluster/channel/choose.ts';
 import { checkChannel } from '../../src/cluster/channel/check.ts';
 import { planUpgrade } from '../../src/cluster/channel/upgrade-plan.ts';
 import { readChannel } from '../../src/cluster/channel/read.ts';
@@ -52,7 +52,7 @@ export function benchChannel({ rounds, say }: Options): Section {
       times.read.push(timed(() => readChannel('bench.yaml', text)));
       times.questions.push(
         timed(() => {
-          explain(entries, { addon: 'addon-0', kubernetes, compat });
+          explainChoice(entries, { addon: 'addon-0', kubernetes, compat });
           return planUpgrade(entries, { kubernetes: KUBERNETES, installed, compat });
         }),
       );

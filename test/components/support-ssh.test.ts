@@ -4,7 +4,7 @@ import { planSupportBundle, supportBundle } from '../../src/app/support-bundle.t
 import { command } from '../../src/cli/commands/support-bundle.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import { writeSupportBundle } from '../../src/runtime/support/write-bundle.ts';
-import type { Piece } from '../../src/runtime/support/collect.ts';
+import type { CollectedPiece } from '../../src/runtime/support/collect.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { missing, unless } from '../support/needs.ts';
@@ -20,7 +20,7 @@ const tests = unless(isRoot ? missing(SSHD, 'ssh', 'ssh-keygen', 'unshare', 'flo
 const MACHINES = { p1: { role: 'control-plane' }, p2: { address: 'localhost' }, p3: { address: '127.0.0.2' } };
 
 /** What curlew would make on a host, with a secret in a form that no curlew lets through. */
-async function putBundle(at: HostScene, name: string, pieces: readonly Piece[]): Promise<void> {
+async function putBundle(at: HostScene, name: string, pieces: readonly CollectedPiece[]): Promise<void> {
   const item = { path: 'x', source: 'x', collect: async () => Promise.resolve(pieces) };
   const result = { verdict: 'warn', title: 'Disk', message: 'it is full', strict: false, spec: 'x' } as const;
   const verdicts = async () => Promise.resolve({ results: [result], notEvaluated: [] });

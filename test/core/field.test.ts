@@ -1,4 +1,4 @@
-import { choice, size as sizeField } from '../../src/core/field.ts';
+import { choice, sizeField } from '../../src/core/field.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

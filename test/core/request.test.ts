@@ -1,5 +1,5 @@
 import { choice, count, flag, path, text, texts } from '../../src/core/field.ts';
-import { optionName, parametersOf, problemOf, request, useCase } from '../../src/core/request.ts';
+import { optionName, parametersOf, requestProblem, request, useCase } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -62,7 +62,7 @@ test('a field is an option by its name in words, unless it is an operand', () =>
 });
 
 test('a field that is undefined is absent, even one that there is not', () => {
-  assert.is(problemOf(COPY.fields, { file: 'a', sesame: undefined, mode: undefined }), undefined);
+  assert.is(requestProblem(COPY.fields, { file: 'a', sesame: undefined, mode: undefined }), undefined);
 });
 
 test.run();

@@ -2,7 +2,7 @@
 import type { AddonRecord } from '../../src/cluster/channel/record.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
-import { beginPass, decide, endPass, revisionsOf, type Done } from '../../src/fleet/pass.ts';
+import { beginPass, decide, endPass, revisionsOf, type Ended } from '../../src/fleet/pass.ts';
 import { planFleet } from '../../src/fleet/fleet-plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
 import {
@@ -13,7 +13,7 @@ import {
   NO_STATE,
   withLooks,
   type FleetState,
-  type Order,
+  type GivenOrder,
 } from '../../src/fleet/state.ts';
 import { observeAgain } from '../../src/fleet/run/observed-fleet.ts';
 import type { ClusterAddonSpec, Observed } from '../../src/fleet/rollout/fleet.ts';
@@ -26,11 +26,16 @@ const NOW = 1_800_000_000;
 const HOUR = 3600;
 
 /** A fleet of one cluster that has this record of its add-on, whose content is the present one. */
-function observed(state?: AddonRecord['state'], since = NOW, order: Order = {}, removing: Record<string, number> = {}) {
+function observed(
+  state?: AddonRecord['state'],
+  since = NOW,
+  order: GivenOrder = {},
+  removing: Record<string, number> = {},
+) {
   const rollout = { type: 'Progressive', minSuccessTime: '10m' };
   const all = documents(cluster('paris', { env: 'prod' }), addon('web', { rollout }));
   const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text: all }]);
-  const see = (records: readonly AddonRecord[], orders: Readonly<Record<string, Order>>) => {
+  const see = (records: readonly AddonRecord[], orders: Readonly<Record<string, GivenOrder>>) => {
     const facts = { annotations: new Map(), installer: new Set<string>(), records: new Map() };
     for (const one of records) facts.records.set(one.addon, one);
     const look = { server: '', kubernetes: 'v1.31.2', facts, warnings: [] };
@@ -97,7 +102,7 @@ test('what a command sees differently is of the time of its pass', () => {
 });
 
 test('a removal is tried for half an hour, however its record is, and then again on order', () => {
-  const actsAt = (begun: number, order: Order = {}) => {
+  const actsAt = (begun: number, order: GivenOrder = {}) => {
     const { fleet } = observed('Succeeded', NOW - 2 * HOUR, order, { paris: begun });
     const clusters = fleet.clusters.map((one) => ({ ...one, labels: {} }));
     const { jobs, writes } = decide({ ...fleet, clusters }, NOW);
@@ -158,7 +163,7 @@ test('a cluster that does not answer any more after its update began keeps the p
     ['a'],
   );
   const begun = beginPass(first.state, first.seen, { ...decided, now: NOW, revisions: first.revisions });
-  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no response' }));
+  const done: readonly Ended[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no response' }));
   const then = pair(begun, NOW + 60, { a: undefined, b: old });
   const ended = endPass(then.state, done, NOW + 60, first.state);
   assert.equal(ended.addons['web']?.failures, {});
@@ -208,7 +213,7 @@ test('what was healthy before, and is wanted again, has failed like anything els
     [['go back', wanted?.hash]],
   );
   const begun = beginPass(before.state, before.seen, { ...decided, now: NOW, revisions: before.revisions });
-  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no such file' }));
+  const done: readonly Ended[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no such file' }));
   const after = pair(endPass(begun, done, NOW, before.state), NOW + 60, { a: [record] });
   const again = decide(after.seen, NOW + 60);
   assert.equal([again.jobs, again.writes.status[0]?.status.counts], [[], { Failed: 1 }]);
@@ -219,7 +224,7 @@ test('nothing has begun on a cluster that could not be reached any more', () => 
   const first = pair(NO_STATE, NOW, { a: old, b: old });
   const decided = decide(first.seen, NOW);
   const begun = beginPass(first.state, first.seen, { ...decided, now: NOW, revisions: first.revisions });
-  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'later', reason: 'refused' }));
+  const done: readonly Ended[] = decided.jobs.map((job) => ({ ...job, result: 'later', reason: 'refused' }));
   const ended = endPass(pair(begun, NOW + 60, { a: undefined, b: old }).state, done, NOW + 60, first.state);
   const next = decide(pair(ended, NOW + 120, { a: undefined, b: old }).seen, NOW + 120);
   assert.equal(
@@ -245,7 +250,7 @@ test('an order counts for the rollout that it was given for, and not when its co
   const facts = { annotations: new Map(), installer: new Set<string>(), records: new Map() };
   const looks = new Map<string, Look>([['paris', { server: '', kubernetes: 'v1.31.2', facts, warnings: [] }]]);
   let state: FleetState = NO_STATE;
-  const pass = (content: string, now: number, order: Order = {}) => {
+  const pass = (content: string, now: number, order: GivenOrder = {}) => {
     state = withLooks(state, looks, now);
     const orders = { ...NO_ORDERS, addons: { web: order } };
     const seen = observedOf(fleet, looks, () => content, { now, state, orders });

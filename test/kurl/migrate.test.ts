@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkRepository, type Migration } from '../../src/kurl/migrate.ts';
-import { FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
+import { KURL_FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
 import { VARIABLES } from '../../src/kurl/compatibility/variables.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
@@ -72,7 +72,7 @@ test('add-ons in the manner of kURL work as they are, and what they use of the l
 });
 
 test('the tables of compatibility say what differs and what is absent', async () => {
-  const functions = FUNCTIONS.flatMap(([, rows]) => rows);
+  const functions = KURL_FUNCTIONS.flatMap(([, rows]) => rows);
   const variables = VARIABLES.flatMap(([, rows]) => rows);
   const calls = functions.map(({ name }) => `  ${name} a b`);
   const reads = variables.map(({ name }) => `  echo "$${name}"`);

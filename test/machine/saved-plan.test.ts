@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Step } from '../../src/machine/cluster.ts';
 import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
-import { readSaved, requireSame, within } from '../../src/machine/run/saved-plan.ts';
+import { readSaved, requireSameCluster, withinPlan } from '../../src/machine/run/saved-plan.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -24,11 +24,11 @@ test('what is left of a saved plan is done, and nothing once a step is not in it
   await using box = await tree();
   await writeFile(box.at('paris.plan'), JSON.stringify({ format: 1, cluster: 'paris', digest, steps: [images, join] }));
   const saved = await readSaved('paris.plan', { cwd: box.path });
-  requireSame(saved, plan(images, join));
-  assert.throwsWith(() => requireSame(saved, { ...plan(join), digest: 'sha256:b' }), 'PLAN_CHANGED');
+  requireSameCluster(saved, plan(images, join));
+  assert.throwsWith(() => requireSameCluster(saved, { ...plan(join), digest: 'sha256:b' }), 'PLAN_CHANGED');
   const left = { ...join, waits: [], reason: 'it has begun' };
-  assert.equal(within(saved, plan(left)).steps, [left]);
-  const { steps, held } = within(saved, plan(left, { ...images, host: 'w2' }));
+  assert.equal(withinPlan(saved, plan(left)).steps, [left]);
+  const { steps, held } = withinPlan(saved, plan(left, { ...images, host: 'w2' }));
   assert.equal(steps, []);
   assert.equal(held, [{ host: 'w2', reason: 'paris.plan does not have its step images: plan again, and look at it' }]);
 });

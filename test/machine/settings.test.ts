@@ -4,9 +4,9 @@ import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src
 import { readFacts } from '../../src/machine/facts.ts';
 import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
 import { readChanged } from '../../src/machine/run/cluster-file.ts';
-import { settingsOf } from '../../src/machine/run/kubeadm-settings.ts';
+import { kubeadmSettingsOf } from '../../src/machine/run/kubeadm-settings.ts';
 import { changedSettings, settingNotes, settingsAfter } from '../../src/machine/settings.ts';
-import type { Settings } from '../../src/machine/cluster.ts';
+import type { MachineSettings } from '../../src/machine/cluster.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
@@ -15,16 +15,16 @@ import { desired, machine, NEW, OLD, reasons, seen, titles } from './seen-cluste
 
 const test = suite('settings of machines');
 
-function kubernetes(settings: Readonly<Record<string, unknown>>): Settings {
-  return settingsOf({ kubernetes: settings });
+function kubernetes(settings: Readonly<Record<string, unknown>>): MachineSettings {
+  return kubeadmSettingsOf({ kubernetes: settings });
 }
 
 const BEFORE = kubernetes({ maxPodsPerNode: 50 });
 const AFTER = kubernetes({ maxPodsPerNode: 60 });
 
 interface Asked {
-  readonly recorded?: Settings | undefined;
-  readonly settings?: Settings;
+  readonly recorded?: MachineSettings | undefined;
+  readonly settings?: MachineSettings;
   readonly spec?: Partial<DesiredCluster>;
   readonly policy?: Policy;
   /** What differs on a machine. */
@@ -110,7 +110,7 @@ test('a machine without a record has no changes, unless a person names it', () =
 test('a setting that the file no longer has is noted, and dropped by another change or where a person names the machine', () => {
   const recorded = { ...BEFORE, ...kubernetes({ serviceCIDR: '10.9.0.0/16' }) };
   assert.equal(planned('cp0 w0', { recorded, settings: {} }), { steps: [], held: [], refused: [] });
-  const has = (settings: Settings) => machine('w0', { settings: { digests: settings } });
+  const has = (settings: MachineSettings) => machine('w0', { settings: { digests: settings } });
   assert.equal(settingNotes({}, [has(BEFORE), has({})]), [
     'w0: the file no longer has kubernetes.maxPodsPerNode: the next upgrade or another change drops that, or curlew machine upgrade of each',
   ]);
@@ -141,8 +141,8 @@ test('what kubeadm fixes is refused once with the way out, and on a worker it is
     kubernetes({ clusterName: 'other' }),
     kubernetes({ loadBalancerAddress: '10.0.0.9:6443' }),
     kubernetes({ clusterConfiguration: 'networking: { podSubnet: 10.9.0.0/16 }' }),
-    settingsOf({ flannel: { podCIDR: '10.9.0.0/16' } }),
-    settingsOf({ flannel: { podCIDRRange: 22 } }),
+    kubeadmSettingsOf({ flannel: { podCIDR: '10.9.0.0/16' } }),
+    kubeadmSettingsOf({ flannel: { podCIDRRange: 22 } }),
   ]) {
     const plan = planned('cp0 cp1 cp2 w0', { recorded: {}, settings });
     const [path = ''] = Object.keys(settings);
@@ -198,7 +198,7 @@ test('fields of kubeadm are compared one by one, in any notation, and workers ha
   assert.equal(titles(planned('cp0 w0', { recorded: {}, settings: flags })), ['configure cp0']);
   assert.equal(Object.keys(kubernetes({ kubeletConfiguration: 'a: [' })), ['kubernetes.kubeletConfiguration']);
   // No value is in a digest that others could guess from another setting.
-  const secrets = settingsOf({ x: { a: 'hunter2', b: 'hunter2' } });
+  const secrets = kubeadmSettingsOf({ x: { a: 'hunter2', b: 'hunter2' } });
   assert.not.equal(secrets['x.a'], secrets['x.b']);
   assert.not.match(JSON.stringify(secrets), 'hunter2');
 });
@@ -209,7 +209,7 @@ test('the record after a run is what the machine has got by it', () => {
     maxPodsPerNode: 60,
     certificateRenewal: 'manual',
   });
-  const wanted = { ...join, ...settingsOf({ containerd: { x: 1 } }) };
+  const wanted = { ...join, ...kubeadmSettingsOf({ containerd: { x: 1 } }) };
   const control = machine('cp0', { settings: { by: 'init', digests: BEFORE } });
   assert.equal(settingsAfter('init', wanted, { own: undefined, others: [] }), { by: 'init', digests: wanted });
   // kubeadm has given it what the control plane has, and not yet what the file has.

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Diagnostic } from '../../src/core/diagnostic.ts';
-import { MANIFEST_LIMIT, parseManifest } from '../../src/manifest/parse.ts';
+import { MANIFEST_TEXT_LIMIT, parseManifest } from '../../src/manifest/parse.ts';
 import { planManifest } from '../../src/manifest/directives.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -141,7 +141,7 @@ test('every line with CR LF is told once, and read without it', () => {
 });
 
 test('an oversized Manifest is one finding and nothing else', () => {
-  const { manifest, diagnostics } = parseManifest('M', 'x\n'.repeat(MANIFEST_LIMIT));
+  const { manifest, diagnostics } = parseManifest('M', 'x\n'.repeat(MANIFEST_TEXT_LIMIT));
   assert.equal(
     diagnostics.map(({ code }) => code),
     ['manifest/too-large'],

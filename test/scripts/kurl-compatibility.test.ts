@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FLAG_ROWS } from '../../scripts/docs/kurl-flags.ts';
-import { FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
+import { KURL_FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { kurlPage } from '../../scripts/docs/kurl-page.ts';
 import { BIN_PROGRAMS, KURL_VERBS } from '../../src/kurl/compatibility/programs.ts';
@@ -23,7 +23,7 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('docs/kurl-compatibility.md');
 const ROOT = join(import.meta.dirname, '../..');
-const functions = FUNCTIONS.flatMap(([, all]) => all);
+const functions = KURL_FUNCTIONS.flatMap(([, all]) => all);
 const variables = VARIABLES.flatMap(([, all]) => all);
 
 /** What a shell prints that has the library. */

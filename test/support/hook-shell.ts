@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { adoptCarried, runHook } from '../../src/runtime/hooks/hook.ts';
-import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hooks/hook-process.ts';
+import type { HookOptions, HookOutcome, HookStart, HookShell } from '../../src/runtime/hooks/hook-process.ts';
 import { plainPlace } from '../../src/runtime/node/node-place.ts';
 import { settingsText } from '../../src/runtime/hooks/shell-settings.ts';
 import type { ShellVariable } from '../../src/spec/variables.ts';
@@ -18,7 +18,7 @@ export interface Hooks extends Tree {
   /** Runs a hook of the add-on `demo`. */
   readonly run: (
     name: string,
-    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'args' | 'attempt' | 'limitMs'>>,
+    options?: Partial<HookOptions> & Partial<Pick<HookStart, 'own' | 'args' | 'attempt' | 'limitMs'>>,
   ) => Promise<HookOutcome>;
   readonly notes: () => readonly string[];
 }

@@ -7,8 +7,8 @@ import { ValuesSecrets } from '../../src/fleet/hub/run/values-secrets.ts';
 import type { UpstreamParts } from '../../src/fleet/hub/run/generated-addons.ts';
 import { OcmAddons } from '../../src/fleet/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/fleet/hub/run/hub-pass.ts';
-import { readChannel } from '../../src/fleet/hub/channel.ts';
-import { readAddon, readCluster, readClusterAddon } from '../../src/fleet/hub/observe.ts';
+import { readHubChannel } from '../../src/fleet/hub/channel.ts';
+import { readFleetAddon, readHubCluster, readClusterAddon } from '../../src/fleet/hub/observe.ts';
 import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../src/fleet/upstream/foreign-kinds.ts';
 import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/cluster/kube/api.ts';
 import { openCalls } from '../../src/cluster/kube/call.ts';
@@ -131,10 +131,10 @@ export async function openMemoryHub(
       },
     },
     call,
-    clusters: new Watch(api, { resource: resourceOf('Cluster'), look: readCluster, onChange }),
-    addons: new Watch(api, { resource: resourceOf('FleetAddon'), look: readAddon, onChange }),
+    clusters: new Watch(api, { resource: resourceOf('Cluster'), look: readHubCluster, onChange }),
+    addons: new Watch(api, { resource: resourceOf('FleetAddon'), look: readFleetAddon, onChange }),
     clusterAddons: new Watch(api, { resource: resourceOf('ClusterAddon'), look: readClusterAddon, onChange }),
-    channels: new Watch(api, { resource: resourceOf('Channel'), look: readChannel, onChange }),
+    channels: new Watch(api, { resource: resourceOf('Channel'), look: readHubChannel, onChange }),
     leases: new Watch(api, { resource: LEASES, look: (lease) => heartbeats.see(lease), onChange }),
     heartbeats,
     backoff: new Backoff(),

@@ -10,9 +10,9 @@ import {
   ORGANIZATION,
   pem,
   SEQUENCE,
-  time,
+  derTime,
 } from '../../src/formats/signing/der.ts';
-import { readRequest, type Subject } from '../../src/formats/signing/certificate-request.ts';
+import { readRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { at, textAt, type ApiClient } from './api-client.ts';
 import { isMap, type Json, type JsonObject } from './api-server/fields.ts';
 
@@ -26,7 +26,11 @@ export interface Life {
 }
 
 /** A client certificate in PEM, of a signer that no server of a test knows. */
-export function issueCertificate({ commonName, organization }: Subject, key: KeyObject, life: Life = {}): string {
+export function issueCertificate(
+  { commonName, organization }: RequestSubject,
+  key: KeyObject,
+  life: Life = {},
+): string {
   const { from = Date.now(), days = 30 } = life;
   const name = der(SEQUENCE, namePart(ORGANIZATION, organization), namePart(COMMON_NAME, commonName));
   const body = der(
@@ -35,7 +39,7 @@ export function issueCertificate({ commonName, organization }: Subject, key: Key
     der(INTEGER, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ECDSA_SHA256,
     der(SEQUENCE, namePart(COMMON_NAME, 'test signer')),
-    der(SEQUENCE, time(new Date(from)), time(new Date(from + days * DAY))),
+    der(SEQUENCE, derTime(new Date(from)), derTime(new Date(from + days * DAY))),
     name,
     key.export({ type: 'spki', format: 'der' }),
   );
@@ -61,7 +65,7 @@ export async function answer(client: ApiClient, name: string, type: 'Approved' |
 /** Signs what is approved and has no certificate yet. `subject`: of the certificate, instead of that of the request. */
 export async function signApproved(
   client: ApiClient,
-  { subject, key, ...life }: Life & { readonly subject?: Subject; readonly key?: KeyObject } = {},
+  { subject, key, ...life }: Life & { readonly subject?: RequestSubject; readonly key?: KeyObject } = {},
 ): Promise<void> {
   for (const one of await requestsOf(client)) {
     const status = at(one, 'status');

@@ -1,5 +1,5 @@
 /** What a run writes into a cluster, kept in memory, for tests of what it writes when. */
-import type { Cluster, ClusterNode } from '../../src/runtime/cluster/cluster.ts';
+import type { NodeCluster, ClusterNode } from '../../src/runtime/cluster/cluster.ts';
 import type { AppliedRecord } from '../../src/runtime/plan/records.ts';
 import type { Given } from './node-install.ts';
 
@@ -28,7 +28,7 @@ export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster
       act();
       return Promise.resolve();
     };
-    const cluster: Cluster = {
+    const cluster: NodeCluster = {
       uid: 'one',
       readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
       readChannelOwners: async () => Promise.resolve(state.channels),
@@ -49,7 +49,7 @@ export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster
           state.current = Object.fromEntries(rows);
         }),
     };
-    const find = async (): Promise<Cluster> => Promise.resolve(cluster);
+    const find = async (): Promise<NodeCluster> => Promise.resolve(cluster);
     return { cluster: { find, adopt: false, whole: true, release: 'v1', entries: new Map() } };
   };
   return { state, given };

@@ -6,7 +6,7 @@ import { COLLECTORS } from '../../src/runtime/preflight/checks.ts';
 import type { Fact } from '../../src/runtime/preflight/facts.ts';
 import { analyzeFacts, type PreflightResult } from '../../src/runtime/preflight/analyze.ts';
 import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse-preflight.ts';
-import { settingsOf } from '../../src/runtime/preflight/check-settings.ts';
+import { checkSettingsOf } from '../../src/runtime/preflight/check-settings.ts';
 import { NO_INSTALLATION, templateData, type Situation } from '../../src/runtime/preflight/situation.ts';
 import type { HostPreflight } from '../../src/runtime/preflight/spec.ts';
 
@@ -67,7 +67,7 @@ export async function collect(
 ): Promise<Json> {
   const collector = COLLECTORS.get(kind);
   if (collector === undefined) throw new Error(`no collector ${kind}`);
-  const facts = await collector.collect(settingsOf(settings), { root: '/', env: {}, ...host });
+  const facts = await collector.collect(checkSettingsOf(settings), { root: '/', env: {}, ...host });
   if (!fits(collector.facts, JSON.parse(JSON.stringify(facts))))
     throw new Error(`facts of another shape: ${JSON.stringify(facts)}`);
   return facts;

@@ -9,7 +9,7 @@ import { isOsId, osRow } from '../../core/os.ts';
 import { compareText, formatRef, type AddonRef, type Arch } from '../../core/ref.ts';
 import type { ContentFile } from '../compile.ts';
 import { unpackFolder, type FinishedPackage } from '../earlier-package.ts';
-import { folderFiles } from '../folder-files.ts';
+import { filesOfFolder } from '../folder-files.ts';
 import { depsOf } from '../host-packages/deps.ts';
 import type { BuildPlace, BuildPorts } from '../ports.ts';
 import type { PlannedContainerBuild } from '../resolve.ts';
@@ -83,7 +83,7 @@ async function takeEarlier(
   if (only.arch !== place.arch || only.dockerfile !== dockerfile) return undefined;
   const own = (path: string): boolean => path !== 'Deps' && !path.startsWith('archives/');
   if ((await unpackFolder(earlier, { folder: destination, to, select: own }, { signal })) === 0) return undefined;
-  const files = await folderFiles(to, destination, { doing: `run dockerout ${destination}`, signal });
+  const files = await filesOfFolder(to, destination, { doing: `run dockerout ${destination}`, signal });
   return { files, requires: only.requires };
 }
 

@@ -15,7 +15,7 @@ import type { PackageFile } from '../../core/package.ts';
 import { callError, connectDocker, type Engine } from './docker.ts';
 import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
 import { buildImage, type ImageBuildRequest } from './image-build.ts';
-import { ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
+import { ownLabels, PART, removeContainer, removeLabelled, RUN_LABEL, sweepDeadRuns, tidy } from './left-overs.ts';
 import { containerLines, keepLastLines, plainLine, type LastLines } from '../../platform/process/program-lines.ts';
 import { withLastLines, withLimit } from './time-limit.ts';
 
@@ -39,7 +39,7 @@ export interface ContainerRequest {
   readonly limitMs: number;
 }
 
-export interface CollectOptions {
+interface CollectOptions {
   /** Empty folder that receives the files. */
   readonly into: string;
   readonly limits: { readonly bytes: number; readonly files: number };
@@ -158,7 +158,7 @@ export function createContainers({ env, registry, network, report }: ContainersO
       await Promise.all(removals);
       await tidy(report, async (signal) => {
         await images.release(signal);
-        await removeLabelled(engine, RUN, run, signal);
+        await removeLabelled(engine, RUN_LABEL, run, signal);
       });
     },
   };

@@ -16,11 +16,11 @@ import {
   killLabelled,
   listImages,
   PART,
-  removeImages,
+  removeBuiltImages,
   removeLabelled,
-  RUN,
+  RUN_LABEL,
   tidy,
-  type Labels,
+  type ContainerLabels,
   type EngineObject,
 } from './left-overs.ts';
 import { keepLastLines, linesOf, plainLine, quoteLines, type LastLines } from '../../platform/process/program-lines.ts';
@@ -42,7 +42,7 @@ export interface ImageBuildRequest {
 export interface ImageBuildOptions {
   readonly engine: Engine;
   /** The labels of this build, including {@link PART}. */
-  readonly labels: Labels;
+  readonly labels: ContainerLabels;
   /** Ids of the base images. */
   readonly bases: ReadonlySet<string>;
   readonly network: string | undefined;
@@ -116,7 +116,7 @@ async function removeTriggered(
       ours.push(image);
     }
   }
-  await removeImages(engine, ours, signal);
+  await removeBuiltImages(engine, ours, signal);
 }
 
 /** Maps the line of an error before the first step to the original Dockerfile: the builder names lines of the labelled text. */
@@ -234,7 +234,7 @@ function readLine(
 ): { readonly text: string; readonly isStep: boolean } | undefined {
   const [, number, total, text] = /^Step (\d+)\/(\d+) : (.*)$/.exec(line) ?? [];
   if (number !== undefined && total !== undefined && text !== undefined) {
-    if (text.startsWith(`LABEL ${RUN}=`)) {
+    if (text.startsWith(`LABEL ${RUN_LABEL}=`)) {
       log.hidden += 1;
       return undefined;
     }

@@ -9,7 +9,7 @@ import { isOwnerRunning, ownerText, parseOwner } from '../../platform/files/owne
 import type { Engine, EngineRequest } from './docker.ts';
 
 /** Id of the run. */
-export const RUN = 'curlew.run';
+export const RUN_LABEL = 'curlew.run';
 /** One container or one image build of a run, as `<run>.<number>`. */
 export const PART = 'curlew.part';
 /** The process of the run. */
@@ -17,10 +17,10 @@ const OWNER = 'curlew.owner';
 /** On an empty volume: the run pulls this image, which the engine did not have before. */
 const PULLED = 'curlew.pulled';
 
-export type Labels = Readonly<Record<string, string>>;
+export type ContainerLabels = Readonly<Record<string, string>>;
 
-export function ownLabels(run: string): Labels {
-  return { [RUN]: run, [OWNER]: ownerText() };
+export function ownLabels(run: string): ContainerLabels {
+  return { [RUN_LABEL]: run, [OWNER]: ownerText() };
 }
 
 /** Time limit of cleanup, which continues when the run is canceled. */
@@ -36,7 +36,7 @@ interface EngineObjects {
 
 export interface EngineObject {
   readonly id: string;
-  readonly labels: Labels;
+  readonly labels: ContainerLabels;
   /** Seconds since 1970; 0 if unknown. */
   readonly created: number;
   /** Parent image of an image. */
@@ -131,7 +131,7 @@ async function removeVolume(engine: Engine, id: string, signal: AbortSignal): Pr
 }
 
 /** Removes children before their parents: an image with children cannot be removed. */
-export async function removeImages(
+export async function removeBuiltImages(
   engine: Engine,
   images: readonly EngineObject[],
   signal: AbortSignal,
@@ -152,7 +152,7 @@ async function removeFound(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { id } of containers) await removeContainer(engine, id, signal);
-  await removeImages(engine, images, signal);
+  await removeBuiltImages(engine, images, signal);
   for (const { id, labels } of volumes) {
     const pulled = labels[PULLED];
     if (pulled !== undefined) await removeImage(engine, pulled, { prune: true, signal });
@@ -199,7 +199,7 @@ export async function killLabelled(engine: Engine, name: string, value: string, 
 
 /** Removes the objects of runs whose process has ended. */
 export async function sweepDeadRuns(engine: Engine, now: () => number, signal: AbortSignal): Promise<void> {
-  const { containers, images, volumes } = await listLabelled(engine, RUN, signal);
+  const { containers, images, volumes } = await listLabelled(engine, RUN_LABEL, signal);
   const dead = ({ labels, created }: EngineObject): boolean => {
     const owner = parseOwner(labels[OWNER] ?? '');
     const there = owner === undefined ? undefined : isOwnerRunning(owner);

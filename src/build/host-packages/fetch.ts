@@ -12,7 +12,7 @@ import type { LockedHostPackages } from '../../manifest/lock.ts';
 import type { OsPackagesStep } from '../../manifest/step.ts';
 import type { ContentFile } from '../compile.ts';
 import { unpackFolder, type FinishedPackage } from '../earlier-package.ts';
-import { folderFiles } from '../folder-files.ts';
+import { filesOfFolder } from '../folder-files.ts';
 import type { BuildPorts } from '../ports.ts';
 import type { Collected } from './collector.ts';
 import { depsOf } from './deps.ts';
@@ -124,7 +124,7 @@ async function collect(
       const request = { ...query, known: earlier === undefined ? undefined : known, folder, scratch: state };
       const collected = await collector.collect(request, { report, signal });
       const doing = `read packages for ${os}`;
-      return { inputs, collected, files: await folderFiles(folder, packagePath.archives(os), { doing, signal }) };
+      return { inputs, collected, files: await filesOfFolder(folder, packagePath.archives(os), { doing, signal }) };
     },
     ({ collected }) => counted(collected.packages.length, 'file'),
   );

@@ -1,11 +1,11 @@
 /** Authorizes requests to a registry: anonymously, by password, or by tokens of the registry's token service. */
 import { CurlewError } from '../../core/errors.ts';
 import { basic, succeeded, type Http } from '../../platform/http/http.ts';
-import type { Authorize, Headers, HttpRequest, Refusal } from '../../platform/http/message.ts';
+import type { Authorize, Headers, HttpRequest, HttpRefusal } from '../../platform/http/message.ts';
 import { parseChallenges, type Challenge } from './challenge.ts';
 import type { Credentials } from './credentials.ts';
 import type { Credential } from './docker-config.ts';
-import { parseObject } from '../../formats/oci/manifest.ts';
+import { parseOciObject } from '../../formats/oci/manifest.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 export interface AuthOptions {
@@ -74,9 +74,9 @@ function realmOf({ parameters }: Challenge, { doing, base }: AuthTarget): Realm 
 }
 
 function readToken(body: Uint8Array, doing: string): { readonly token: string; readonly lifeS: number } {
-  let answer: ReturnType<typeof parseObject>;
+  let answer: ReturnType<typeof parseOciObject>;
   try {
-    answer = parseObject(body, doing);
+    answer = parseOciObject(body, doing);
   } catch (error) {
     throw new CurlewError('AUTH_FAILED', `cannot ${doing}: the token service returned no token`, { cause: error });
   }
@@ -161,7 +161,7 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
 
   const answer = async (
     target: AuthTarget,
-    { head, sent }: Refusal,
+    { head, sent }: HttpRefusal,
     signal: AbortSignal,
   ): Promise<Headers | undefined> => {
     const challenges = parseChallenges(head.headers['www-authenticate'] ?? '') ?? [];

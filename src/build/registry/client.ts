@@ -10,7 +10,7 @@ import { succeeded, type Http } from '../../platform/http/http.ts';
 import type { HttpRequest } from '../../platform/http/message.ts';
 import { createAuth } from './auth.ts';
 import type { Credentials } from './credentials.ts';
-import { candidates, createEndpoints, trimmed, type Candidate, type Endpoint, type Mirrors } from './endpoint.ts';
+import { candidates, createEndpoints, trimmed, type Untried, type Endpoint, type Mirrors } from './endpoint.ts';
 import {
   formatPlatform,
   type BlobFetchOptions,
@@ -130,7 +130,7 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
   const auth = createAuth({ http, credentials, trustRealms, now });
   const settle = createEndpoints(http);
 
-  const placeAt = async (candidate: Candidate, ref: ImageRef, doing: string, signal: AbortSignal): Promise<Place> => {
+  const placeAt = async (candidate: Untried, ref: ImageRef, doing: string, signal: AbortSignal): Promise<Place> => {
     const endpoint = await settle(candidate, doing, { signal });
     const { base, project, host } = endpoint;
     const repository = `${project}${ref.repository}`;
@@ -145,7 +145,7 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
 
   const fetchBlob = async (
     ref: ImageRef,
-    places: readonly (Candidate | URL)[],
+    places: readonly (Untried | URL)[],
     descriptor: Descriptor,
     { from, write, skip = 0, signal }: BlobFetchOptions,
   ): ReturnType<SendBlob> => {

@@ -22,7 +22,7 @@ export interface Endpoint {
 }
 
 /** An endpoint whose scheme is not determined yet. */
-export interface Candidate {
+export interface Untried {
   readonly address: string;
   readonly host: string;
   readonly isMirror: boolean;
@@ -60,7 +60,7 @@ function projectOf(address: string): string {
 }
 
 /** Mirrors of a registry in their order, then the registry itself. */
-export function candidates(registry: string, mirrors: Mirrors): readonly Candidate[] {
+export function candidates(registry: string, mirrors: Mirrors): readonly Untried[] {
   const listed = mirrors.get(hostKey(registry)) ?? [];
   const origin = registry === 'docker.io' ? 'registry-1.docker.io' : registry;
   return [
@@ -75,7 +75,7 @@ export function candidates(registry: string, mirrors: Mirrors): readonly Candida
  */
 export function createEndpoints(
   http: Http,
-): (candidate: Candidate, doing: string, options: { readonly signal: AbortSignal }) => Promise<Endpoint> {
+): (candidate: Untried, doing: string, options: { readonly signal: AbortSignal }) => Promise<Endpoint> {
   const settled = createSingleFlightCache<URL>({ failures: 'own' });
   const settle = async (address: string, doing: string, signal: AbortSignal): Promise<URL> => {
     const secure = new URL(withScheme(address));

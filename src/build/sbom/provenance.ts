@@ -31,7 +31,7 @@ export interface WholeFile {
 }
 
 /** An input, as in-toto's ResourceDescriptor. */
-export interface Resource {
+export interface SourceResource {
   readonly name?: string;
   readonly uri?: string;
   readonly digest?: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export function provenanceOf(file: WholeFile, described: Described, builder: Bui
       buildDefinition: {
         buildType: made.buildType,
         externalParameters: made.parameters,
-        resolvedDependencies: [...sourceOf(builder), ...made.resources],
+        resolvedDependencies: [...provenanceSource(builder), ...made.resources],
       },
       runDetails: {
         builder: { id, version: { curlew: made.tool } },
@@ -65,7 +65,7 @@ interface BuildFacts {
   readonly subjects: readonly Subject[];
   readonly buildType: string;
   readonly parameters: Readonly<Record<string, string>>;
-  readonly resources: readonly Resource[];
+  readonly resources: readonly SourceResource[];
   /** Version of the curlew that built it. */
   readonly tool: string;
 }
@@ -73,7 +73,7 @@ interface BuildFacts {
 function packageBuild(described: DescribedPackage): BuildFacts {
   const { addon, lock } = described;
   const prefix = prefixOf(refOf(addon));
-  const builds = lock.containerBuilds.map(({ folder, dockerfile, version, inputs }): Resource => ({
+  const builds = lock.containerBuilds.map(({ folder, dockerfile, version, inputs }): SourceResource => ({
     name: dockerfile,
     digest: { curlewInputs: hexOf(inputs) },
     annotations: { folder, version },
@@ -84,7 +84,7 @@ function packageBuild(described: DescribedPackage): BuildFacts {
     buildType: BUILD_TYPES.package,
     parameters: { addon: prefix.slice(0, -1), arch: addon.arch, imageFormat: addon.imageFormat },
     resources: [
-      ...components.map(({ name, purl, digest, url }): Resource => ({
+      ...components.map(({ name, purl, digest, url }): SourceResource => ({
         name,
         uri: purl,
         digest: sha256(digest),
@@ -98,7 +98,7 @@ function packageBuild(described: DescribedPackage): BuildFacts {
 
 function bundleBuild({ json, tool }: DescribedBundle): BuildFacts {
   const { release, arch, installer, os, packages, beside = [] } = json;
-  const taken = [...packages, ...beside].map((one): Resource => {
+  const taken = [...packages, ...beside].map((one): SourceResource => {
     const { name, version } = one;
     const uri = formatPurl({ type: 'generic', name, version, qualifiers: { arch: one.arch } });
     return { name: prefixOf(one).slice(0, -1), uri, digest: sha256(one.sha256) };
@@ -113,7 +113,7 @@ function bundleBuild({ json, tool }: DescribedBundle): BuildFacts {
 }
 
 /** The repository and commit of the source, if known. */
-export function sourceOf({ repository, commit }: Builder): readonly Resource[] {
+export function provenanceSource({ repository, commit }: Builder): readonly SourceResource[] {
   if (repository === undefined && commit === undefined) return [];
   return [
     {

@@ -2,7 +2,7 @@
 import { BUNDLE } from '../../requests/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { outputOf, STANDARD_OUTPUT } from '../output.ts';
+import { commandOutput, STANDARD_OUTPUT } from '../output.ts';
 import { renderBundle } from '../render/bundle.ts';
 import { openStandardOutput } from '../standard-output.ts';
 
@@ -24,7 +24,7 @@ export const command = commandFor(BUNDLE, {
   ],
   run: async ({ request: { output, ...rest }, options: { json } }, context) => {
     const { bundle } = await import('../../app/bundle.ts');
-    const request = { output: outputOf(output), ...rest };
+    const request = { output: commandOutput(output), ...rest };
     if (output !== STANDARD_OUTPUT || request.dryRun) return bundle(request, context);
     if (json) {
       throw new CurlewError('USAGE', 'curlew bundle: with -o -, standard output contains the bundle itself', {

@@ -4,7 +4,7 @@ import { formatInventory } from '../../ship/bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { commandFor } from '../command.ts';
-import { outputOf } from '../output.ts';
+import { commandOutput } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 
 export const command = commandFor(INVENTORY, {
@@ -13,7 +13,7 @@ export const command = commandFor(INVENTORY, {
   The inventory contains only digests and sizes, and the names and versions of packages. It is the input of curlew bundle --since.`,
   examples: ['curlew inventory -o inventory.json', 'curlew inventory bundles/ -o inventory.json'],
   run: async ({ request }, context) =>
-    (await import('../../app/inventory.ts')).inventory({ ...request, output: outputOf(request.output) }, context),
+    (await import('../../app/inventory.ts')).inventory({ ...request, output: commandOutput(request.output) }, context),
   render: ({ file, digest, packages, payloads, bytes, inventory: document }) =>
     document === undefined
       ? `${file}: ${counted(payloads, 'file')}, ${formatBytes(bytes)}, in ${counted(packages.length, 'package')}\ninventory ${digest}`

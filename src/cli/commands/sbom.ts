@@ -5,7 +5,7 @@ import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';
-import { outputOf } from '../output.ts';
+import { commandOutput } from '../output.ts';
 
 /** The written files, or the document itself. */
 type Result = readonly WrittenSbom[] | WrittenSbom | Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ export const command = commandFor(SBOM, {
     }
     const { sbom, writeSbom, writeSbomsBeside } = await import('../../app/sbom.ts');
     if (beside) return writeSbomsBeside({ files, ...request }, context);
-    const to = outputOf(output);
+    const to = commandOutput(output);
     return to === undefined
       ? sbom({ file, ...request }, context)
       : writeSbom({ file, output: to, force, ...request }, context);

@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { apiPath, type ApiPath } from '../../cluster/kube/path.ts';
-import { at, clusterCalls, numberOf, stringOf, withinSeconds } from './cluster-calls.ts';
+import { at, clusterCalls, countFrom, stringOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 
 /**
@@ -37,7 +37,7 @@ function failedChecks(status: unknown, ignored: readonly string[]): string | und
 }
 
 function movingData(status: unknown): string | undefined {
-  const of = (name: string): number => numberOf(at(status, 'pgmap', name));
+  const of = (name: string): number => countFrom(at(status, 'pgmap', name));
   const ratios = (['inactive_pgs', 'degraded', 'misplaced'] as const).flatMap((name) => {
     const ratio = of(`${name}_ratio`);
     return ratio === 0 ? [] : [`${(ratio * 100).toFixed(2)}% ${name === 'inactive_pgs' ? 'of PGs inactive' : name}`];
@@ -55,7 +55,7 @@ function runningTasks(status: unknown): string | undefined {
   const first = messages.findIndex((message) => !message.includes('Global Recovery Event'));
   const message = messages[first] ?? '';
   if (message === '') return undefined;
-  const done = numberOf(at(events, names[first] ?? '', 'progress')) * 100;
+  const done = countFrom(at(events, names[first] ?? '', 'progress')) * 100;
   return `${names.length} tasks in progress, first: ${message.replaceAll('\n', ' ')} (${done.toFixed(2)}%)`;
 }
 
@@ -69,7 +69,7 @@ function deployment(name: string): ApiPath {
 /** Starts the toolbox of the add-on; creates one from the operator's image if it is missing. */
 async function startToolbox(cluster: ClusterCalls, say: VerbContext['say'], signal: AbortSignal): Promise<void> {
   const existing = await cluster.find(deployment(TOOLBOX), signal);
-  if (existing !== undefined && numberOf(at(existing, 'status', 'replicas')) > 0) return;
+  if (existing !== undefined && countFrom(at(existing, 'status', 'replicas')) > 0) return;
   if (existing === undefined) {
     say('The deployment rook-ceph-tools does not exist: creating it');
     const operator = await cluster.find(deployment('rook-ceph-operator'), signal);
@@ -172,7 +172,7 @@ export async function health(ignored: readonly string[], { say, env, signal }: V
 }
 
 /** Waits until five consecutive checks find Ceph healthy; `CLUSTER_FAILED` if that takes longer than `seconds`. */
-export async function waitForHealth(
+export async function waitForCephHealth(
   seconds: number | undefined,
   ignored: readonly string[],
   context: VerbContext,
@@ -213,7 +213,7 @@ export function outdatedDeployments(deployments: readonly unknown[], target: str
       if (version === '' || version.includes('0.0.0')) continue;
       old.set(version, [...(old.get(version) ?? []), name]);
     }
-    const of = (field: string): number => numberOf(at(one, 'status', field));
+    const of = (field: string): number => countFrom(at(one, 'status', field));
     if (of('replicas') !== of('updatedReplicas') || of('replicas') !== of('readyReplicas')) unready.push(name);
   }
   return [

@@ -64,7 +64,7 @@ export function stringOf(value: unknown): string {
 }
 
 /** 0 for anything except a number, as Go decodes a missing field. */
-export function numberOf(value: unknown): number {
+export function countFrom(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 

@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
 import { at, clusterCalls, stringOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
-import { remove, runJob } from './jobs.ts';
+import { removeJob, runJob } from './jobs.ts';
 
 const VERB = 'netutil nodes-connectivity';
 const NAME = 'curlew-nodes-connectivity';
@@ -43,7 +43,7 @@ export async function nodesConnectivity(check: PortCheck, context: VerbContext):
       for (const from of running) if (from.node !== to.node) await tryPath(cluster, { from, to }, check, context);
     }
   } finally {
-    await remove(cluster, ['-n', namespace, 'delete', 'daemonset', NAME], context);
+    await removeJob(cluster, ['-n', namespace, 'delete', 'daemonset', NAME], context);
   }
   return `All nodes can reach each other on ${title}`;
 }

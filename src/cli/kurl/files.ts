@@ -10,7 +10,7 @@ export async function readText(path: string): Promise<string> {
 }
 
 /** `mode` applies to new files. */
-export async function writeText(path: string, text: string, mode = 0o666): Promise<void> {
+export async function writeNewText(path: string, text: string, mode = 0o666): Promise<void> {
   try {
     await writeFile(path, text, { mode });
   } catch (error) {

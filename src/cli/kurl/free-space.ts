@@ -4,7 +4,7 @@ import { parseQuantity } from '../../runtime/preflight/go-notation.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
-import { at, clusterCalls, listOf, numberOf, stringOf } from './cluster-calls.ts';
+import { at, clusterCalls, listOf, countFrom, stringOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { runJob } from './jobs.ts';
 
@@ -72,7 +72,7 @@ async function freeInCeph(cluster: ClusterCalls, storage: unknown, signal: Abort
   if (parameter('pool') === '') throw failure('the storage class does not specify a pool with replicas');
   const poolPath = apiPath`/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephblockpools/${parameter('pool')}`;
   const pool = await cluster.find(poolPath, signal);
-  const copies = numberOf(at(pool, 'spec', 'replicated', 'size'));
+  const copies = countFrom(at(pool, 'spec', 'replicated', 'size'));
   if (copies < 1) throw failure('the storage class does not specify a pool with replicas');
   const cephPath = apiPath`/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephclusters/${parameter('clusterID')}`;
   const ceph = await cluster.find(cephPath, signal);

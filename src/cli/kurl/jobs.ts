@@ -39,12 +39,12 @@ export async function runJob(cluster: ClusterCalls, job: NodeJob, context: VerbC
       end === undefined ? `${phase === '' ? 'gone' : phase} after ${SECONDS} s` : `failed: ${output.trim()}`;
     throw new CurlewError('CLUSTER_FAILED', `pod ${name} on node ${job.node}: ${state}`);
   } finally {
-    await remove(cluster, ['-n', job.namespace, 'delete', 'pod', name], context);
+    await removeJob(cluster, ['-n', job.namespace, 'delete', 'pod', name], context);
   }
 }
 
 /** Deletes objects, also after an interrupt. Reports a failure, but does not throw. */
-export async function remove(cluster: ClusterCalls, args: readonly string[], { say }: VerbContext): Promise<void> {
+export async function removeJob(cluster: ClusterCalls, args: readonly string[], { say }: VerbContext): Promise<void> {
   const all = [...args, '--ignore-not-found', '--grace-period=1'];
   await cluster.run(all, AbortSignal.timeout(CLEANUP_MS)).catch((error: unknown) => {
     say(`not removed: kubectl ${all.join(' ')}: ${error instanceof Error ? error.message : 'unknown'}`);

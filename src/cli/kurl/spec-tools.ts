@@ -9,7 +9,7 @@ import { isEmptySpec, parseInstaller, parseMerged, type ParsedInstaller } from '
 import { SETTINGS } from '../../spec/settings.ts';
 import { assignment, shellVariables } from '../../spec/variables.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../formats/yaml/yaml.ts';
-import { readText, writeText } from './files.ts';
+import { readText, writeNewText } from './files.ts';
 import { requiredFlag, parseGoFlags } from './go-flags.ts';
 
 interface ValidSpec {
@@ -30,7 +30,7 @@ async function readValid(tool: string, file: string): Promise<ValidSpec> {
 /** Writes a file that only its owner can read, because specs may contain secrets. */
 async function writePrivate(path: string, text: string): Promise<void> {
   await makeFolder(dirname(path));
-  await writeText(path, text, 0o600);
+  await writeNewText(path, text, 0o600);
 }
 
 /** Variables that kURL creates for every spec; others exist only for settings in the spec. */
@@ -80,7 +80,7 @@ export async function bashmerge(args: readonly string[]): Promise<string> {
   const overlay = { apiVersion: document['apiVersion'] ?? '', kind: document['kind'] ?? '', spec };
   const merged = mergeInstallers(document, overlay).document;
   const { metadata = {} } = document;
-  await writeText(file, installerYaml({ ...merged, metadata }));
+  await writeNewText(file, installerYaml({ ...merged, metadata }));
   return '';
 }
 

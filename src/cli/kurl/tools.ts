@@ -4,7 +4,7 @@
  */
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { addField, jsonOfField, removeField, textOfField } from '../../formats/yaml/yaml-fields.ts';
-import { readText, writeText } from './files.ts';
+import { readText, writeNewText } from './files.ts';
 import type { VerbContext } from './cluster-calls.ts';
 import { requiredFlag, parseGoFlags, type GoFlags } from './go-flags.ts';
 
@@ -20,7 +20,7 @@ type Tool = (args: readonly string[], context: ToolContext) => Promise<string>;
 async function applyChange(flags: GoFlags, change: (text: string) => string): Promise<string> {
   const path = flags.values.get('fp');
   if (path === undefined) return `${change(requiredFlag('yamlutil', flags, 'yc'))}\n`;
-  await writeText(path, change(await readText(path)));
+  await writeNewText(path, change(await readText(path)));
   return '';
 }
 
@@ -36,7 +36,7 @@ const yamlutil: Tool = async (args) => {
   if (flags.switches.has('j')) return `${jsonOfField(text, value('jf'))}\n`;
   if (!flags.switches.has('p'))
     throw new CurlewError('USAGE', 'curlew kurl yamlutil: one of -a, -r, -p, -j is required');
-  await writeText(value('fp'), textOfField(text, value('yp')));
+  await writeNewText(value('fp'), textOfField(text, value('yp')));
   return '';
 };
 
@@ -73,7 +73,7 @@ const htpasswd: Tool = async (args) => {
   });
   const others = existing.split('\n').filter((line) => line !== '' && !line.startsWith(`${user}:`));
   const lines = [...others, `${user}:${await bcryptHash(password, 5)}`];
-  await writeText(path, lines.map((line) => `${line}\n`).join(''));
+  await writeNewText(path, lines.map((line) => `${line}\n`).join(''));
   return '';
 };
 

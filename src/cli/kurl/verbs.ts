@@ -70,7 +70,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     operands: [0, 1],
     run: async (flags, context) => {
       const seconds = flags.operands[0] === undefined ? undefined : secondsOf(flags.operands[0]);
-      return (await import('./ceph.ts')).waitForHealth(seconds, ignoredChecks(flags), context);
+      return (await import('./ceph.ts')).waitForCephHealth(seconds, ignoredChecks(flags), context);
     },
   },
   'rook wait-for-rook-version': waitForVersion('Rook'),

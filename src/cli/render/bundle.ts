@@ -3,12 +3,12 @@ import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../ship/bundle/bundle-plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../ship/bundle/compare.ts';
-import type { Written } from '../../steps/bundle/target.ts';
+import type { WrittenFiles } from '../../steps/bundle/target.ts';
 import { deltaLines } from './delta.ts';
 import { formatBytes } from './units.ts';
 
 export function renderBundle(
-  { file, saved: plan, difference }: Written,
+  { file, saved: plan, difference }: WrittenFiles,
   { release, packages, beside, size, fresh, linked, contents, os, delta, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {

@@ -139,7 +139,7 @@ export function entryTitle({ name, version, id }: Pick<Candidate, 'name' | 'vers
 }
 
 /** A finding at an entry. */
-export function finding(
+export function channelFinding(
   severity: Diagnostic['severity'],
   code: string,
   { place }: Entry,
@@ -150,7 +150,7 @@ export function finding(
 }
 
 /** The location of the file that is applied: a manifest, or the archive of a chart. */
-export function fileOf({ source }: Pick<Entry, 'source'>): string | undefined {
+export function entryFile({ source }: Pick<Entry, 'source'>): string | undefined {
   if (source?.type === 'manifest') return source.location;
   return source?.type === 'chart' ? source.chart.package : undefined;
 }

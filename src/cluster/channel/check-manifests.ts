@@ -2,7 +2,7 @@
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { entryTitle, fileOf, finding, type Channel, type Entry } from './channel.ts';
+import { entryTitle, entryFile, channelFinding, type Channel, type Entry } from './channel.ts';
 import { noticesContent } from './choose.ts';
 import { hashOfManifest } from './location.ts';
 import { readObjects, type ManifestObject } from './objects.ts';
@@ -31,7 +31,7 @@ export async function checkManifests(
 ): Promise<readonly Diagnostic[]> {
   const files = new Map<string, Entry[]>();
   for (const entry of entries) {
-    const location = fileOf(entry);
+    const location = entryFile(entry);
     if (location === undefined) continue;
     const owners = files.get(location);
     if (owners === undefined) files.set(location, [entry]);
@@ -61,7 +61,7 @@ async function manifestFindings(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly Diagnostic[]> {
   const all = (message: string, hint?: string): readonly Diagnostic[] =>
-    owners.map((entry) => finding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));
+    owners.map((entry) => channelFinding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));
   let content: Uint8Array | undefined;
   try {
     content = await read(location, { signal });
@@ -80,7 +80,7 @@ async function manifestFindings(
         : 'a change of its manifest is not noticed';
       const message = `${title} has no ${field}: ${effect}`;
       return [
-        finding(
+        channelFinding(
           'warning',
           'hash',
           entry,
@@ -92,7 +92,7 @@ async function manifestFindings(
     const actual = hashOfManifest(content, { kind, hash: entry.hash });
     if (entry.hash === actual) return [];
     const message = redact(`${title}: ${location} has the hash ${actual}, not ${entry.hash}`);
-    return [finding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
+    return [channelFinding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
   });
   if (owners.some(({ source }) => source?.type === 'chart')) return hashes;
   return [...hashes, ...contentFindings(redact(location), content, kind)];

@@ -1,6 +1,6 @@
 /** Requirements between the entries of a channel that cannot be met, or that are circular. Pure. */
 import type { Diagnostic } from '../../core/diagnostic.ts';
-import { entryTitle, finding, type Entry, type Requirement } from './channel.ts';
+import { entryTitle, channelFinding, type Entry, type Requirement } from './channel.ts';
 import { meets } from './choose.ts';
 import { intersection } from './range.ts';
 
@@ -46,7 +46,7 @@ export function checkRequirements(entries: readonly Entry[], addons: Addons): re
 }
 
 function tooMany(entry: Entry): Diagnostic {
-  return finding(
+  return channelFinding(
     'error',
     'requires',
     entry,
@@ -58,11 +58,11 @@ function tooMany(entry: Entry): Diagnostic {
 function unmet(entry: Entry, { wanted, meeting }: Need): readonly Diagnostic[] {
   if (meeting === undefined) {
     const message = `${entryTitle(entry)} requires ${wanted}, which this channel does not have`;
-    return [finding('warning', 'requires', entry, message, 'it must be installed in another way')];
+    return [channelFinding('warning', 'requires', entry, message, 'it must be installed in another way')];
   }
   if (meeting.size > 0) return [];
   const message = `${entryTitle(entry)} requires ${wanted}, and no entry is such a version`;
-  return [finding('error', 'requires', entry, message, 'add that version, or change requires')];
+  return [channelFinding('error', 'requires', entry, message, 'add that version, or change requires')];
 }
 
 /**
@@ -143,7 +143,7 @@ function circlesAmong(
     if (first === undefined) continue;
     const titles = [...circle, first].slice(0, MAX_SHOWN).map(entryTitle).join(', which requires ');
     const message = `${titles.replace(', which', '')}: none of them can be first`;
-    findings.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
+    findings.push(channelFinding('error', 'circle', first, message, 'remove one of these requirements'));
   }
   return findings;
 }

@@ -1,6 +1,6 @@
 /** What is wrong with a channel that each of its entries does not show alone. Pure. */
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
-import { byName, entryTitle, finding, type Channel, type Compat, type Entry } from './channel.ts';
+import { byName, entryTitle, channelFinding, type Channel, type Compat, type Entry } from './channel.ts';
 import { checkRequirements } from './check-requires.ts';
 import { bestOf } from './choose.ts';
 import {
@@ -26,7 +26,7 @@ export function checkChannel({ entries, compat }: Channel): readonly Diagnostic[
     .filter(({ range }) => range === undefined)
     .map((entry) => {
       const message = `${entryTitle(entry)} is never chosen: its range cannot be read`;
-      return finding('error', 'range', entry, message, 'fix kubernetesVersion');
+      return channelFinding('error', 'range', entry, message, 'fix kubernetesVersion');
     });
   for (const own of addons.values()) {
     findings.push(...gapFindings(own), ...tieFindings(own, compat));
@@ -45,7 +45,7 @@ function gapFindings(own: readonly Entry[]): readonly Diagnostic[] {
     const [major, minor] = gap.from;
     const begin = `>=${major}.${Math.max(minor - 1, 0)}.0`;
     const hint = `let the next range begin at "${begin}", so that one version fits both sides of the upgrade`;
-    return [finding('warning', 'gap', before, message, hint)];
+    return [channelFinding('warning', 'gap', before, message, hint)];
   });
 }
 
@@ -93,7 +93,7 @@ function tie(
   const range = formatRange(both);
   const where = `both fit ${range === EVERY_VERSION ? `${range} of Kubernetes` : `Kubernetes ${range}`}`;
   const message = `${entryTitle(other)} has the same ${same} as line ${one.place.line}, and ${where}: ${winner}`;
-  return finding(
+  return channelFinding(
     compat === 'native' ? 'error' : 'warning',
     'tie',
     other,
@@ -112,7 +112,9 @@ function shadowFindings(own: readonly Entry[]): readonly Diagnostic[] {
     const isCovered = range.length > 0 && intersection(range, complement(covered)).length === 0;
     if (isCovered && !later.has(keyOf(entry))) {
       const message = `${entryTitle(entry)} is never chosen: later entries fit wherever it does`;
-      findings.push(finding('warning', 'never', entry, message, 'delete it, or narrow the ranges of the later ones'));
+      findings.push(
+        channelFinding('warning', 'never', entry, message, 'delete it, or narrow the ranges of the later ones'),
+      );
     }
     later.add(keyOf(entry));
     covered = union([...covered, ...range]);

@@ -20,7 +20,7 @@ export type Reason =
   | 'generation-newer'
   | 'same';
 
-export interface Verdict {
+interface Verdict {
   readonly replaces: boolean;
   readonly reason: Reason;
 }
@@ -86,7 +86,7 @@ export function bestOf<T extends Candidate>(entries: readonly T[], compat: Compa
   return best;
 }
 
-export function fits({ range }: Candidate, kubernetes: Triple): boolean {
+export function runsOn({ range }: Candidate, kubernetes: Triple): boolean {
   return range !== undefined && contains(range, kubernetes);
 }
 
@@ -98,7 +98,7 @@ export function choose<T extends Candidate>(
 ): ReadonlyMap<string, T> {
   const chosen = new Map<string, T>();
   for (const entry of entries) {
-    if (!fits(entry, kubernetes)) continue;
+    if (!runsOn(entry, kubernetes)) continue;
     const current = chosen.get(entry.name);
     if (current === undefined || replacesEntry(current, entry, compat).replaces) chosen.set(entry.name, entry);
   }
@@ -124,7 +124,7 @@ export interface Explanation<T> {
 }
 
 /** Why this entry of an add-on is chosen for a Kubernetes version, and why not each other one. */
-export function explain<T extends Candidate>(
+export function explainChoice<T extends Candidate>(
   entries: readonly T[],
   { addon, kubernetes, compat }: { readonly addon: string; readonly kubernetes: Triple; readonly compat: Compat },
 ): Explanation<T> {
@@ -132,7 +132,7 @@ export function explain<T extends Candidate>(
   const lost = new Map<T, { readonly entry: T; readonly reason: Reason }>();
   let chosen: T | undefined;
   for (const entry of own) {
-    if (!fits(entry, kubernetes)) continue;
+    if (!runsOn(entry, kubernetes)) continue;
     const verdict = chosen === undefined ? undefined : replacesEntry(chosen, entry, compat);
     if (chosen !== undefined && verdict?.replaces === false) lost.set(entry, { entry: chosen, reason: verdict.reason });
     else {
@@ -206,7 +206,7 @@ export interface Decision {
  * those of its channel, from which it is known whether that still fits. An entry that is lower than what is installed, or that has
  * other content and no version to compare, is a downgrade; kops since 2021 does not look at versions and has none.
  */
-export function decide(
+export function decideVersion(
   chosen: Candidate,
   recorded: Identity | undefined,
   {
@@ -218,7 +218,7 @@ export function decide(
   if (recorded === undefined) return { action: 'install', reason: 'not-installed', incompatible: false };
   const { replaces: isNew, reason } = replaces(recorded, chosen, compat);
   const same = entriesOf(entries, chosen.name, recorded);
-  const incompatible = same.length > 0 && !same.some((entry) => fits(entry, kubernetes));
+  const incompatible = same.length > 0 && !same.some((entry) => runsOn(entry, kubernetes));
   if (isNew) return { action: 'update', reason, incompatible };
   const isOther = reason === 'version-lower' || byContent(recorded, known(recorded, chosen)) !== undefined;
   const isHeld = isOther && HELD_BACK.has(reason);

@@ -38,7 +38,7 @@ export function fieldChanges(before: unknown, after: unknown): readonly FieldCha
 }
 
 /** A place where two values differ; undefined on a side that does not have it. */
-export interface Difference {
+interface Difference {
   readonly field: FieldChange['field'];
   readonly before: unknown;
   readonly after: unknown;

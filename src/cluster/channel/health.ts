@@ -1,7 +1,7 @@
 /** Is an object of a cluster healthy, and if not, why not. Pure. */
 import { fieldsOf } from '../../core/json.ts';
 
-export interface Health {
+export interface ObjectHealth {
   readonly state: 'healthy' | 'progressing' | 'failed';
   /** For people; empty if it is healthy. */
   readonly reason: string;
@@ -24,9 +24,9 @@ export function isWorkloadHealthy(kind: 'Deployment' | 'DaemonSet', desired: num
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const HEALTHY: Health = { state: 'healthy', reason: '' };
-const progressing = (reason: string): Health => ({ state: 'progressing', reason });
-const failed = (reason: string): Health => ({ state: 'failed', reason });
+const HEALTHY: ObjectHealth = { state: 'healthy', reason: '' };
+const progressing = (reason: string): ObjectHealth => ({ state: 'progressing', reason });
+const failed = (reason: string): ObjectHealth => ({ state: 'failed', reason });
 
 /** Conditions that kops and kstatus read: one that is False says that the object is not ready. */
 const POSITIVE = new Set([
@@ -63,7 +63,7 @@ const ALWAYS = new Set([
  * available; objects of unknown kinds when none of their conditions denies it (the rule of kops). `failed` is what does not become
  * healthy by itself.
  */
-export function healthOf(object: Fields, context: HealthContext = {}): Health {
+export function healthOf(object: Fields, context: HealthContext = {}): ObjectHealth {
   const metadata = fieldsOf(object['metadata']);
   const kind = textOf(object['kind']);
   if (metadata['deletionTimestamp'] !== undefined) return progressing('is being deleted');
@@ -85,7 +85,7 @@ interface Parts {
   readonly observed: unknown;
 }
 
-type Rule = (parts: Parts, context: HealthContext) => Health;
+type Rule = (parts: Parts, context: HealthContext) => ObjectHealth;
 
 const RULES: Readonly<Record<string, Rule>> = {
   Deployment: (parts, { asOcm = false }) => {
@@ -158,22 +158,22 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** Before their controller has written a status, workloads have none. */
-function unseen({ generation, observed }: Parts): Health | undefined {
+function unseen({ generation, observed }: Parts): ObjectHealth | undefined {
   return typeof generation === 'number' && typeof observed !== 'number'
     ? progressing('its controller has not seen it yet')
     : undefined;
 }
 
-function enough(is: boolean, count: number, wanted: number): Health {
+function enough(is: boolean, count: number, wanted: number): ObjectHealth {
   return is ? HEALTHY : progressing(`${count} of ${wanted} ready`);
 }
 
-function fewer(status: Fields, field: string, wanted: number, what: string): Health | undefined {
+function fewer(status: Fields, field: string, wanted: number, what: string): ObjectHealth | undefined {
   const count = countOf(status[field], 0);
   return count < wanted ? progressing(`${count} of ${wanted} ${what}`) : undefined;
 }
 
-function byConditions(kind: string, status: Fields): Health {
+function byConditions(kind: string, status: Fields): ObjectHealth {
   const types = [...POSITIVE, ...(POSITIVE_OF[kind] ?? [])];
   for (const type of types) {
     const why = conditionOf(status, type, 'False');
@@ -238,7 +238,7 @@ export function podTemplateOf({
 }
 
 /** Does a Service select these pods? */
-export function selects(service: Fields, { labels }: PodTemplate): boolean {
+export function selectsPods(service: Fields, { labels }: PodTemplate): boolean {
   const selector = Object.entries(fieldsOf(fieldsOf(service['spec'])['selector']));
   return selector.length > 0 && selector.every(([key, value]) => labels[key] === value);
 }

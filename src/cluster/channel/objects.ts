@@ -24,7 +24,7 @@ export interface ManifestObject {
   readonly place: Place;
 }
 
-export interface ReadManifest {
+interface ReadManifest {
   /** Undefined if there is an error among the findings. */
   readonly objects: readonly ManifestObject[] | undefined;
   readonly diagnostics: readonly Diagnostic[];

@@ -1,7 +1,7 @@
 /** What one pass over a cluster does about each add-on of its channels, and why. Pure. */
 import { redact } from '../../core/errors.ts';
 import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
-import { choose, decide, type Decision } from './choose.ts';
+import { choose, decideVersion, type Decision } from './choose.ts';
 import { formatRange, type Triple } from './range.ts';
 import { installedOf, recordKey, type AddonRecord, type Annotated } from './record.ts';
 
@@ -23,7 +23,7 @@ export interface PassOptions {
 
 export type AddonAction = 'install' | 'update' | 'downgrade' | 'restore' | 'revert' | 'none' | 'refused';
 
-export interface PlannedAddon {
+export interface PassAddon {
   readonly channel: Channel;
   readonly entry: Entry;
   readonly action: AddonAction;
@@ -55,7 +55,7 @@ export interface UnfitAddon {
 }
 
 export interface Pass {
-  readonly addons: readonly PlannedAddon[];
+  readonly addons: readonly PassAddon[];
   readonly unlisted: readonly UnlistedAddon[];
   /** Not installed, or not from their channel. */
   readonly unfit: readonly UnfitAddon[];
@@ -72,7 +72,7 @@ export function channelOwner({ name, location }: Pick<Channel, 'name' | 'locatio
  * lists, or in a warning.
  */
 export function planPass(channels: readonly Channel[], facts: ClusterFacts, options: PassOptions = {}): Pass {
-  const addons: PlannedAddon[] = [];
+  const addons: PassAddon[] = [];
   const warnings: string[] = [];
   const unfit: UnfitAddon[] = [];
   const taken = new Map<string, Channel>();
@@ -102,19 +102,19 @@ function unfitReason(entries: readonly Entry[], { kubernetes }: ClusterFacts): s
 
 /** Decides again about an add-on whose entry has no hash, with that of its content. */
 export function withContent(
-  { channel, entry }: PlannedAddon,
+  { channel, entry }: PassAddon,
   hash: string,
   { facts, options = {} }: { readonly facts: ClusterFacts; readonly options?: PassOptions },
-): PlannedAddon {
+): PassAddon {
   return { ...planAddon(channel, { ...entry, hash }, facts, options), entry };
 }
 
-function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options: PassOptions): PlannedAddon {
+function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options: PassOptions): PassAddon {
   const key = recordKey(entry.namespace, entry.name);
   const record = facts.records.get(key);
   const installed = installedOf(facts.annotations.get(key), record).revision;
   const { kubernetes } = facts;
-  const decision = decide(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
+  const decision = decideVersion(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
   const planned = { channel, entry, installed, record, incompatible: decision.incompatible };
   const owner = ownerOf(channel, entry, { ...facts, record, installed });
   if (owner !== undefined && !takesOver(options, entry.name)) {
@@ -171,7 +171,7 @@ export function takesOver({ takeOver = false }: PassOptions, addon: string): boo
 function ownerOf(
   channel: Channel,
   entry: Entry,
-  { record, installed, installer }: Pick<ClusterFacts, 'installer'> & Pick<PlannedAddon, 'record' | 'installed'>,
+  { record, installed, installer }: Pick<ClusterFacts, 'installer'> & Pick<PassAddon, 'record' | 'installed'>,
 ): string | undefined {
   const own = channelOwner(channel);
   if (record !== undefined) return record.owner === own ? undefined : record.owner;
@@ -272,12 +272,12 @@ export interface LiveState {
 }
 
 /** A planned add-on, and what its objects look like. */
-export interface SeenAddon extends PlannedAddon {
+export interface LookedAddon extends PassAddon {
   readonly look: LiveState;
 }
 
 /** What a look at the objects of an unchanged add-on adds: deleted ones come back, changed ones as its `drift` says. */
-export function withLive(planned: PlannedAddon, look: LiveState): SeenAddon {
+export function withLive(planned: PassAddon, look: LiveState): LookedAddon {
   const { missing, changed } = look;
   if (planned.action !== 'none') return { ...planned, look };
   if (missing.length > 0) return { ...planned, look, action: 'restore', reason: `missing: ${listOf(missing)}` };

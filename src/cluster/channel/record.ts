@@ -95,7 +95,7 @@ const addonRecord = v.object({
 export type AddonRecord = Read<typeof addonRecord>;
 
 /** What was read, and a warning for what could not be. */
-export interface Inventory<T> {
+interface Inventory<T> {
   /** By {@link recordKey}: the same add-on in another namespace is another one. */
   readonly records: ReadonlyMap<string, T>;
   readonly warnings: readonly string[];
@@ -196,7 +196,7 @@ function encodeRecord(record: AddonRecord): string {
 }
 
 /** What {@link encodeRecords} wrote. A record under the key of another add-on counts as unreadable. */
-export function readRecords(data: Readonly<Record<string, string>>): Inventory<AddonRecord> {
+export function decodeRecords(data: Readonly<Record<string, string>>): Inventory<AddonRecord> {
   const values = Object.entries(data).map(([key, text]) => ({
     key: key.replace('.', ':'),
     title: `record ${key}`,

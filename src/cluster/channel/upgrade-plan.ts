@@ -2,12 +2,12 @@
 import { CurlewError } from '../../core/errors.ts';
 import { compareVersions } from '../../core/ref.ts';
 import { byName, entryTitle, type Candidate, type Compat, type Identity, type Requirement } from './channel.ts';
-import { bestOf, entriesOf, fits, meets, replaces } from './choose.ts';
+import { bestOf, entriesOf, runsOn, meets, replaces } from './choose.ts';
 import { contains, formatRange, kubernetesTriple, parseRange, type Triple } from './range.ts';
 
 type Planned = Candidate & { readonly requires?: readonly Requirement[] };
 
-export type Step<T> =
+type Step<T> =
   | { readonly type: 'kubernetes'; readonly version: string }
   | {
       readonly type: 'addon';
@@ -123,12 +123,12 @@ function planAddon<T extends Planned>(
   const same = entriesOf(own, own[0]?.name ?? '', installed);
   const [first, last] = [stages[0], stages.at(-1)];
   const fitting = (stage: Stage | undefined, among: readonly T[]): readonly T[] =>
-    among.filter((entry) => stage !== undefined && fits(entry, stage.version));
+    among.filter((entry) => stage !== undefined && runsOn(entry, stage.version));
   let current = bestOf(fitting(first, same), compat) ?? bestOf(same, compat);
   const way: Move<T>[] = [];
   for (const [index, next] of stages.slice(1).entries()) {
     const target = bestBefore(index, current ?? installed);
-    const stays = current !== undefined && fits(current, next.version);
+    const stays = current !== undefined && runsOn(current, next.version);
     if (stays && current !== undefined && (target === undefined || reaches(index + 1, current))) continue;
     const later =
       target === undefined && request.allowGap === true ? bestAfter(index, current ?? installed) : undefined;
@@ -169,12 +169,12 @@ function lookAhead<T extends Planned>(
   const tops: (T | undefined)[] = [];
   const reaches = (stage: number, entry: T): boolean => {
     const [next, top] = [stages[stage + 1], tops[stage]];
-    if (next === undefined || (fits(entry, next.version) && reaches(stage + 1, entry))) return true;
+    if (next === undefined || (runsOn(entry, next.version) && reaches(stage + 1, entry))) return true;
     return top !== undefined && isUp(top, entry);
   };
   const both = stages.slice(1).map((next, index) => {
     const [old] = stages.slice(index);
-    return own.filter((entry) => old !== undefined && fits(entry, old.version) && fits(entry, next.version));
+    return own.filter((entry) => old !== undefined && runsOn(entry, old.version) && runsOn(entry, next.version));
   });
   for (let stage = both.length - 1; stage >= 0; stage -= 1) {
     tops[stage] = bestOf(both[stage]?.filter((entry) => reaches(stage + 1, entry)) ?? [], compat);
@@ -187,7 +187,7 @@ function lookAhead<T extends Planned>(
   };
   const bestAfter = (stage: number, current: Identity): T | undefined => {
     const next = stages[stage + 1];
-    const able = own.filter((entry) => next !== undefined && fits(entry, next.version) && isUp(entry, current));
+    const able = own.filter((entry) => next !== undefined && runsOn(entry, next.version) && isUp(entry, current));
     return (
       bestOf(
         able.filter((entry) => reaches(stage + 1, entry)),
@@ -241,7 +241,7 @@ function gapHint<T extends Planned>(
 }
 
 function nearness(entry: Candidate, old: Stage, next: Stage): NearEntry<unknown>['fits'] | undefined {
-  const [before, after] = [fits(entry, old.version), fits(entry, next.version)];
+  const [before, after] = [runsOn(entry, old.version), runsOn(entry, next.version)];
   if (before && after) return 'both';
   return before ? 'old' : after ? 'new' : undefined;
 }

@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
 import { appliedTo, handedOver, type FieldsEntry, type HandOver } from '../kube/managed-fields.ts';
-import { applyObject, getObject, patchObject, titleOf, type Applied, type LiveObject } from '../kube/objects.ts';
+import { applyObject, getObject, patchObject, titleOf, type ApplyResult, type LiveObject } from '../kube/objects.ts';
 import type { FieldConflict } from '../kube/problem.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { managerOf } from './addon.ts';
@@ -112,7 +112,7 @@ function conflictError(
 }
 
 interface TriedApply {
-  readonly applied: Applied;
+  readonly applied: ApplyResult;
   readonly value: AddonObject['value'];
 }
 
@@ -224,7 +224,7 @@ async function predictTaking(
   { call }: Pick<ChannelCluster, 'call'>,
   object: AddonObject,
   { before, entries }: { readonly before: LiveObject; readonly entries: readonly FieldsEntry[] },
-): Promise<Applied> {
+): Promise<ApplyResult> {
   const operations = replacements(before, appliedTo(before, object.value, entries));
   const after = await patchObject(call, object.resource, object, { operations, dryRun: true });
   return after === undefined ? { outcome: 'not found' } : { outcome: 'applied', object: after };

@@ -5,7 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import * as v from 'valibot';
 import type { ClusterFacts } from '../channel/pass.ts';
 import { parseTriple } from '../channel/range.ts';
-import { readAnnotations, readRecords } from '../channel/record.ts';
+import { readAnnotations, decodeRecords } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { openApi, type KubeApi } from '../kube/api.ts';
@@ -20,7 +20,7 @@ import { configMapClient, type ConfigMapClient } from '../kube/config-map.ts';
 import type { Context } from '../../core/context.ts';
 import { NAMESPACES } from '../kube/core-kinds.ts';
 
-export interface ClusterRequest {
+export interface OpenRequest {
   /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
   readonly kubeconfig?: string | undefined;
   /** Name of a context in it; default: its current one. */
@@ -63,7 +63,7 @@ type OpenedApi = Pick<ChannelCluster, 'api' | 'kubeconfig' | 'kubeContext'>;
 
 /** Reads what the cluster says about its add-ons: five requests. Errors are those of {@link openClusterApi}. */
 export async function openChannelCluster(
-  request: ClusterRequest,
+  request: OpenRequest,
   context: Context,
   instead?: string,
 ): Promise<ChannelCluster> {
@@ -76,7 +76,7 @@ export async function openChannelCluster(
  * The API server of a cluster, and the paths of its kubeconfig as in KUBECONFIG. `CLUSTER_FAILED` if no kubeconfig leads to one; the
  * hint also names the option `instead` of which a cluster was looked for.
  */
-export async function openClusterApi(request: ClusterRequest, context: Context, instead?: string): Promise<OpenedApi> {
+export async function openClusterApi(request: OpenRequest, context: Context, instead?: string): Promise<OpenedApi> {
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
   const api = await openApi({
     env,
@@ -119,7 +119,7 @@ async function readCluster(
     throw new CurlewError('CLUSTER_FAILED', `the version of the cluster cannot be read: ${version}`);
   const readable = namespaces ?? [];
   const annotations = readAnnotations(readable.map(({ metadata }) => metadata));
-  const records = readRecords(full?.data ?? {});
+  const records = decodeRecords(full?.data ?? {});
   let discovery: Promise<Discovery> | undefined;
   return {
     call,
@@ -189,7 +189,7 @@ export async function holdCluster(
   }
 }
 
-async function kubeconfigOf({ kubeconfig }: ClusterRequest, { env, cwd }: Context): Promise<string | undefined> {
+async function kubeconfigOf({ kubeconfig }: OpenRequest, { env, cwd }: Context): Promise<string | undefined> {
   if (kubeconfig !== undefined) return resolve(cwd, kubeconfig);
   if ((env['KUBECONFIG'] ?? '') !== '') return env['KUBECONFIG'];
   const home = env['HOME'] ?? '';

@@ -28,7 +28,7 @@ import {
   renderRelease,
   uninstallRelease,
   upgradeRelease,
-  valuesOf,
+  releaseValues,
   type PreparedRelease,
 } from './release.ts';
 import { timeoutOf } from './request.ts';
@@ -251,7 +251,7 @@ async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string>
   const { repoURL = '', oci = '', name = '', version = '', releaseName, namespace, ...others } = chartOf(addon);
   const isOpen = others.package !== undefined && addon.hash === '';
   const archive = isOpen ? hexOf(digestOf(await addon.read())) : addon.hash;
-  const values = valuesOf(addon, cluster);
+  const values = releaseValues(addon, cluster);
   const { digest } = addon.access?.values ?? {};
   const hidden = digest === undefined ? {} : { hidden: digest };
   const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values, ...hidden };

@@ -10,7 +10,7 @@ import type { ChannelCluster } from './channel-cluster.ts';
 import type { Deliverer, Desired } from './deliverer.ts';
 import type { Delivery } from './delivery.ts';
 import { waitForHealth } from './health.ts';
-import { manifests } from './manifests.ts';
+import { deliveredManifests } from './manifests.ts';
 import { outcomeOf, troubleOf, type Outcome } from './outcome.ts';
 import { ensurePki } from './pki.ts';
 import {
@@ -22,7 +22,7 @@ import {
   recordedObjects,
   recordFailure,
   recordState,
-  revisionOf,
+  recordRevision,
 } from './records.ts';
 import { timeoutOf, type Reporting } from './request.ts';
 import { CONTROL_PLANE_LABELS, NODES } from '../kube/core-kinds.ts';
@@ -31,7 +31,7 @@ import { CONTROL_PLANE_LABELS, NODES } from '../kube/core-kinds.ts';
 export async function preview(delivery: Delivery, task: Task): Promise<Outcome> {
   const { action, addon, look } = task;
   if (action === 'none' && (look.changed.length === 0 || addon.drift !== 'Warn')) return outcomeOf('unchanged');
-  return addon.source?.type === 'chart' ? charts.preview(delivery, task) : manifests.preview(delivery, task);
+  return addon.source?.type === 'chart' ? charts.preview(delivery, task) : deliveredManifests.preview(delivery, task);
 }
 
 /**
@@ -52,7 +52,7 @@ export async function deliver(delivery: Delivery, task: Task, { report }: Report
   };
   try {
     const isChart = addon.source?.type === 'chart';
-    return await (isChart ? run(charts, delivery, task, how) : run(manifests, delivery, task, how));
+    return await (isChart ? run(charts, delivery, task, how) : run(deliveredManifests, delivery, task, how));
   } catch (error) {
     const { cluster } = delivery;
     if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
@@ -75,7 +75,7 @@ export async function observe(
 ): Promise<ReadonlyMap<string, LiveState>> {
   const isRelease = ({ release }: AddonRecord): boolean => release !== undefined;
   const [own, releases] = await Promise.all([
-    manifests.observe(
+    deliveredManifests.observe(
       cluster,
       records.filter((one) => !isRelease(one)),
     ),
@@ -99,7 +99,7 @@ async function run<D extends Desired>(
     await recordFailure(cluster, addon, refused);
     return outcomeOf('failed', { errors: refusals.map(troubleOf) });
   }
-  const revision = revisionOf(cluster, addon, desired.hash);
+  const revision = recordRevision(cluster, addon, desired.hash);
   const mayHave = joinKinds(record?.objects ?? [], kindsOf(desired.begun.objects));
   const begun = { desired: revision, release: desired.begun.release, objects: mayHave };
   await recordState(cluster, task, { state: 'Progressing', reason: 'the last run was interrupted', ...begun });

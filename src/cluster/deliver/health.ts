@@ -1,5 +1,5 @@
 /** Waits until objects are healthy. */
-import { healthOf, podTemplateOf, selects, type Health } from '../channel/health.ts';
+import { healthOf, podTemplateOf, selectsPods, type ObjectHealth } from '../channel/health.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { getObject, listObjects, titleOf } from '../kube/objects.ts';
@@ -25,7 +25,7 @@ interface WaitOptions extends Reporting {
 
 interface Looked {
   readonly object: AppliedObject;
-  readonly health: Health;
+  readonly health: ObjectHealth;
 }
 
 /** Waits until objects are healthy; the errors say which are not, why, and what their pods report. */
@@ -72,7 +72,7 @@ async function unhealthy(
     object: { resource, live },
     health,
     timeoutMs,
-  }: { readonly object: AppliedObject; readonly health: Health; readonly timeoutMs?: number },
+  }: { readonly object: AppliedObject; readonly health: ObjectHealth; readonly timeoutMs?: number },
 ): Promise<CurlewError> {
   const limit = timeoutMs === undefined ? '' : ` after ${Math.round(timeoutMs / 1000)} s`;
   const problems = await diagnose(cluster, resource, live);
@@ -95,7 +95,7 @@ export async function currentHealth(
   { resource, live }: AppliedObject,
   objects: readonly PodSource[],
   asOcm = false,
-): Promise<Health> {
+): Promise<ObjectHealth> {
   signal.throwIfAborted();
   const { namespace, name } = live.metadata;
   // Only these change after they have been applied.
@@ -105,7 +105,7 @@ export async function currentHealth(
   const templates = objects
     .flatMap((object) => podTemplateOf(object) ?? [])
     .filter((one) => one.namespace === namespace);
-  const isExpected = resource.kind === 'Service' && templates.some((template) => selects(now, template));
+  const isExpected = resource.kind === 'Service' && templates.some((template) => selectsPods(now, template));
   const hasEndpoints = isExpected ? await hasReadyEndpoints(call, { namespace, name }) : undefined;
   const isMounted = templates.some(({ claims }) => claims.includes(name));
   return healthOf(now, { hasEndpoints, isMounted, asOcm });

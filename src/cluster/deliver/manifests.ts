@@ -31,7 +31,7 @@ const BY_LABEL: Ownership = {
   managerOf: (owner) => managerOf(owner ?? ''),
 };
 
-export const manifests: Deliverer<DesiredManifest> = {
+export const deliveredManifests: Deliverer<DesiredManifest> = {
   desired: async (delivery, task) => {
     const { addon } = task;
     const { objects, hash } = await delivery.manifest(task);
@@ -60,7 +60,7 @@ export const manifests: Deliverer<DesiredManifest> = {
       const shown = { id: addonId(task.addon), force: true, keep: false, handOver: 'never' } as const;
       return outcomeOf('unchanged', { drift: changedObjects(await previewObjects(delivery.cluster, changed, shown)) });
     }
-    await using desired = await manifests.desired(delivery, task);
+    await using desired = await deliveredManifests.desired(delivery, task);
     const { previews, pruning, refused } = desired;
     const errors = [...refused, ...pruning.errors];
     return outcomeOf(errors.length > 0 ? 'failed' : 'planned', {

@@ -6,15 +6,15 @@ import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { Refused } from '../kube/call.ts';
-import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../kube/objects.ts';
-import { groupOf, type Kind, type Resource, type Served } from '../kube/resources.ts';
+import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type ApiMeta } from '../kube/objects.ts';
+import { groupOf, type ApiKind, type Resource, type Served } from '../kube/resources.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { ADDON_LABEL, managerOf } from './addon.ts';
 import { AT_ONCE, type ChannelCluster } from './channel-cluster.ts';
 import { kindsOf, recordedObjects, type ObjectRef } from './records.ts';
 
-export interface PruneRequest {
+interface PruneRequest {
   readonly addon: { readonly namespace: string; readonly name: string };
   readonly compat: Compat;
   /** Keys of the objects that it has now. */
@@ -148,11 +148,11 @@ function isReported({ kind, labels, metadata }: Found, id: string): boolean {
   return labels[ADDON_LABEL] === id && !isCopy;
 }
 
-function isBeingDeleted({ deletionTimestamp }: Metadata): boolean {
+function isBeingDeleted({ deletionTimestamp }: ApiMeta): boolean {
   return (deletionTimestamp ?? null) !== null;
 }
 
-function stillDeleted({ finalizers }: Metadata): string {
+function stillDeleted({ finalizers }: ApiMeta): string {
   return `still being deleted${finalizers.length === 0 ? '' : ` (finalizers ${finalizers.join(', ')})`}`;
 }
 
@@ -249,7 +249,7 @@ async function waitUntilGone(
 /** An object of the cluster, as far as prune looks at it. */
 interface Found extends Prunable {
   readonly resource: Resource;
-  readonly metadata: Metadata;
+  readonly metadata: ApiMeta;
 }
 
 /** The recorded objects as they are now; those that are gone are not among them. */
@@ -264,7 +264,7 @@ async function lookAtKnown(
   const unread: ObjectRef[] = [];
   const look = async (ref: ObjectRef): Promise<readonly Found[]> => {
     // The version in which it was recorded may no longer be served.
-    const isSame = (one: Kind): boolean => one.kind === ref.resource.kind && groupOf(one) === groupOf(ref.resource);
+    const isSame = (one: ApiKind): boolean => one.kind === ref.resource.kind && groupOf(one) === groupOf(ref.resource);
     const resource = served.find((one) => isSame(one) && !broken.includes(one.apiVersion));
     try {
       const isBroken = broken.some((apiVersion) => groupOf({ apiVersion }) === groupOf(ref.resource));
@@ -285,7 +285,7 @@ async function lookAtKnown(
   return { looked: looked.flat(), unread };
 }
 
-function foundObject(resource: Resource, metadata: Metadata): Found {
+function foundObject(resource: Resource, metadata: ApiMeta): Found {
   const { namespace, name, labels } = metadata;
   const { apiVersion, kind } = resource;
   return { apiVersion, kind, namespace, name, labels, resource, metadata };

@@ -4,7 +4,7 @@ import {
   annotationKey,
   encodeAnnotation,
   encodeRecords,
-  readRecords,
+  decodeRecords,
   recordKey,
   type AddonRecord,
   type RecordedKind,
@@ -20,7 +20,7 @@ import { valuesDigest } from './observe.ts';
 import { NAMESPACES } from '../kube/core-kinds.ts';
 
 /** The add-on as it is installed. */
-export function revisionOf(
+export function recordRevision(
   { kubernetes }: Pick<ChannelCluster, 'kubernetes'>,
   { origin, version, id }: Addon,
   hash: string,
@@ -65,7 +65,7 @@ export async function recordFailure(
   error: CurlewError,
 ): Promise<void> {
   await maps.change(CHANNEL_RECORDS, (data = {}) => {
-    const record = readRecords(data).records.get(recordKey(namespace, name));
+    const record = decodeRecords(data).records.get(recordKey(namespace, name));
     if (record?.owner !== owner) return data;
     return { ...data, ...encodeRecords([{ ...record, ...failedState(error), since: api.now().toISOString() }]) };
   });

@@ -52,7 +52,7 @@ export function releaseOf(addon: Addon): ReleaseName {
   return { name, namespace };
 }
 
-export function valuesOf(
+export function releaseValues(
   addon: Addon,
   { server, kubernetes: version, facts }: ChannelCluster,
 ): Readonly<Record<string, unknown>> {
@@ -63,7 +63,7 @@ export function valuesOf(
 export async function prepareRelease(addon: Addon, tools: ReleaseTools): Promise<PreparedRelease> {
   const { cluster, request } = tools;
   const chart = chartOf(addon);
-  const values = valuesOf(addon, cluster);
+  const values = releaseValues(addon, cluster);
   const { values: hidden } = addon.access ?? {};
   const secrets = [...namedSecrets(values), ...hiddenIn(addon)];
   const helm = await tools.helm(secrets);

@@ -3,12 +3,12 @@ import { recordKey } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { charts } from './charts.ts';
 import type { RemovalTools } from './deliverer.ts';
-import { manifests } from './manifests.ts';
+import { deliveredManifests } from './manifests.ts';
 import { isDeleted, retainedOrphan, troubleOf, type Outcome } from './outcome.ts';
 import { findOrphans, type Orphan } from './prune.ts';
 import { annotate, forgetRecord, joinKinds } from './records.ts';
 
-export interface Removal extends Pick<Outcome, 'orphans' | 'errors'> {
+export interface AddonRemoval extends Pick<Outcome, 'orphans' | 'errors'> {
   /** Objects that are, or would be, deleted. */
   readonly objects: readonly string[];
   readonly isDone: boolean;
@@ -19,11 +19,11 @@ export interface Removal extends Pick<Outcome, 'orphans' | 'errors'> {
  * continues; a chart is uninstalled by helm. What is not the add-on's any more stays, and is reported. The record stays as long as
  * something of the add-on does. `isReal: false` only finds out, and changes nothing.
  */
-export async function remove(
+export async function removeDelivered(
   tools: RemovalTools,
   named: { readonly namespace: string; readonly name: string },
   { isReal }: { readonly isReal: boolean },
-): Promise<Removal> {
+): Promise<AddonRemoval> {
   const { cluster, request } = tools;
   const record = cluster.facts.records.get(recordKey(named.namespace, named.name));
   const { release, objects: recorded = [], orphans = [] } = record ?? {};
@@ -44,7 +44,7 @@ export async function remove(
     const orphans = pruning.orphans.flatMap(retainedOrphan);
     return { objects, orphans, errors: pruning.errors.map(troubleOf), isDone: false };
   }
-  const { deleted, staying, errors } = await (release === undefined ? manifests : charts).remove(
+  const { deleted, staying, errors } = await (release === undefined ? deliveredManifests : charts).remove(
     tools,
     { release },
     pruning,

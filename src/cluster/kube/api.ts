@@ -10,7 +10,7 @@ import { exchange, streamLines, type Answered } from './exchange.ts';
 import { choosing, type KubeconfigWay } from './kubeconfig.ts';
 import { Unfinished, madeIn } from './kubeadm-made.ts';
 import type { ApiPath } from './path.ts';
-import { statusProblem, thrownProblem, type Problem } from './problem.ts';
+import { statusProblem, thrownProblem, type ApiFailure } from './problem.ts';
 import { statusWithoutValues, writesSecret } from './secret-values.ts';
 import { kubeconfigPaths, openSessions, type Session, type Sessions } from './session.ts';
 
@@ -28,7 +28,7 @@ export interface ApiRequest {
 
 export type ApiAnswer =
   /** `value` has bigints for integers beyond 2^53. `bytes`: of the response. */
-  { readonly kind: 'answer'; readonly value: unknown; readonly bytes: number } | Problem;
+  { readonly kind: 'answer'; readonly value: unknown; readonly bytes: number } | ApiFailure;
 
 export interface AskOptions {
   readonly signal: AbortSignal;
@@ -53,7 +53,7 @@ export interface KubeApi {
    * Passes on the lines of a response that does not end, as that of a watch. Returns when the server ends it, or the problem that
    * did, such as no data for `idleMs`. Throws nothing but the signal's reason.
    */
-  readonly follow: (path: ApiPath, options: FollowOptions) => Promise<Problem | undefined>;
+  readonly follow: (path: ApiPath, options: FollowOptions) => Promise<ApiFailure | undefined>;
   /** What the kubeconfig's context names; `CLUSTER_FAILED` if it names no server. */
   readonly target: (options: {
     readonly signal: AbortSignal;
@@ -142,7 +142,7 @@ async function follow(
   sessions: Sessions,
   path: ApiPath,
   { signal, idleMs, onLine }: FollowOptions,
-): Promise<Problem | undefined> {
+): Promise<ApiFailure | undefined> {
   signal.throwIfAborted();
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(new Late()), idleMs);
@@ -198,14 +198,14 @@ async function send(
   }
 }
 
-function failureOf(answer: Answered, request: ApiRequest, session: Session): Problem {
+function failureOf(answer: Answered, request: ApiRequest, session: Session): ApiFailure {
   return statusProblem(writesSecret(request) ? { ...answer, body: statusWithoutValues(answer.body) } : answer, session);
 }
 
 /** The deadline of a request has passed. */
 class Late extends Error {}
 
-function notNamed({ way }: Sessions): Problem {
+function notNamed({ way }: Sessions): ApiFailure {
   const hint = choosing(way, 'a kubeconfig with a current-context');
   return { kind: 'problem', problem: 'unreachable', message: 'no kubeconfig names a current context', hint };
 }
@@ -240,7 +240,7 @@ async function answered(
   session: Session,
   { verb, path, document, accept = 'application/json' }: ApiRequest,
   signal: AbortSignal,
-): Promise<(Answered & { readonly kind: 'answered' }) | Problem> {
+): Promise<(Answered & { readonly kind: 'answered' }) | ApiFailure> {
   try {
     const contentType = CONTENT_TYPES[verb] ?? 'application/json';
     const call = { method: METHODS[verb], path, accept, contentType, body: document };

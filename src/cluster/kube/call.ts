@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import { TooLong } from './exchange.ts';
-import type { FieldCause, FieldConflict, Problem } from './problem.ts';
+import type { FieldCause, FieldConflict, ApiFailure } from './problem.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 
 export interface CallOptions {
@@ -31,7 +31,7 @@ export class Refused extends CurlewError {
   /** The object is not valid as long as the cluster is as it is. */
   readonly isInvalid: boolean;
   readonly causes: readonly FieldCause[];
-  constructor(what: string, hint: string, { status, causes = [] }: Pick<Problem, 'status' | 'causes'>) {
+  constructor(what: string, hint: string, { status, causes = [] }: Pick<ApiFailure, 'status' | 'causes'>) {
     super('CLUSTER_FAILED', what, { hint });
     this.isForbidden = status === 403;
     this.isInvalid = status === 422;

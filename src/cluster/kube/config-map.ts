@@ -48,7 +48,7 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
   const call = openCalls(api, options);
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
-    const doing = `read ${titleOf(name)}`;
+    const doing = `read ${configMapTitle(name)}`;
     const reply = await call(doing, { verb: 'get', path: objectPath(name) });
     const map = reply.outcome === 'done' ? configMapOf(name, reply.value, doing) : undefined;
     remember(known, name, map);
@@ -57,7 +57,7 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
   return {
     read,
     change: async (name, change) => {
-      const doing = `write ${titleOf(name)}`;
+      const doing = `write ${configMapTitle(name)}`;
       for (let times = 0; times < MAX_CONFLICTS; times += 1) {
         const before = (times === 0 ? known.get(keyOf(name)) : undefined) ?? (await read(name));
         const data = change(before?.data);
@@ -83,12 +83,12 @@ function kindOf({ kind = 'ConfigMap' }: ConfigMapName): 'ConfigMap' | 'Secret' {
 }
 
 /** For messages: `Secret kurl/name`. */
-export function titleOf(name: ConfigMapName): string {
+export function configMapTitle(name: ConfigMapName): string {
   return `${kindOf(name)} ${name.namespace}/${name.name}`;
 }
 
 function keyOf(name: ConfigMapName): string {
-  return titleOf(name);
+  return configMapTitle(name);
 }
 
 function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: ConfigMap | undefined): void {
@@ -111,7 +111,7 @@ function isSame(a: Data, b: Data): boolean {
 }
 
 function requireFit(doing: string, data: Data): void {
-  const bytes = bytesOf(data);
+  const bytes = configMapBytes(data);
   if (bytes <= CONFIG_MAP_LIMIT) return;
   throw new CurlewError(
     'CLUSTER_FAILED',
@@ -120,7 +120,7 @@ function requireFit(doing: string, data: Data): void {
 }
 
 /** Bytes that count toward the limit. */
-export function bytesOf(data: Data): number {
+export function configMapBytes(data: Data): number {
   return Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value), 0);
 }
 

@@ -6,7 +6,7 @@ import { isObject, parseObject } from '../../core/json.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import { shortened } from '../../core/shortened.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
-import { quoted, type ExecPlugin } from './kubeconfig.ts';
+import { quotedName, type ExecPlugin } from './kubeconfig.ts';
 
 /** The output of a plug-in: a token, a certificate with its key, or all three. */
 export interface PluginCredential {
@@ -37,7 +37,7 @@ export function programPath(env: PluginCall['env']): string {
 export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: PluginCall): Promise<PluginCredential> {
   const { apiVersion, command, args, wantsCluster, installHint } = plugin;
   const bad = (what: string, hint?: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `credential plug-in ${quoted(command)}: ${what}`, { hint });
+    new CurlewError('CLUSTER_FAILED', `credential plug-in ${quotedName(command)}: ${what}`, { hint });
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });

@@ -91,7 +91,7 @@ export function choosing(way: KubeconfigWay, what: string): string {
 }
 
 /** A name from a file, for messages. */
-export function quoted(name: string): string {
+export function quotedName(name: string): string {
   return JSON.stringify(name.length > NAME_LIMIT ? `${name.slice(0, NAME_LIMIT)}…` : name);
 }
 
@@ -124,7 +124,7 @@ function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' |
   for (const item of list as readonly Json[]) {
     const name = isJsonObject(item) ? item['name'] : undefined;
     if (!isJsonObject(item) || typeof name !== 'string') throw bad(path, `${kind}s: an entry has no name`);
-    const title = `${kind} ${quoted(name)}`;
+    const title = `${kind} ${quotedName(name)}`;
     const fields = item[kind] ?? {};
     if (!isJsonObject(fields)) throw bad(path, `${title}: not a map`);
     if (entries.has(name)) throw bad(path, `${title} is listed twice`);
@@ -142,16 +142,16 @@ export function currentContext(
   wanted?: string,
 ): KubeContext | undefined {
   const from = files.find((file) => (wanted === undefined ? file.currentContext !== '' : file.contexts.has(wanted)));
-  if (from === undefined && wanted !== undefined) throw badContext(files, `no context ${quoted(wanted)}`);
+  if (from === undefined && wanted !== undefined) throw badContext(files, `no context ${quotedName(wanted)}`);
   if (from === undefined) return undefined;
   const name = wanted ?? from.currentContext;
   const first = (kind: 'clusters' | 'contexts' | 'users', required: string, by: string): Entry => {
     const entry = files.map((file) => file[kind].get(required)).find((one) => one !== undefined);
-    if (entry === undefined) throw bad(from.path, `no ${kind.slice(0, -1)} ${quoted(required)}, ${by}`);
+    if (entry === undefined) throw bad(from.path, `no ${kind.slice(0, -1)} ${quotedName(required)}, ${by}`);
     return entry;
   };
   const context = first('contexts', name, 'which is the current context');
-  const by = `which context ${quoted(name)} names`;
+  const by = `which context ${quotedName(name)} names`;
   const cluster = first('clusters', text(context, 'cluster') ?? '', by);
   const userName = text(context, 'user');
   const userEntry = userName === undefined ? undefined : first('users', userName, by);
@@ -167,9 +167,9 @@ export function requireEmbedded(path: string, content: string): void {
   const context = currentContext([{ ...parseKubeconfig(path, content), path }]);
   if (context === undefined) throw bad(path, 'it has no current context', hint);
   const { exec, token, certificate, key } = context.user ?? {};
-  if (exec !== undefined) throw bad(path, `it starts the program ${quoted(exec.command)}`, hint);
+  if (exec !== undefined) throw bad(path, `it starts the program ${quotedName(exec.command)}`, hint);
   const file = [context.authority, token, certificate, key].find((one) => one !== undefined && 'path' in one);
-  if (file !== undefined && 'path' in file) throw bad(path, `it reads the file ${quoted(file.path)}`, hint);
+  if (file !== undefined && 'path' in file) throw bad(path, `it reads the file ${quotedName(file.path)}`, hint);
 }
 
 /** An error about the choice of a context; the hint names those that there are. */
@@ -177,7 +177,7 @@ export function badContext(
   files: readonly (Pick<Kubeconfig, 'contexts'> & { readonly path: string })[],
   what: string,
 ): CurlewError {
-  const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quoted));
+  const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quotedName));
   const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MAX_NAMED).join(', ')}`;
   return bad(files.map(({ path }) => path).join(', '), what, hint);
 }

@@ -59,11 +59,11 @@ const listSchema = v.object({
   items: v.optional(v.nullable(v.array(v.unknown()))),
 });
 
-export type Metadata = Read<typeof metadataSchema>;
+export type ApiMeta = Read<typeof metadataSchema>;
 
 /** An object from the server; `metadata` has been checked. */
 export interface LiveObject {
-  readonly metadata: Metadata;
+  readonly metadata: ApiMeta;
   readonly [field: string]: unknown;
 }
 
@@ -197,7 +197,7 @@ export function titleOf({ kind }: Pick<Resource, 'kind'>, { namespace, name }: N
 
 const FIELD_MANAGER = 'curlew';
 
-export interface ApplyOptions {
+interface ApplyOptions {
   /** Name under which the fields of the object are owned; default: that of all that is no add-on. */
   readonly manager?: string;
   /** Takes fields from other managers. */
@@ -206,7 +206,7 @@ export interface ApplyOptions {
   readonly dryRun?: boolean;
 }
 
-export type Applied =
+export type ApplyResult =
   | { readonly outcome: 'applied'; readonly object: LiveObject }
   | { readonly outcome: 'conflict'; readonly message: string; readonly fields: readonly FieldConflict[] }
   /** The namespace or the kind does not exist. */
@@ -218,7 +218,7 @@ export async function applyObject(
   resource: Resource,
   object: Named & { readonly value: object },
   { manager = FIELD_MANAGER, force = false, dryRun = false }: ApplyOptions,
-): Promise<Applied> {
+): Promise<ApplyResult> {
   const doing = `apply ${titleOf(resource, object)}`;
   const query = { fieldManager: manager, force: String(force), dryRun: dryRun ? 'All' : undefined };
   const path = withQuery(objectPath(resource, object), query);

@@ -17,7 +17,7 @@ import type { Session } from './session.ts';
 /** Why a request failed; `unreachable` if it is unknown whether it was executed. */
 export type ApiProblem = 'not found' | 'already exists' | 'conflict' | 'expired' | 'refused' | 'unreachable' | 'failed';
 
-export interface Problem {
+export interface ApiFailure {
   readonly kind: 'problem';
   readonly problem: ApiProblem;
   /** One line without secrets. */
@@ -95,7 +95,7 @@ const CLOCK =
   'correct the clock of this machine or renew the certificates (kubeadm certs renew all), then run the same command again';
 
 /** The problem of an error response. */
-export function statusProblem(answer: Answered, session: Session): Problem {
+export function statusProblem(answer: Answered, session: Session): ApiFailure {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
   const { reason, conflicts, causes = [], budget, isTerminating = false } = readStatus(body);
@@ -134,7 +134,7 @@ const statusSchema = v.object({
 /** `conflict with "kubectl-edit" using apps/v1 at 2026-01-01T00:00:00Z`, or without the name if there are several. */
 const MANAGER = /^conflict with "((?:[^"\\]|\\.)*)"/;
 
-interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes' | 'budget'> {
+interface ReadStatus extends Pick<ApiFailure, 'conflicts' | 'causes' | 'budget'> {
   readonly reason: string;
   readonly isTerminating?: boolean;
 }
@@ -188,7 +188,7 @@ const TIMES: Readonly<Record<string, string>> = {
 };
 
 /** The problem of a connection that failed or broke, or of an unusable kubeconfig. */
-export function thrownProblem(thrown: unknown, session?: Session): Problem {
+export function thrownProblem(thrown: unknown, session?: Session): ApiFailure {
   const error = asError(thrown);
   if (error instanceof CurlewError) {
     // The proxy is unreachable, or cannot reach the server.
@@ -198,7 +198,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   const code = errnoOf(error) ?? '';
   const way = session?.way ?? 'KUBECONFIG';
   const host = session === undefined ? '' : `${session.server.host}: `;
-  const problemOf = (problem: ApiProblem, what: string, hint?: string): Problem => {
+  const problemOf = (problem: ApiProblem, what: string, hint?: string): ApiFailure => {
     return { kind: 'problem', problem, message: visible(`${host}${what}`), hint };
   };
   const time = TIMES[code];

@@ -8,14 +8,14 @@ import { openCalls, type Call, type CallOptions } from './call.ts';
 import { apiPath, type ApiPath } from './path.ts';
 
 /** A kind as objects name it. */
-export interface Kind {
+export interface ApiKind {
   /** `v1`, or `apps/v1`. */
   readonly apiVersion: string;
   readonly kind: string;
 }
 
 /** How the objects of a kind are requested. */
-export interface Resource extends Kind {
+export interface Resource extends ApiKind {
   /** `deployments` */
   readonly plural: string;
   readonly namespaced: boolean;
@@ -34,7 +34,7 @@ export interface Discovery {
 }
 
 /** Also for objects: the group of `apps/v1` is `apps`; that of `v1` is empty. */
-export function groupOf({ apiVersion }: Pick<Kind, 'apiVersion'>): string {
+export function groupOf({ apiVersion }: Pick<ApiKind, 'apiVersion'>): string {
   return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
 }
 

@@ -19,7 +19,7 @@ import {
   badContext,
   currentContext,
   parseKubeconfig,
-  quoted,
+  quotedName,
   type Kubeconfig,
   type KubeconfigWay,
   type KubeContext,
@@ -205,7 +205,7 @@ function requirePlain(context: KubeContext): void {
   const { exec, token } = context.user ?? {};
   const file = token !== undefined && 'path' in token ? token.path : undefined;
   if (exec === undefined && file === undefined) return;
-  const what = exec === undefined ? `sends the token in ${file}` : `starts the program ${quoted(exec.command)}`;
+  const what = exec === undefined ? `sends the token in ${file}` : `starts the program ${quotedName(exec.command)}`;
   const hint = 'add --allow-exec if you trust it, or put a token into it';
   throw unusable(context, `it ${what}, which requires --allow-exec`, hint);
 }
@@ -326,7 +326,7 @@ function authorityOf({ authority }: KubeContext): string {
 }
 
 function unusable({ name, path }: KubeContext, what: string, hint?: string): CurlewError {
-  return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: context ${quoted(name)}: ${what}`, {
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: context ${quotedName(name)}: ${what}`, {
     hint: hint ?? 'fix it, or use another kubeconfig',
   });
 }

@@ -16,7 +16,7 @@ const IDLE_MS = 150_000;
 /** A connection that lasted this time ends the back-off. */
 const STABLE_MS = 60_000;
 
-export interface WatchOptions<T> {
+interface WatchOptions<T> {
   readonly resource: Resource;
   /** Default: all namespaces. */
   readonly namespace?: string;

@@ -9,7 +9,7 @@ import { makeKeyPair } from '../../formats/signing/keys.ts';
 import { makeRequest, readRequest } from '../../formats/signing/certificate-request.ts';
 import { agentUser, clusterOfUser, ORGANIZATION } from '../hub/identity.ts';
 import type { HubAddress } from '../hub/kubeconfig.ts';
-import { fingerprintOf, requestObject, REQUESTS, requestPrefix } from '../hub/requests.ts';
+import { fingerprintOf, requestObject, SIGNING_REQUESTS, requestPrefix } from '../hub/requests.ts';
 import type { KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls, Refused } from '../../cluster/kube/call.ts';
 import { createObject, getObject } from '../../cluster/kube/objects.ts';
@@ -63,14 +63,14 @@ export async function askForCertificate(folder: AgentFolder, asking: Asking): Pr
       requestPrefix(cluster),
       makeRequest({ commonName: user, organization: ORGANIZATION }, key),
     );
-    const created = await createObject(call, REQUESTS, { name: requestPrefix(cluster), value });
+    const created = await createObject(call, SIGNING_REQUESTS, { name: requestPrefix(cluster), value });
     if (created === undefined) throw failed('the hub does not serve certificates.k8s.io/v1');
     const { name } = created.metadata;
     await folder.writeRequest({ ...pending, name, at: api.now().getTime() });
     return { state: 'waiting', request: name, fingerprint };
   }
   const waiting = { state: 'waiting', request: pending.name, fingerprint } as const;
-  const object = await getObject(call, REQUESTS, { name: pending.name }).catch((error: unknown) => {
+  const object = await getObject(call, SIGNING_REQUESTS, { name: pending.name }).catch((error: unknown) => {
     // The right to read it comes with the approval.
     if (error instanceof Refused && error.isForbidden) return waiting;
     throw error;

@@ -17,7 +17,7 @@ import { secret, type Secret } from '../../core/secret.ts';
 import { clusterName } from '../upstream/kinds.ts';
 import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
 import { clusterOfUser } from '../hub/identity.ts';
-import { formatKubeconfig, parseKubeconfig, type HubKubeconfig } from '../hub/kubeconfig.ts';
+import { formatKubeconfig, agentKubeconfig, type HubKubeconfig } from '../hub/kubeconfig.ts';
 import { claim } from '../../platform/files/claim.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
@@ -107,7 +107,7 @@ export class AgentFolder {
 
   async readKubeconfig(): Promise<HubKubeconfig | undefined> {
     const text = await readOwnFile(this.kubeconfig, LIMIT);
-    return text === undefined ? undefined : parseKubeconfig(text, this.#bad(this.kubeconfig));
+    return text === undefined ? undefined : agentKubeconfig(text, this.#bad(this.kubeconfig));
   }
 
   async writeKubeconfig(config: HubKubeconfig): Promise<void> {

@@ -8,7 +8,7 @@ import { HUB_KINDS, type Condition } from './hub-kinds.ts';
 import { conditionsAt, textOf } from './write.ts';
 
 /** A list in a status is no longer. */
-export const MAX_NAMES = 100;
+export const MAX_LISTED_NAMES = 100;
 
 /** How the content of an add-on is on a cluster. */
 export interface AddonReport {
@@ -21,7 +21,7 @@ export interface AddonReport {
  * The status that a ClusterAddon is to have; undefined if it has it. `at`: when its state began, if it is another one than in
  * `stored`. A state that gets another reason keeps its time, from which deadlines and soaks count.
  */
-export function addonStatus(
+export function nextStatus(
   {
     applied,
     state,
@@ -50,7 +50,7 @@ export function addonStatus(
     ...(reason && { reason }),
     ...(message && { message: textOf(message) }),
     ...(health && { health }),
-    ...(orphans.length > 0 && { orphans: orphans.slice(0, MAX_NAMES).map((one) => textOf(one)) }),
+    ...(orphans.length > 0 && { orphans: orphans.slice(0, MAX_LISTED_NAMES).map((one) => textOf(one)) }),
     since: isSame ? before.since : timeOf(at),
     conditions: conditionsAt([available], before?.conditions, at),
   };

@@ -1,13 +1,13 @@
 /** What the agent of a cluster reports to its hub. Pure. */
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
-import type { Decided, Kept, Order, Refusal } from './agent.ts';
-import { addonStatus, MAX_NAMES } from './addon-status.ts';
+import type { Decided, Kept, Order, OrderRefusal } from './agent.ts';
+import { nextStatus, MAX_LISTED_NAMES } from './addon-status.ts';
 import { GRACE_S } from './lease.ts';
 import type { Condition } from './hub-kinds.ts';
 
 /** How an add-on is now, in the cluster. */
-export interface Health {
+export interface AddonHealth {
   readonly is: Condition['status'];
   readonly why: string;
   readonly since: number;
@@ -23,8 +23,8 @@ export function agentStatus(
     now,
     ahead = 0,
   }: {
-    readonly refusal: Refusal | undefined;
-    readonly health: Health | undefined;
+    readonly refusal: OrderRefusal | undefined;
+    readonly health: AddonHealth | undefined;
     readonly now: number;
     /** How many seconds the clock of the site is ahead of that of its hub. */
     readonly ahead?: number;
@@ -37,7 +37,7 @@ export function agentStatus(
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
   const about = refusal?.isFailure === true ? spec : own?.spec;
   const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
-  return addonStatus(
+  return nextStatus(
     {
       applied: { revision: about?.revision ?? 0, hash: about?.specHash ?? '' },
       state: hasFailed ? 'Failed' : (own?.state ?? 'ToApply'),
@@ -59,7 +59,7 @@ export function degradedOf(
 ): Omit<Condition, 'lastTransitionTime'> {
   const failed = Object.entries(record.addons).flatMap(([name, { state }]) => (isFailure(state) ? [name] : []));
   const troubled = [...new Set([...failed, ...refused.keys()])].toSorted();
-  const names = (all: readonly string[]): string => all.slice(0, MAX_NAMES).join(', ');
+  const names = (all: readonly string[]): string => all.slice(0, MAX_LISTED_NAMES).join(', ');
   const [reason, message]: readonly [string, string] =
     rival !== undefined
       ? ['TwoAgents', `${rival} is an agent of this cluster, too: stop one of them, or register it under another name`]

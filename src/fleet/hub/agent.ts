@@ -4,7 +4,7 @@ import { compareVersions } from '../../core/ref.ts';
 import { byKey, convert, fits, readJson, type Bad, type Read } from '../../core/schema.ts';
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
-import { versionOf, type Live, type Version } from './observe.ts';
+import { objectVersion, type Live, type Version } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 
 const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
@@ -75,7 +75,7 @@ export interface Order {
 }
 
 export function readOrder(object: Live): Order {
-  const at = versionOf(object);
+  const at = objectVersion(object);
   const read = convert(SPEC, object['spec']);
   const spec = !('problems' in read) && fits(NAME, at.name) && isBound(read.value) ? read.value : undefined;
   return { at, spec, status: object['status'] };
@@ -115,14 +115,14 @@ export interface Decided {
   readonly record: AgentRecord;
   readonly jobs: readonly AgentJob[];
   /** Why orders are not followed, by add-on. */
-  readonly refused: ReadonlyMap<string, Refusal>;
+  readonly refused: ReadonlyMap<string, OrderRefusal>;
   /** Add-ons that run without a ClusterAddon. */
   readonly detached: readonly string[];
   /** Seconds until time alone makes a difference; infinite if it does not. */
   readonly recheckAfter: number;
 }
 
-export interface Refusal {
+export interface OrderRefusal {
   readonly reason: 'AnotherHub' | 'Unreadable' | 'OlderRevision' | 'ChangedRevision' | 'Downgrade';
   readonly message: string;
   /** It has failed: the revision itself is good. */
@@ -136,10 +136,10 @@ export function keptOf({ addons }: AgentRecord, name: string): Kept | undefined 
 }
 
 /** `orders`: all of the hub, by name; undefined while they are not known, when the last ones are acted on. */
-export function decide(orders: ReadonlyMap<string, Order> | undefined, before: AgentRecord, known: Known): Decided {
+export function obey(orders: ReadonlyMap<string, Order> | undefined, before: AgentRecord, known: Known): Decided {
   const { now } = known;
   const addons = new Map(Object.entries(before.addons).map(([name, own]) => [name, onClock(own, now)] as const));
-  const refused = new Map<string, Refusal>();
+  const refused = new Map<string, OrderRefusal>();
   for (const [name, { spec }] of orders ?? []) {
     const own = addons.get(name);
     const past = spec && before.removed?.[pastKey(name, packageOf(spec))];
@@ -204,7 +204,7 @@ function remembered(
   return { ...record, removed: Object.fromEntries(all.slice(-MAX_REMOVED)) };
 }
 
-const UNREADABLE: Refusal = {
+const UNREADABLE: OrderRefusal = {
   reason: 'Unreadable',
   message:
     'this version of curlew cannot read it, or its hash or version is not that of its source: update agent and controller',
@@ -215,8 +215,8 @@ function refusalOf(
   spec: AgentSpec,
   own: Kept | undefined,
   { hub, acceptOlder, past }: Known & { readonly past: Read<typeof removed> | undefined },
-): Refusal | undefined {
-  const refuse = (reason: Refusal['reason'], message: string): Refusal => {
+): OrderRefusal | undefined {
+  const refuse = (reason: OrderRefusal['reason'], message: string): OrderRefusal => {
     return { reason, message, isFailure: reason === 'Downgrade' };
   };
   if (spec.hub !== hub) return refuse('AnotherHub', 'another hub has written it');

@@ -5,7 +5,7 @@ import { convert, type Read } from '../../core/schema.ts';
 import type { Alternative } from '../rollout/fleet.ts';
 import type { HubAddon, Live } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
-import { sourceOf } from './content-source.ts';
+import { contentSourceOf } from './content-source.ts';
 
 type Written = Read<typeof HUB_KINDS.Channel.spec>['addons'][number];
 /** With the Kubernetes versions that it is for. */
@@ -14,7 +14,7 @@ type Entry = Written & { readonly parsed: ReturnType<typeof parseRange> };
 /** The entries of a Channel by add-on, or why it cannot be read. */
 export type HubChannel = ReadonlyMap<string, readonly Entry[]> | string;
 
-export function readChannel({ spec }: Live): HubChannel {
+export function readHubChannel({ spec }: Live): HubChannel {
   const read = convert(HUB_KINDS.Channel.spec, spec);
   if ('problems' in read) return read.problems[0].message;
   const entries = read.value.addons.map((one): Entry => {
@@ -66,7 +66,7 @@ function alternativeOf(entry: Entry, name: string): Alternative | string {
   const { name: addon, version, hash = '', kubernetesVersion = '', parsed } = entry;
   const { range, problem = '' } = parsed;
   if (range === undefined) return problem;
-  const origin = sourceOf(contentOf(entry), name);
+  const origin = contentSourceOf(contentOf(entry), name);
   if (origin === undefined) return 'it has no content';
   const read = convert(resolvedSource, origin.source.content);
   if ('problems' in read) return read.problems[0].message;
@@ -76,7 +76,7 @@ function alternativeOf(entry: Entry, name: string): Alternative | string {
 }
 
 /** An entry as the source of a FleetAddon, which has versions of charts and packages in another place. */
-function contentOf({ version, manifest, hash, chart, package: file }: Written): Parameters<typeof sourceOf>[0] {
+function contentOf({ version, manifest, hash, chart, package: file }: Written): Parameters<typeof contentSourceOf>[0] {
   if (file !== undefined)
     return { package: { name: file.slice(0, -`-${version}.tar.gz`.length), version, hash: hash ?? '' } };
   return {

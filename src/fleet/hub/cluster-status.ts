@@ -13,7 +13,7 @@ export interface ClusterSeen {
 }
 
 /** Facts and conditions at `now`, those of `more` among them, with the times of those that are as `stored`. */
-export function clusterStatus(
+export function hubClusterStatus(
   { facts: seen, problem, ahead }: ClusterSeen,
   more: readonly Omit<Condition, 'lastTransitionTime'>[],
   stored: unknown,

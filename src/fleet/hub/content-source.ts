@@ -39,7 +39,7 @@ function placeOfRecord(addon: string): Place {
 }
 
 /** What a source says by digest; undefined for a channel, and for what breaks a rule. */
-export function sourceOf(
+export function contentSourceOf(
   { chart, package: packed, manifest, hash, template }: HubSource,
   name: string,
 ): Found | undefined {

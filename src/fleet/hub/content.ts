@@ -1,7 +1,7 @@
 /** The content of a ClusterAddon as the entry of a channel has it, by which it is delivered. Pure. */
 import type { Entry, Source } from '../../cluster/channel/channel.ts';
 import { convert } from '../../core/schema.ts';
-import type { Content } from '../rollout/fleet.ts';
+import type { AddonContent } from '../rollout/fleet.ts';
 import { resolvedSource } from './hub-kinds.ts';
 
 /** What a hub names by the digest of a package, which is installed by a node. */
@@ -14,7 +14,7 @@ export interface HubPackage {
 /** Undefined for what this version cannot read. A template has no file: its objects are made from values, and nothing signs them. */
 export function contentOf(
   name: string,
-  { source: written, version }: Pick<Content, 'source' | 'version'>,
+  { source: written, version }: Pick<AddonContent, 'source' | 'version'>,
 ):
   | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasSecret: boolean }
   | { readonly package: HubPackage }

@@ -1,7 +1,7 @@
 /** Objects of other programs that a controller takes, as far as they are alike. Pure. */
 import { fits } from '../../core/schema.ts';
 import * as v from 'valibot';
-import { versionOf, type Live, type Version } from './observe.ts';
+import { objectVersion, type Live, type Version } from './observe.ts';
 import { conditions, type Condition } from './hub-kinds.ts';
 
 export interface ForeignObject {
@@ -27,7 +27,7 @@ export function readForeign(kind: string, object: Live): ForeignObject {
   const { metadata, status } = object;
   const { namespace, name, generation = 1, deletionTimestamp, finalizers } = metadata;
   return {
-    at: versionOf(object),
+    at: objectVersion(object),
     from: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`,
     generation,
     isDeleting: typeof deletionTimestamp === 'string',

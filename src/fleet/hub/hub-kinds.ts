@@ -2,9 +2,9 @@
 import * as v from 'valibot';
 import { byKey, type Read } from '../../core/schema.ts';
 import { PACKAGE } from '../../cluster/channel/channel-fields.ts';
-import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, version } from '../schema.ts';
+import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, versionField } from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
-import { about, addonName, aMap, aText, clusterName, fields, like, list, secretName } from '../upstream/kinds.ts';
+import { about, fleetAddonName, aMap, aText, clusterName, fields, like, list, secretName } from '../upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
 function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly (readonly [string, string])[]) {
@@ -72,9 +72,12 @@ const SOURCE = {
       ...CHART_RULES,
     ),
   ),
-  package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
+  package: v.exactOptional(fields({ name: fleetAddonName, version: aText, hash: digest })),
   template: v.exactOptional(
-    about('Add-on of Open Cluster Management, whose objects are made from the templates among its values.', addonName),
+    about(
+      'Add-on of Open Cluster Management, whose objects are made from the templates among its values.',
+      fleetAddonName,
+    ),
   ),
 };
 const source = rules(
@@ -84,7 +87,7 @@ const source = rules(
       about(
         'The entry of a Channel that fits the Kubernetes of each cluster.',
         fields({
-          name: addonName,
+          name: fleetAddonName,
           addon: v.exactOptional(about('Its name in the channel, if it is not that of this FleetAddon.', entryName)),
         }),
       ),
@@ -238,7 +241,7 @@ const clusterSpec = fields({
 const clusterStatus = fields({
   facts: v.exactOptional(
     fields({
-      version: v.exactOptional(about('Version of Kubernetes.', version)),
+      version: v.exactOptional(about('Version of Kubernetes.', versionField)),
       nodes: v.exactOptional(count),
       networks: v.exactOptional(aMap),
       arch: text,
@@ -312,7 +315,7 @@ export const HUB_KINDS = {
     short: 'fad',
     scope: 'Cluster',
     about: 'An add-on, the clusters that get it, and how it spreads over them.',
-    name: addonName,
+    name: fleetAddonName,
     spec: addonSpec,
     status: addonStatus,
     columns: [
@@ -329,7 +332,7 @@ export const HUB_KINDS = {
     short: 'fch',
     scope: 'Cluster',
     about: 'Which version of each add-on fits which Kubernetes. FleetAddons name it.',
-    name: addonName,
+    name: fleetAddonName,
     spec: channelSpec,
     status: undefined,
     columns: [],
@@ -339,7 +342,7 @@ export const HUB_KINDS = {
     short: 'cad',
     scope: 'Namespaced',
     about: 'One add-on on one cluster. The controller writes it, and the agent of the cluster its status.',
-    name: addonName,
+    name: fleetAddonName,
     spec: clusterAddonSpec,
     status: clusterAddonStatus,
     columns: [

@@ -47,7 +47,7 @@ export function formatKubeconfig({ hub, user: own, binding: bound }: HubKubeconf
 }
 
 /** `bad` makes the error of what {@link formatKubeconfig} does not write. */
-export function parseKubeconfig(json: string, bad: Bad): HubKubeconfig {
+export function agentKubeconfig(json: string, bad: Bad): HubKubeconfig {
   const { clusters, users, extensions } = readJson(config, json, { bad });
   return { hub: clusters[0].cluster, user: users[0].user, binding: extensions?.[0].extension };
 }
@@ -67,7 +67,7 @@ export function hubAddress(json: string): HubAddress {
       },
     );
   if (fits(insecure, exactValue(json))) throw bad('insecure-skip-tls-verify is set');
-  const { server, 'certificate-authority-data': ca, 'tls-server-name': name } = parseKubeconfig(json, bad).hub;
+  const { server, 'certificate-authority-data': ca, 'tls-server-name': name } = agentKubeconfig(json, bad).hub;
   return {
     server,
     ...(ca !== undefined && { 'certificate-authority-data': ca }),
@@ -84,7 +84,7 @@ export function readToken(
     new CurlewError('FILE_UNUSABLE', `cannot read the token in ${path}: ${what}`, {
       hint: 'use the file that curlew hub token has written',
     });
-  const { binding: bound, ...others } = parseKubeconfig(json, bad);
+  const { binding: bound, ...others } = agentKubeconfig(json, bad);
   if (bound === undefined || others.user.token === undefined) throw bad('it has no token');
   return { hub: others.hub, binding: bound };
 }

@@ -3,7 +3,7 @@ import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
 import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
-import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
+import { SIGNING_REQUESTS, AGENT_SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './hub-kinds.ts';
 import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
 
@@ -181,9 +181,9 @@ const CLUSTER_ROLE = {
     may('', ['events'], ['create']),
     // Renewals: who has been accepted, and the approval of their requests.
     may(RBAC, ['rolebindings'], ['get'], [AGENT]),
-    may(CERTIFICATES, [REQUESTS.plural], ['get', 'list', 'watch']),
-    may(CERTIFICATES, [`${REQUESTS.plural}/approval`], ['patch']),
-    may(CERTIFICATES, ['signers'], ['approve'], [SIGNER]),
+    may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['get', 'list', 'watch']),
+    may(CERTIFICATES, [`${SIGNING_REQUESTS.plural}/approval`], ['patch']),
+    may(CERTIFICATES, ['signers'], ['approve'], [AGENT_SIGNER]),
   ],
 };
 const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });
@@ -265,7 +265,7 @@ const REGISTRATION_ROLE = {
   apiVersion: `${RBAC}/v1`,
   kind: 'ClusterRole',
   metadata: { name: REGISTRATION, labels: LABELS },
-  rules: [may(CERTIFICATES, [REQUESTS.plural], ['create'])],
+  rules: [may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['create'])],
 };
 const REGISTRATION_BINDING = {
   apiVersion: `${RBAC}/v1`,

@@ -8,7 +8,7 @@ import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
 import { HUB_KINDS, type Condition } from './hub-kinds.ts';
-import { placeIn, sourceOf, type HubSource } from './content-source.ts';
+import { placeIn, contentSourceOf, type HubSource } from './content-source.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -47,7 +47,7 @@ export interface Made {
 }
 
 /** From which object of another program this one was made, such as `HelmChartProxy default/calico`, and the hash of what was made. */
-export interface Origin {
+interface Origin {
   readonly from: string;
   readonly hash: string;
 }
@@ -103,7 +103,7 @@ function secondsOf(time: string): number {
   return Math.floor(Date.parse(time) / 1000) || 0;
 }
 
-export function versionOf({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
+export function objectVersion({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
   return { name, namespace, uid, resourceVersion };
 }
 
@@ -124,12 +124,12 @@ export function findingsOf(title: string): Findings {
 }
 
 /** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
-export function readCluster(object: Live): HubCluster | undefined {
+export function readHubCluster(object: Live): HubCluster | undefined {
   const { metadata, spec, status = {} } = object;
   const { name, labels, finalizers, deletionTimestamp } = metadata;
   if (metadata.namespace !== namespaceOf(name)) return undefined;
   const read = convert(HUB_KINDS.Cluster.spec, spec);
-  const at = versionOf(object);
+  const at = objectVersion(object);
   const origin = originOf(object);
   const deletion = typeof deletionTimestamp === 'string' ? { deleting: secondsOf(deletionTimestamp) } : {};
   if ('problems' in read) {
@@ -156,7 +156,7 @@ export function readCluster(object: Live): HubCluster | undefined {
   return { at, cluster, origin, finalizers, secret, status };
 }
 
-export function readAddon(object: Live): HubAddon {
+export function readFleetAddon(object: Live): HubAddon {
   const { metadata, spec, status } = object;
   const { name, generation = 1, annotations, deletionTimestamp, finalizers } = metadata;
   const read = convert(HUB_KINDS.FleetAddon.spec, spec);
@@ -166,7 +166,7 @@ export function readAddon(object: Live): HubAddon {
   const compat = compatOf(object, doubts);
   const fields = 'problems' in read ? undefined : read.value;
   const known = 'problems' in read ? removalRulesIn(spec, read.problems[0].message) : undefined;
-  const source = fields && sourceOf(fields.source, name);
+  const source = fields && contentSourceOf(fields.source, name);
   const place = fields === undefined && isObject(spec) ? placeIn(spec['source'], name) : undefined;
   const { channel } = fields?.source ?? {};
   const isDeleting = typeof deletionTimestamp === 'string';
@@ -193,7 +193,7 @@ export function readAddon(object: Live): HubAddon {
     valuesSecret: undefined,
   };
   return {
-    at: versionOf(object),
+    at: objectVersion(object),
     origin: originOf(object),
     problem,
     closed,
@@ -337,7 +337,7 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
   const { namespace, name } = metadata;
   const cluster = clusterOf(namespace);
   if (cluster === undefined) return undefined;
-  const at = versionOf(object);
+  const at = objectVersion(object);
   const read = convert(HUB_KINDS.ClusterAddon.spec, spec);
   if ('problems' in read) return { at, status, record: undefined };
   const { hub: _hub, config, startedAt, source, values, knownGood, ...others } = read.value;

@@ -6,7 +6,7 @@ import { COMPAT } from '../upstream/document.ts';
 import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
 import { readOcm } from '../upstream/read-ocm.ts';
 import { isObject } from '../../core/json.ts';
-import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
+import type { Cluster, ClusterAddon, AddonContent, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { specHash } from '../rollout/spec-hash.ts';
@@ -108,7 +108,7 @@ function undecidedIn(
 }
 
 /** How far one cluster is with all of its configuration, which a ClusterAddon has by one hash; `content` is what is wanted there now. */
-function reachOf(record: ClusterAddon, content: Content | string): AddonStatus['status'] {
+function reachOf(record: ClusterAddon, content: AddonContent | string): AddonStatus['status'] {
   const all = { type: '', name: record.addon };
   const { specHash: desiredHash, action } = record.spec;
   const state = stateOf(record);
@@ -211,7 +211,7 @@ export function onClusterStatus(
     readonly at: number;
     readonly record: ClusterAddon;
     /** What is wanted there now. */
-    readonly content: Content | string;
+    readonly content: AddonContent | string;
     /** The cluster answers. */
     readonly isHeard: boolean;
     readonly configs: Configs;

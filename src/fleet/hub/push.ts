@@ -5,16 +5,16 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import { timeOf } from '../../core/time.ts';
-import type { Answer, Look } from '../fleet.ts';
-import { installedIn, ownerOf, recordsOf } from '../observe.ts';
+import type { Reply, Look } from '../fleet.ts';
+import { installedIn, fleetOwner, recordsOf } from '../observe.ts';
 import type { Deliverable, Job } from '../pass.ts';
-import { decoded } from '../upstream/capi-objects.ts';
+import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { retryAt } from '../rollout/orders.ts';
 import { isFailure } from '../rollout/strategy.ts';
-import { addonStatus, type AddonReport } from './addon-status.ts';
-import { clusterStatus } from './cluster-status.ts';
+import { nextStatus, type AddonReport } from './addon-status.ts';
+import { hubClusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
 import { COMPAT } from '../upstream/document.ts';
 import type { HubAddon, HubCluster } from './observe.ts';
@@ -29,7 +29,7 @@ export function kubeconfigIn(secret: Values, title: string): string {
 /** A text of a Secret. */
 export function textIn({ data }: Values, key: string, title: string): string {
   const value = isObject(data) ? data[key] : undefined;
-  const text = typeof value === 'string' ? decoded(value) : undefined;
+  const text = typeof value === 'string' ? decodedBase64(value) : undefined;
   if (text !== undefined) return text;
   throw new CurlewError('CLUSTER_FAILED', `${title} has no text in data.${key}`);
 }
@@ -68,7 +68,7 @@ export function deliverableOf(
 /** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */
 export function jobOrReport(
   { cluster, addon, spec, status }: ClusterAddon,
-  look: Answer,
+  look: Reply,
   from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
   now: number,
 ): Job | AddonReport | undefined {
@@ -81,7 +81,7 @@ export function jobOrReport(
     return isOver || (isAbout && status.state === 'Succeeded') ? undefined : { ...job, act: 'remove', hash: '' };
   }
   const owner = installedIn(look.facts)[spec.identity]?.owner;
-  const isFleets = owner === undefined || owner.startsWith(ownerOf(''));
+  const isFleets = owner === undefined || owner.startsWith(fleetOwner(''));
   if (!isFleets && adopt !== true) {
     return {
       state: 'Skipped',
@@ -90,12 +90,12 @@ export function jobOrReport(
     };
   }
   if (isOver) return undefined;
-  const record = recordsOf(look).find((one) => one.owner === ownerOf(addon));
+  const record = recordsOf(look).find((one) => one.owner === fleetOwner(addon));
   const isThere = record?.state === 'Succeeded' && record.applied?.id === spec.specHash;
   const isSettled = isAbout && status.state === 'Succeeded';
   if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded' };
   if (!isSettled || !isThere) {
-    const takesOver = owner === undefined ? adopt === true : owner !== ownerOf(addon);
+    const takesOver = owner === undefined ? adopt === true : owner !== fleetOwner(addon);
     return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
   }
   const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
@@ -113,10 +113,10 @@ function wayOver(addon: string, origin: HubAddon['origin']): string {
 }
 
 /** The add-on of the fleet that leaves what this job takes over: its record goes without its objects. */
-export function previousOwner({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Answer): string | undefined {
+export function previousOwner({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Reply): string | undefined {
   const owner = installedIn(look.facts)[spec.identity]?.owner;
-  return takesOver && owner?.startsWith(ownerOf('')) === true && owner !== ownerOf(addon)
-    ? owner.slice(ownerOf('').length)
+  return takesOver && owner?.startsWith(fleetOwner('')) === true && owner !== fleetOwner(addon)
+    ? owner.slice(fleetOwner('').length)
     : undefined;
 }
 
@@ -128,7 +128,7 @@ export function reportedStatus(
   now: number,
 ): Values | undefined {
   const applied = { revision: spec.revision, hash: spec.specHash };
-  return addonStatus(
+  return nextStatus(
     { ...report, applied, isAvailable: report.state === 'Succeeded' && spec.action === 'Install' },
     stored,
     now,
@@ -145,7 +145,7 @@ export function pushedStatus(
     'problem' in look
       ? { facts: undefined, problem: look.problem, ahead: undefined }
       : { facts: { version: look.kubernetes, server: look.server }, problem: '', ahead: look.ahead ?? 0 };
-  const next = clusterStatus(answer, [], stored, now);
+  const next = hubClusterStatus(answer, [], stored, now);
   const { lastSeen: last, ...old } = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
   if (canonicalJson(next) === canonicalJson(old)) return undefined;
   const lastSeen = answer.facts ? timeOf(now) : seen === undefined ? last : timeOf(seen);

@@ -6,11 +6,11 @@ import { readRequest } from '../../formats/signing/certificate-request.ts';
 import { clusterOfUser, ORGANIZATION } from './identity.ts';
 
 /** The signer in kube-controller-manager of client certificates. */
-export const SIGNER = 'kubernetes.io/kube-apiserver-client';
+export const AGENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 /** Seconds that a certificate is valid; a hub may make it shorter. */
 const LIFE_S = 30 * 86_400;
 
-export const REQUESTS = {
+export const SIGNING_REQUESTS = {
   apiVersion: 'certificates.k8s.io/v1',
   kind: 'CertificateSigningRequest',
   plural: 'certificatesigningrequests',
@@ -28,12 +28,12 @@ export function requestPrefix(cluster: string): string {
 /** `request` in PEM; `lifeS` in seconds. */
 export function requestObject(prefix: string, request: string, lifeS: number = LIFE_S): object {
   return {
-    apiVersion: REQUESTS.apiVersion,
-    kind: REQUESTS.kind,
+    apiVersion: SIGNING_REQUESTS.apiVersion,
+    kind: SIGNING_REQUESTS.kind,
     metadata: { generateName: prefix },
     spec: {
       request: Buffer.from(request).toString('base64'),
-      signerName: SIGNER,
+      signerName: AGENT_SIGNER,
       usages: ['client auth'],
       expirationSeconds: lifeS,
     },
@@ -119,7 +119,7 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   const { name, resourceVersion, creationTimestamp: createdAt, generateName } = metadata;
   const prefix = requestPrefix(sender.cluster);
   const rules: readonly (readonly [boolean, string])[] = [
-    [spec.signerName === SIGNER, `it is for another signer than ${SIGNER}`],
+    [spec.signerName === AGENT_SIGNER, `it is for another signer than ${AGENT_SIGNER}`],
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
     [generateName === prefix && name.startsWith(prefix), 'its name was not made by the server'],
@@ -146,12 +146,12 @@ function senderOf(by: string, groups: readonly string[]): Pick<AgentRequest, 'ki
   if (own !== undefined) return groups.includes(ORGANIZATION) ? { kind: 'renewal', cluster: own } : undefined;
   const bound = groups.flatMap((group) => (BOUND.exec(group) === null ? [] : [BOUND.exec(group) ?? []]));
   const [[, kind, cluster] = []] = bound;
-  const isToken = tokenOf(by) !== undefined && groups.includes(TOKENS) && bound.length === 1;
+  const isToken = requestToken(by) !== undefined && groups.includes(TOKENS) && bound.length === 1;
   return isToken && cluster !== undefined ? { kind: kind === 'join' ? 'join' : 'rejoin', cluster } : undefined;
 }
 
 /** The identifier of the token whose user this is. */
-export function tokenOf(user: string): string | undefined {
+export function requestToken(user: string): string | undefined {
   return /^system:bootstrap:([a-z0-9]{6})$/.exec(user)?.[1];
 }
 

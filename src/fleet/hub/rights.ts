@@ -2,7 +2,7 @@
 import { AGENT } from './identity.ts';
 import { CONTROLLER_ACCOUNT, GROUP, may, RBAC, REGISTRATION, type Manifest } from './manifests.ts';
 import { namespaceOf } from './observe.ts';
-import { REQUESTS } from './requests.ts';
+import { SIGNING_REQUESTS } from './requests.ts';
 
 interface Right extends Manifest {
   readonly apiVersion: string;
@@ -64,7 +64,7 @@ export function resourceOfRight({ apiVersion, kind, metadata }: Right) {
 
 /** Which request an agent may read: the name is made by the API server, so each request needs its own. */
 export function requestRole(cluster: string, request: string): Right {
-  const rule = may('certificates.k8s.io', [REQUESTS.plural], ['get'], [request]);
+  const rule = may('certificates.k8s.io', [SIGNING_REQUESTS.plural], ['get'], [request]);
   return role('ClusterRole', { name: namesOf(cluster).read }, [rule]);
 }
 

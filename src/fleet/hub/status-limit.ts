@@ -1,7 +1,7 @@
 /** What the status of an add-on lists: as much as has room, and how many more clusters wait. Pure. */
 import type { FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import type { Condition } from './hub-kinds.ts';
-import { bytesOf, textOf } from './write.ts';
+import { contentBytes, textOf } from './write.ts';
 
 /** Bytes of JSON: all writers and readers of the object get them each time. */
 const MAX_STATUS = 12_288;
@@ -17,13 +17,13 @@ export function withinLimit(whole: Values, reasons: FleetAddonStatus['reasons'])
   const total = Object.values(reasons).reduce((sum, count) => sum + count, 0);
   const known = whole['waiting'] as readonly unknown[];
   const roomIn = (one: Values, waiting: readonly unknown[]): number =>
-    MAX_STATUS - bytesOf({ ...one, batch: [], waiting, moreWaiting: total });
+    MAX_STATUS - contentBytes({ ...one, batch: [], waiting, moreWaiting: total });
   const status =
     roomIn(whole, known.slice(0, 1)) < 0 ? { ...whole, conditions: shortened(whole['conditions']) } : whole;
   const room = Math.max(0, roomIn(status, []));
   const first = firstOf(known, Math.min(MAX_WAITING, (room * 2) / 3));
   const waiting = first.length > 0 ? first : known.slice(0, 1);
-  const batch = firstOf(status['batch'] as readonly unknown[], room - bytesOf(waiting));
+  const batch = firstOf(status['batch'] as readonly unknown[], room - contentBytes(waiting));
   const more = total - waiting.length;
   return { ...status, batch, waiting, ...(more > 0 && { moreWaiting: more }) };
 }
@@ -36,6 +36,6 @@ function shortened(conditions: unknown): readonly Condition[] {
 
 function firstOf(all: readonly unknown[], most: number): readonly unknown[] {
   let bytes = 2;
-  const end = all.findIndex((one) => (bytes += bytesOf(one) + 1) > most);
+  const end = all.findIndex((one) => (bytes += contentBytes(one) + 1) > most);
   return end === -1 ? all : all.slice(0, end);
 }

@@ -52,10 +52,10 @@ export function conditionsAt(
 
 /** The part of a text that has room, with a mark that there is more. */
 export function textOf(text: string, most = MAX_TEXT): string {
-  if (bytesOf(text) <= most) return text;
-  let [end, bytes] = [0, bytesOf('…')];
+  if (contentBytes(text) <= most) return text;
+  let [end, bytes] = [0, contentBytes('…')];
   for (const letter of text) {
-    bytes += bytesOf(letter) - 2;
+    bytes += contentBytes(letter) - 2;
     if (bytes > most) break;
     end += letter.length;
   }
@@ -63,7 +63,7 @@ export function textOf(text: string, most = MAX_TEXT): string {
 }
 
 /** Length as JSON. */
-export function bytesOf(value: unknown): number {
+export function contentBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 

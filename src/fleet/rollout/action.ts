@@ -12,10 +12,10 @@ export interface Recorded {
   readonly changed: boolean;
 }
 
-export type Action = 'create' | 'update' | 'reinstall' | 'delete' | 'none';
+export type RolloutAction = 'create' | 'update' | 'reinstall' | 'delete' | 'none';
 
 /** `once`: what was installed is never changed, and never removed because a cluster is no longer selected. */
-export function actionOf(selected: boolean, once: boolean, recorded: Recorded | undefined): Action {
+export function actionOf(selected: boolean, once: boolean, recorded: Recorded | undefined): RolloutAction {
   if (!selected) {
     const isLeft = recorded === undefined || recorded.removal === 'begun' || recorded.removal === 'done';
     return isLeft || once ? 'none' : 'delete';

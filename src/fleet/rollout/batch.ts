@@ -1,10 +1,10 @@
 /** Which clusters of an add-on begin now: group after group, at most so many at once, and so many failures. Pure. */
 import { groupBy } from '../../core/group-by.ts';
-import { keyOf, type Group } from './groups.ts';
+import { selectorKey, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { failuresOf, isFailure, isMandatory, type State, type Strategy } from './strategy.ts';
 
-export interface Member {
+export interface BatchMember {
   readonly state: State;
   /** It has a place in the batch: it is under way, or its success has not lasted long enough. */
   readonly holds: boolean;
@@ -19,7 +19,7 @@ export interface Member {
 }
 
 /** Where a member waits. */
-export interface Place {
+export interface Slot {
   /** Why no member may begin. */
   stopped: string | undefined;
   /** Title of the first stage before this one that is not done. */
@@ -85,7 +85,7 @@ function stagesOf<M>(
     remaining = remaining.filter((one) => !matches.includes(one));
     return matches;
   };
-  const titleOf = (group: Group<M>): string => `group ${keyOf(group)}`;
+  const titleOf = (group: Group<M>): string => `group ${selectorKey(group)}`;
   let stage = -1;
   let last: string | undefined;
   const numberOf = (name: string): number => {
@@ -128,7 +128,7 @@ function stagesOf<M>(
  * must wait, and `unproven` says what holds a mandatory group that has proven nothing. A percentage of `maxConcurrency` is of the members
  * outside mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
-export function advance<M extends Member>(
+export function advance<M extends BatchMember>(
   groups: readonly Group<M>[],
   strategy: Strategy,
   progress: {
@@ -138,14 +138,14 @@ export function advance<M extends Member>(
     readonly assumed?: number;
     readonly stopped: string | undefined;
     readonly mayStayUnproven: (group: Pick<Group<M>, 'name' | 'index'>) => boolean;
-    readonly hold: (member: M, place: Place) => Hold | undefined;
+    readonly hold: (member: M, place: Slot) => Hold | undefined;
     readonly unproven: (group: Unproven<M>) => string;
   },
 ): { readonly stopped: string | undefined; readonly reached: number } {
   const stages = stagesOf(groups, strategy, progress);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
-  const place: Place = {
+  const place: Slot = {
     stopped: progress.stopped,
     earlier: undefined,
     unproven: undefined,
@@ -186,10 +186,10 @@ export function advance<M extends Member>(
 }
 
 /** Whether all members are done, or are held for a reason that concerns only them. */
-function begin<M extends Member>(
+function begin<M extends BatchMember>(
   groups: readonly Group<M>[],
-  place: Place,
-  hold: (member: M, place: Place) => Hold | undefined,
+  place: Slot,
+  hold: (member: M, place: Slot) => Hold | undefined,
 ): boolean {
   let isDone = true;
   for (const { name, members } of groups) {

@@ -6,13 +6,13 @@ import { compareVersions } from '../../core/ref.ts';
 import { renderText } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
-import type { Alternative, Cluster, ClusterAddon, Content, FleetAddon, Values } from './fleet.ts';
+import type { Alternative, Cluster, ClusterAddon, AddonContent, FleetAddon, Values } from './fleet.ts';
 import { selects } from './groups.ts';
 import { specHash } from './spec-hash.ts';
 
 /** Contents of single clusters that were made before. If a caller keeps it, a step renders only what has changed since the last one. */
 export class Memo {
-  readonly contents = new Map<string, { readonly inputs: string; readonly made: Content | string }>();
+  readonly contents = new Map<string, { readonly inputs: string; readonly made: AddonContent | string }>();
   readonly #keys = new WeakMap<Cluster, string>();
 
   /** Hash of what can change a template's result. Facts are seen, and do not. */
@@ -24,7 +24,7 @@ export class Memo {
   }
 }
 
-type Source = Pick<Content, 'source' | 'version'> & Partial<Pick<Alternative, 'identity' | 'namespace'>>;
+type Source = Pick<AddonContent, 'source' | 'version'> & Partial<Pick<Alternative, 'identity' | 'namespace'>>;
 
 /** What can be replaced only by what has the same: two packages of one add-on have one identity, and are not each other's versions. */
 function kindOf({ package: packed }: Values, identity: string): string {
@@ -59,7 +59,7 @@ export class Contents {
   /** All entries of its channel in a hub have one of these kinds. */
   readonly #kinds: ReadonlySet<string>;
   /** What all clusters have that match the same groups, and the same entry of a channel. */
-  readonly #shared = new Map<string, Content | string>();
+  readonly #shared = new Map<string, AddonContent | string>();
 
   constructor(addon: FleetAddon, memo: Memo) {
     this.#addon = addon;
@@ -94,7 +94,7 @@ export class Contents {
   }
 
   /** A text says why there is no content. The record of an installation has the cluster's own configuration. */
-  contentOf(cluster: Cluster, record: ClusterAddon | undefined): Content | string {
+  contentOf(cluster: Cluster, record: ClusterAddon | undefined): AddonContent | string {
     const { name, config, source, valuesTemplate } = this.#addon;
     const own = record?.config;
     let matches = '';
@@ -117,7 +117,7 @@ export class Contents {
     return made;
   }
 
-  #make(cluster: Cluster, matches: string, own: Values = {}): Content | string {
+  #make(cluster: Cluster, matches: string, own: Values = {}): AddonContent | string {
     const { default: base = {}, groups = [] } = this.#addon.config ?? {};
     const chosen = this.sourceOf(cluster);
     if (chosen === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;

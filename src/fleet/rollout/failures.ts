@@ -3,10 +3,10 @@ import type { FailedClusters } from './fleet.ts';
 import type { Group } from './groups.ts';
 import { Names, type Failure } from './named-failures.ts';
 import { isFailure, settle } from './strategy.ts';
-import type { Run, Target } from './target.ts';
+import type { Rollout, Target } from './target.ts';
 
 /** Failures on clusters that have left since, or have neither succeeded nor failed again. */
-export function unresolvedOf({ failed }: Run, staged: readonly Target[]): readonly Failure[] {
+export function unresolvedOf({ failed }: Rollout, staged: readonly Target[]): readonly Failure[] {
   const before = Object.entries(failed.clusters);
   if (before.length === 0) return before;
   const known = staged.filter(({ isProven, state }) => isProven || isFailure(state));

@@ -82,7 +82,7 @@ export interface FleetAddon {
   readonly problem?: string;
 }
 
-export interface Removal {
+interface Removal {
   /** What becomes of a removal that fails or takes longer than `timeout`: it stays, or its record is dropped. */
   readonly onFailure?: 'Block' | 'Skip' | 'Orphan';
   readonly timeout?: string;
@@ -162,7 +162,7 @@ export interface FleetAddonStatus {
 }
 
 /** What is installed, and the hash by which a change is found. */
-export interface Content {
+export interface AddonContent {
   readonly source: Values;
   readonly version?: string;
   readonly values: Values;
@@ -193,14 +193,14 @@ export interface ClusterAddon extends Key {
   readonly backFailure?: string;
 }
 
-export interface ClusterAddonSpec extends Content {
+export interface ClusterAddonSpec extends AddonContent {
   /** Only grows. */
   readonly revision: number;
   readonly identity: string;
   readonly action: 'Install' | 'Remove';
   /** When this revision was written. */
   readonly startedAt: number;
-  readonly knownGood?: Content;
+  readonly knownGood?: AddonContent;
   readonly remove?: Removal;
 }
 

@@ -3,11 +3,11 @@ import { compareTriples, parseTriple, type VersionRange } from '../../cluster/ch
 import { canonicalJson } from '../../core/digest.ts';
 import { compareVersions } from '../../core/ref.ts';
 import { timeOf } from '../../core/time.ts';
-import type { Hold, Place, Unproven } from './batch.ts';
+import type { Hold, Slot, Unproven } from './batch.ts';
 import type { Approval } from './fleet.ts';
-import { compareNames, keyOf } from './groups.ts';
+import { compareNames, selectorKey } from './groups.ts';
 import { voidNote } from './orders.ts';
-import { identityOn, isRemoval, messageOf, SILENT, targetOf, type Run, type Target } from './target.ts';
+import { identityOn, isRemoval, whyOf, SILENT, targetOf, type Rollout, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -18,7 +18,7 @@ interface Gate {
   /** It also holds what goes back to a known good content. */
   readonly back?: true;
   /** Why a target waits, or nothing. */
-  readonly why: (target: Target, place: Place) => string | false | undefined;
+  readonly why: (target: Target, place: Slot) => string | false | undefined;
 }
 
 const GATES: readonly Gate[] = [
@@ -79,7 +79,7 @@ const GATES: readonly Gate[] = [
 ];
 
 /** The first reason of the list why a target waits; undefined if it may begin. */
-export function holdOf(target: Target, place: Place): Hold | undefined {
+export function holdOf(target: Target, place: Slot): Hold | undefined {
   for (const { reason, skips = false, asks = false, back = false, why } of GATES) {
     const message = (target.goal === undefined || back) && why(target, place);
     if (message) return { reason, message, skips, asks };
@@ -92,8 +92,8 @@ const MAX_NAMES = 3;
 const MAX_WHY = 100;
 
 /** What holds the members of a mandatory group in which no cluster has proven what is rolled out, and what to do. */
-export function unprovenNote(run: Run, { group, members }: Unproven<Target>): string {
-  const key = keyOf(group);
+export function unprovenNote(run: Rollout, { group, members }: Unproven<Target>): string {
+  const key = selectorKey(group);
   const named = members.slice(0, MAX_NAMES).map((target) => `${target.cluster.name}: ${whyUnproven(target)}`);
   const more = members.length > MAX_NAMES ? [`${members.length - MAX_NAMES} more`] : [];
   const note = voidNote(run.ordered, (approval) => letsStayUnproven(run, group, approval));
@@ -103,21 +103,21 @@ export function unprovenNote(run: Run, { group, members }: Unproven<Target>): st
 }
 
 /** By its name or its number. Whoever lets the clusters of a group begin expects their proof. */
-export function letsStayUnproven(run: Run, group: Unproven<Target>['group'], approval: Approval): boolean {
+export function letsStayUnproven(run: Rollout, group: Unproven<Target>['group'], approval: Approval): boolean {
   const { groups = [], unproven = [] } = approval;
-  const key = keyOf(group);
+  const key = selectorKey(group);
   return (
     [key, String(group.index)].some((one) => unproven.includes(one)) ||
     (groups.includes(key) && !isApprovedFirst(run, key))
   );
 }
 
-function isApprovedFirst({ strategy }: Run, key: string): boolean {
+function isApprovedFirst({ strategy }: Rollout, key: string): boolean {
   return strategy.approval?.includes(key) === true;
 }
 
 function whyUnproven({ hold, cluster, record }: Target): string {
-  const why = hold?.message ?? (cluster.available ? (messageOf(record) ?? 'it skips it') : SILENT);
+  const why = hold?.message ?? (cluster.available ? (whyOf(record) ?? 'it skips it') : SILENT);
   return why.length > MAX_WHY ? `${why.slice(0, MAX_WHY - 1)}…` : why;
 }
 

@@ -59,7 +59,7 @@ export interface Group<Member> {
 }
 
 /** How approvals and messages name a group. */
-export function keyOf({ name, index }: Pick<Group<unknown>, 'name' | 'index'>): string {
+export function selectorKey({ name, index }: Pick<Group<unknown>, 'name' | 'index'>): string {
   return name || String(index);
 }
 

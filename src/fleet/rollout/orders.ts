@@ -12,7 +12,7 @@ const INEXACT = 1;
 export const MAX_AHEAD = 3600;
 
 /** What counts now, and why the rest does not. */
-export interface Ordered {
+interface Ordered {
   readonly orders: Orders | undefined;
   /** Approvals that do not count, and why. */
   readonly voids: readonly (Approval & { readonly why: string })[];

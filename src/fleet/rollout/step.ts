@@ -1,13 +1,13 @@
 /** One step of a whole fleet: what is written now, and why the rest waits. Pure. */
 import { counted } from '../../core/counted.ts';
 import { canonicalJson } from '../../core/digest.ts';
-import { advance, type Hold, type Place } from './batch.ts';
+import { advance, type Hold, type Slot } from './batch.ts';
 import { Memo } from './content.ts';
 import { failedIn, hasFailed, unresolvedOf } from './failures.ts';
 import type {
   ClusterAddon,
   ClusterAddonSpec,
-  Content,
+  AddonContent,
   FailedClusters,
   FleetAddonStatus,
   Observed,
@@ -21,7 +21,7 @@ import { retryNote, voidNote } from './orders.ts';
 import { MAX_NAMES } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, identityOn, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
+import { begins, Fleet, identityOn, isRemoval, whyOf, targetOf, type Rollout, type Target } from './target.ts';
 
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
@@ -29,12 +29,12 @@ const MAX_WHY = 512;
 /** A cluster says itself what it has obeyed, and no number is to end the counting. */
 const MAX_CLAIMED = 2 ** 31;
 /** No group, batch or failure is in the way. */
-const ANY_PLACE: Place = { stopped: undefined, earlier: undefined, unproven: undefined, group: '', free: 1, kept: 1 };
+const ANY_PLACE: Slot = { stopped: undefined, earlier: undefined, unproven: undefined, group: '', free: 1, kept: 1 };
 const GONE_BACK = 'it has gone back to what was known as good';
 
 /** What a step has found out about one add-on. */
-export interface AddonPlan {
-  readonly run: Run;
+interface AddonPlan {
+  readonly run: Rollout;
   /** Each cluster that has the add-on or is to have it: its action, and why it waits. */
   readonly targets: readonly Target[];
   /** Clusters of which only the record goes. */
@@ -97,7 +97,7 @@ function write(plan: AddonPlan, writes: Writes): number {
   return least;
 }
 
-function planOf(run: Run): AddonPlan {
+function planOf(run: Rollout): AddonPlan {
   const { fleet, strategy, begun, orders } = run;
   const targets: Target[] = [];
   const dropped: Target[] = [];
@@ -151,13 +151,13 @@ function planOf(run: Run): AddonPlan {
   }
   run.rolledBack = true;
   const { cluster, record } = staged.find(({ state }) => isFailure(state)) ?? {};
-  const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
+  const why = [GONE_BACK, stopped, cluster?.name, whyOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
 }
 
 /** What has failed, and is not tried again although that was ordered, says why. */
-function holdForRetry(run: Run, targets: readonly Target[]): void {
+function holdForRetry(run: Rollout, targets: readonly Target[]): void {
   for (const target of targets) {
     if (!isFailure(target.state) || target.wants) continue;
     const message = run.ordered.unheeded.retry ?? retryNote(run, target.record);
@@ -181,7 +181,7 @@ function backFailureIn(targets: readonly Target[]): string | undefined {
 /** The same by the rules of Open Cluster Management, in which a removal needs no place. */
 function advanceAsOcm(
   targets: readonly Target[],
-  { strategy }: Run,
+  { strategy }: Rollout,
   sizes: Grouping,
 ): { readonly stopped: string | undefined; readonly reached: number } {
   const staged = targets.filter((target) => {
@@ -217,7 +217,7 @@ function nameOf({ cluster }: Target): string {
 }
 
 /** Why no removal may begin: too many at once, without an approval of at least their number. */
-function brakeOf(run: Run, targets: readonly Target[], gone: number): string | undefined {
+function brakeOf(run: Rollout, targets: readonly Target[], gone: number): string | undefined {
   const { fleet, strategy, orders, removed } = run;
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {
@@ -262,7 +262,7 @@ function obeyedOf(record: ClusterAddon | undefined): number | undefined {
   return revision <= MAX_CLAIMED ? revision : undefined;
 }
 
-function contentIn({ source, version, values, specHash, inputs }: Content): Content {
+function contentIn({ source, version, values, specHash, inputs }: AddonContent): AddonContent {
   return { source, ...(version !== undefined && { version }), values, specHash, ...(inputs && { inputs }) };
 }
 

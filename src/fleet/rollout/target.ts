@@ -2,14 +2,14 @@
 import { removalAction } from '../../cluster/channel/helm-release.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { isObject } from '../../core/json.ts';
-import { actionOf, type Action, type Recorded } from './action.ts';
-import type { Member } from './batch.ts';
+import { actionOf, type RolloutAction, type Recorded } from './action.ts';
+import type { BatchMember } from './batch.ts';
 import { alternativesOf, Contents, type Memo } from './content.ts';
 import type {
   Cluster,
   ClusterAddon,
   ClusterAddonSpec,
-  Content,
+  AddonContent,
   DropReason,
   FleetAddon,
   FleetAddonStatus,
@@ -38,14 +38,14 @@ export const SILENT = 'the cluster does not answer';
 /** The objects of a fleet by name, clusters and add-ons in natural order. */
 export class Fleet {
   readonly clusters: ReadonlyMap<string, Cluster>;
-  readonly runs: ReadonlyMap<string, Run>;
+  readonly runs: ReadonlyMap<string, Rollout>;
   /** Records whose add-on has vanished. */
   readonly detached: ClusterAddon[] = [];
-  readonly #frozen: readonly Run[];
+  readonly #frozen: readonly Rollout[];
   readonly version: string;
   readonly now: number;
   readonly heardSince: number;
-  readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Run }[]>;
+  readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Rollout }[]>;
   readonly #closed = new Map<string, string | undefined>();
   readonly #unreadable = new Map<string, string | undefined>();
 
@@ -67,7 +67,7 @@ export class Fleet {
   }
 
   /** Other add-ons of the same identity. */
-  rivals(own: Run, cluster: Cluster): readonly Rival[] {
+  rivals(own: Rollout, cluster: Cluster): readonly Rival[] {
     const identity = identityOn(own, cluster);
     const all = this.#byIdentity.get(identity) ?? [];
     if (all.length < 2) return NO_RIVALS;
@@ -80,7 +80,7 @@ export class Fleet {
   }
 
   /** Who takes over what leaves a cluster, or may do so: it cannot be read whether it will. */
-  heir(own: Run, cluster: Cluster): { readonly name: string; readonly isKnown: boolean } | undefined {
+  heir(own: Rollout, cluster: Cluster): { readonly name: string; readonly isKnown: boolean } | undefined {
     const known = this.rivals(own, cluster).find(({ name, wants }) => wants && this.runs.get(name)?.isFrozen === false);
     if (known !== undefined || cluster.deleting !== undefined) return known && { name: known.name, isKnown: true };
     const identity = identityOn(own, cluster);
@@ -131,20 +131,20 @@ function isSelected(addon: FleetAddon, { labels, deleting }: Cluster, record: Cl
 }
 
 /** What cannot be read has the identity that it has on a cluster. */
-export function identityOn({ addon, contents, records }: Run, cluster: Cluster): string {
+export function identityOn({ addon, contents, records }: Rollout, cluster: Cluster): string {
   const record = records.get(cluster.name);
   if (addon.problem === undefined) return contents.identityOn(cluster, record);
   return record?.spec.identity ?? addon.identity;
 }
 
-function identitiesOf({ addon, records }: Run): readonly string[] {
+function identitiesOf({ addon, records }: Rollout): readonly string[] {
   const others = alternativesOf(addon).flatMap(({ identity }) => identity ?? []);
   if (addon.problem === undefined) return [...new Set([addon.identity, ...others])];
   return [...new Set([addon.identity, ...[...records.values()].map(({ spec }) => spec.identity)])];
 }
 
 /** What is the same for all clusters of an add-on. Orders that do not count for what is rolled out, or not yet, are left out. */
-export type Run = ReturnType<typeof runOf>;
+export type Rollout = ReturnType<typeof runOf>;
 
 type Begun = Partial<FleetAddonStatus> & Pick<FleetAddonStatus, 'since' | 'reached' | 'rolledBack'>;
 
@@ -231,14 +231,14 @@ function firstProblem(
     .find((cluster) => typeof contents.contentOf(cluster, records.get(cluster.name)) === 'string')?.name;
 }
 
-export interface Target extends Member {
-  readonly run: Run;
+export interface Target extends BatchMember {
+  readonly run: Rollout;
   readonly cluster: Cluster;
   readonly labels: Labels;
   readonly record: ClusterAddon | undefined;
-  readonly action: Action;
+  readonly action: RolloutAction;
   /** Known good content that the cluster goes back to. */
-  readonly goal: Content | undefined;
+  readonly goal: AddonContent | undefined;
   /** Why it could not go back to what was known as good. */
   readonly backFailure: string | undefined;
   /** Its record is about what is wanted now. */
@@ -262,7 +262,7 @@ export function begins({ wants, hold }: Target): boolean {
 }
 
 /** Undefined for a cluster that neither has nor wants the add-on. */
-export function targetOf(run: Run, cluster: Cluster): Target | undefined {
+export function targetOf(run: Rollout, cluster: Cluster): Target | undefined {
   const { addon, orders } = run;
   const record = run.records.get(cluster.name);
   const selected = isSelected(addon, cluster, record);
@@ -298,7 +298,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const wants = action !== 'none';
   const isSilent = !cluster.available;
   const isFailed = isBackFailed || (isFailure(own.state) && !wants && spec?.action === 'Install');
-  const failure = isBackFailed ? (messageOf(record) ?? UNHEALTHY) : undefined;
+  const failure = isBackFailed ? (whyOf(record) ?? UNHEALTHY) : undefined;
   return {
     run,
     cluster,
@@ -326,14 +326,14 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
 }
 
 /** By the rules of the Helm add-on provider, a chart of another name or repository is not a version of the same. */
-function isOtherChart({ rules, contents }: Run, cluster: Cluster, { source }: ClusterAddonSpec): boolean {
+function isOtherChart({ rules, contents }: Rollout, cluster: Cluster, { source }: ClusterAddonSpec): boolean {
   const [before, next] = [source, contents.sourceOf(cluster)?.source].map((one) => one?.['chart']);
   if (rules !== 'caaph' || !isObject(before) || !isObject(next)) return false;
   return ['repoURL', 'oci', 'name'].some((field) => before[field] !== next[field]);
 }
 
 /** Why its state is as it is, unless that is about an earlier revision. */
-export function messageOf({ spec, status }: Partial<ClusterAddon> = {}): string | undefined {
+export function whyOf({ spec, status }: Partial<ClusterAddon> = {}): string | undefined {
   const counts = status?.applied.revision === spec?.revision && status?.applied.hash === spec?.specHash;
   return counts ? status?.message : undefined;
 }
@@ -350,7 +350,7 @@ const UNTRIED = { state: 'ToApply', holds: false, recheckAfter: Infinity } as co
 const NEW: Standing = { ...UNTRIED, raw: 'ToApply', age: 0, isLost: false };
 
 /** The state of a record by itself: that of the agent if it is about what is wanted. */
-function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined): Standing {
+function settledOf(run: Rollout, cluster: Cluster, record: ClusterAddon | undefined): Standing {
   const { fleet, times, removalTimes, rules } = run;
   if (record === undefined) return NEW;
   const { spec, status } = record;
@@ -377,7 +377,7 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
   return { ...settle('Progressing', lostFor, times, rules), raw: state, age, isLost };
 }
 
-function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
+function dropReason(run: Rollout, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
   const { addon, fleet } = run;
   const once = (addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce';
   const isThere = timeToLeave(run, cluster) > 0;
@@ -391,7 +391,7 @@ function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: S
 }
 
 /** Seconds until a deleted cluster that does not answer counts as gone: a removal there can neither begin nor end. */
-function timeToLeave({ fleet, removalTimes }: Run, { deleting, available, since }: Cluster): number {
+function timeToLeave({ fleet, removalTimes }: Rollout, { deleting, available, since }: Cluster): number {
   if (deleting === undefined || available) return Infinity;
   return Math.max(0, Math.max(deleting, fleet.past(since) ?? 0, fleet.heardSince) + removalTimes.deadline - fleet.now);
 }

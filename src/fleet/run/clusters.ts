@@ -1,14 +1,14 @@
 /** What the clusters of a fleet record, and what its add-ons deliver. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileOf, type Entry } from '../../cluster/channel/channel.ts';
+import { entryFile, type Entry } from '../../cluster/channel/channel.ts';
 import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
-import { openChannelCluster, type ClusterRequest } from '../../cluster/deliver/channel-cluster.ts';
+import { openChannelCluster, type OpenRequest } from '../../cluster/deliver/channel-cluster.ts';
 import { observe } from '../../cluster/deliver/deliver.ts';
-import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../fleet.ts';
+import { channelEntries, type Look, type FleetCluster, type WrittenFleet } from '../fleet.ts';
 import { settledRecords } from '../observe.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
@@ -16,13 +16,13 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
 
 /** Clusters that are contacted at the same time. */
-export const AT_ONCE = 20;
+export const CLUSTERS_AT_ONCE = 20;
 const TIMEOUT_MS = 20_000;
 /** Largest file that an add-on delivers. */
 export const MAX_BYTES = 64 << 20;
 
 type Patience = Pick<FleetPlanRequest, 'timeout' | 'allowExec'>;
-type Accessible = Pick<WrittenCluster, 'name' | 'kubeconfig' | 'secret'>;
+type Accessible = Pick<FleetCluster, 'name' | 'kubeconfig' | 'secret'>;
 
 /** Asks each cluster, by default for at most 20 seconds. One that does not answer holds no other. */
 export async function lookAtClusters(
@@ -40,7 +40,7 @@ export async function lookAtClusters(
     });
     return [cluster.name, answer];
   };
-  return new Map(await mapLimited(clusters, look, { width: AT_ONCE, signal: context.signal }));
+  return new Map(await mapLimited(clusters, look, { width: CLUSTERS_AT_ONCE, signal: context.signal }));
 }
 
 /** What a cluster answers, by default within 20 seconds, or why it does not. */
@@ -48,7 +48,7 @@ export async function askCluster<T>(
   cluster: Accessible,
   { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Patience,
   context: Context,
-  ask: (from: ClusterRequest, own: Context) => Promise<T>,
+  ask: (from: OpenRequest, own: Context) => Promise<T>,
 ): Promise<T | { readonly problem: string }> {
   const late = AbortSignal.timeout(timeoutMs);
   let slow = '';
@@ -82,7 +82,7 @@ export function accessTo({
 export async function hashContents(fleet: WrittenFleet, context: Context): Promise<(entry: Entry) => string> {
   const entries = fleet.addons.flatMap((addon) => addon.entry ?? channelEntries(addon, fleet));
   const hash = async (entry: Entry): Promise<readonly [Entry, string]> => {
-    const location = fileOf(entry);
+    const location = entryFile(entry);
     if (entry.hash !== '' || location === undefined) return [entry, entry.hash];
     if (isUrl(location)) {
       const shown = redact(location);
@@ -92,6 +92,6 @@ export async function hashContents(fleet: WrittenFleet, context: Context): Promi
     }
     return [entry, hexOf(digestOf(await readLimited(resolve(context.cwd, location), MAX_BYTES, context)))];
   };
-  const hashes = new Map(await mapLimited(entries, hash, { width: AT_ONCE, signal: context.signal }));
+  const hashes = new Map(await mapLimited(entries, hash, { width: CLUSTERS_AT_ONCE, signal: context.signal }));
   return (entry) => hashes.get(entry) ?? entry.hash;
 }

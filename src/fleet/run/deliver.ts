@@ -5,7 +5,7 @@ import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { driftIn } from '../drift.ts';
-import type { WrittenCluster } from '../fleet.ts';
+import type { FleetCluster } from '../fleet.ts';
 import { ownRecord, recordsOf } from '../observe.ts';
 import {
   beginPass,
@@ -15,14 +15,14 @@ import {
   endPass,
   revisionsOf,
   type Deliverable,
-  type Done,
+  type Ended,
   type Job,
 } from '../pass.ts';
-import { withLooks, type FleetState, type Revision } from '../state.ts';
+import { withLooks, type FleetState, type StateRevision } from '../state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { openChannels } from '../../steps/open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
-import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
+import { accessTo, CLUSTERS_AT_ONCE, lookAtClusters } from './clusters.ts';
 import { observeAgain, type ObservedFleet } from './observed-fleet.ts';
 import { Runner } from './runner.ts';
 import type { StateFolder } from './state.ts';
@@ -34,7 +34,7 @@ interface PassParts {
   readonly state: FleetState;
   /** By which the jobs were decided. */
   readonly before: Pick<ObservedFleet, 'fleet' | 'looks' | 'observed'>;
-  readonly revisions: ReadonlyMap<string, Revision>;
+  readonly revisions: ReadonlyMap<string, StateRevision>;
   /** The file that an entry delivers. */
   readonly read: (entry: Entry) => Promise<Uint8Array>;
 }
@@ -44,7 +44,7 @@ export async function makePass(
   folder: StateFolder,
   before: ObservedFleet,
   { request, context, only }: Pick<PassParts, 'request' | 'context'> & { readonly only?: string },
-): Promise<{ readonly after: ObservedFleet; readonly done: readonly Done[] }> {
+): Promise<{ readonly after: ObservedFleet; readonly done: readonly Ended[] }> {
   const { fleet, now, looks } = before;
   const isMeant = (addon: string): boolean => only === undefined || addon === only;
   const decided = decide(before.observed, now, driftIn(fleet, looks).driftOf);
@@ -67,18 +67,18 @@ export async function makePass(
 }
 
 /** A cluster that cannot be reached, or that has changed meanwhile, is left to the next pass. */
-async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly Done[]> {
+async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly Ended[]> {
   const { signal } = parts.context;
-  const onCluster = async (cluster: WrittenCluster): Promise<readonly Done[]> => {
+  const onCluster = async (cluster: FleetCluster): Promise<readonly Ended[]> => {
     const own = jobs.filter((job) => job.cluster === cluster.name);
     return own.length === 0 ? [] : runOnCluster(own, cluster, parts);
   };
-  return (await mapLimited(parts.before.fleet.clusters, onCluster, { width: AT_ONCE, signal })).flat();
+  return (await mapLimited(parts.before.fleet.clusters, onCluster, { width: CLUSTERS_AT_ONCE, signal })).flat();
 }
 
-async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts: PassParts): Promise<readonly Done[]> {
+async function runOnCluster(jobs: readonly Job[], written: FleetCluster, parts: PassParts): Promise<readonly Ended[]> {
   const { request, context, folder, state, before, revisions, read } = parts;
-  const done: Done[] = [];
+  const done: Ended[] = [];
   try {
     using access = accessTo(written);
     const { name } = written;
@@ -118,7 +118,7 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;
     const { message } = error;
-    return [...done, ...jobs.slice(done.length).map((job): Done => ({ ...job, result: 'later', reason: message }))];
+    return [...done, ...jobs.slice(done.length).map((job): Ended => ({ ...job, result: 'later', reason: message }))];
   }
   return done;
 }

@@ -1,7 +1,7 @@
 /** The files of a fleet, from files and folders. */
 import { access, constants, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, normalize, relative, resolve } from 'node:path';
-import { fileOf } from '../../cluster/channel/channel.ts';
+import { entryFile } from '../../cluster/channel/channel.ts';
 import { isRemote } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diagnostic.ts';
@@ -61,7 +61,7 @@ export async function openFleet(
   const { clusters, addons } = fleet;
   const local = [...fleet.channels.values()].flatMap(({ entries }) =>
     entries.flatMap((entry) => {
-      const file = fileOf(entry);
+      const file = entryFile(entry);
       return file === undefined || isRemote(file) ? [] : [{ file, place: entry.place }];
     }),
   );
@@ -76,7 +76,7 @@ export async function openFleet(
       return [...unread, ...wrong, ...(await leadsOut(kubeconfig, roots, context, place))];
     }),
     ...addons.map(async ({ findings, entry }) => {
-      const file = entry && fileOf(entry);
+      const file = entry && entryFile(entry);
       if (file === undefined || strange.has(file)) return [];
       const place = findings.placeOf(['spec', 'source', 'manifest']);
       return [

@@ -10,9 +10,9 @@ import { discover, type Discovery, type Resource } from '../../cluster/kube/reso
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
-import type { WrittenCluster } from '../fleet.ts';
+import type { FleetCluster } from '../fleet.ts';
 import { decide, deliverable, revisionsOf } from '../pass.ts';
-import { AT_ONCE, askCluster, MAX_BYTES } from './clusters.ts';
+import { CLUSTERS_AT_ONCE, askCluster, MAX_BYTES } from './clusters.ts';
 import type { FleetPlan, ObservedFleet } from './observed-fleet.ts';
 
 interface Manifest {
@@ -34,7 +34,7 @@ export async function withMissingKinds(
   const problems = new Map<string, string>();
   const manifestsOf = manifestsIn(observed);
   const read = readOnce(context);
-  const onCluster = async (cluster: WrittenCluster): Promise<void> => {
+  const onCluster = async (cluster: FleetCluster): Promise<void> => {
     const answer = await askCluster(cluster, request, context, async (from, own) => {
       const { api } = await openClusterApi(from, own);
       return discover(api, { patienceMs: 0, signal: own.signal });
@@ -43,7 +43,7 @@ export async function withMissingKinds(
     for (const [addon, message] of messages) problems.set(`${cluster.name} ${addon}`, message);
   };
   const asked = observed.fleet.clusters.filter(({ name }) => manifestsOf.has(name));
-  await mapLimited(asked, onCluster, { width: AT_ONCE, signal: context.signal });
+  await mapLimited(asked, onCluster, { width: CLUSTERS_AT_ONCE, signal: context.signal });
   const targets = plan.targets.map((target) => {
     const message = problems.get(`${target.cluster} ${target.addon}`);
     return message === undefined ? target : { ...target, message };

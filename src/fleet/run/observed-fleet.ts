@@ -65,11 +65,11 @@ export async function readWhole(
       hint: 'curlew fleet check shows them',
     });
   }
-  return { fleet, folder: folderOf(fleet, request, context) };
+  return { fleet, folder: stateFolderOf(fleet, request, context) };
 }
 
 /** Its folder of state. */
-export function folderOf(
+export function stateFolderOf(
   { folder }: Pick<OpenedFleet, 'folder'>,
   { state }: Pick<FleetPlanRequest, 'state'>,
   context: Context,
@@ -126,7 +126,7 @@ const LOST =
   'the state in which the orders were followed is lost: pauses hold, but approvals, retries and rollbacks must be given again';
 
 /** What would happen to it now. */
-export function planOf({ fleet, looks, observed, now, state, isStateLost }: ObservedFleet): FleetPlan {
+export function fleetPlanOf({ fleet, looks, observed, now, state, isStateLost }: ObservedFleet): FleetPlan {
   const reasonOf = (cluster: string, addon: string): string =>
     recordedReason(looks.get(cluster), addon, state.addons[addon]?.failures[cluster]?.reason);
   const drift = driftIn(fleet, looks);

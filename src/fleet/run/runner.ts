@@ -13,10 +13,10 @@ import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { deliver } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../cluster/deliver/records.ts';
-import { remove } from '../../cluster/deliver/remove.ts';
-import { ownerOf, ownRecord } from '../observe.ts';
+import { removeDelivered } from '../../cluster/deliver/remove.ts';
+import { fleetOwner, ownRecord } from '../observe.ts';
 import { titleOf } from '../../cluster/kube/objects.ts';
-import type { Deliverable, Done, Job } from '../pass.ts';
+import type { Deliverable, Ended, Job } from '../pass.ts';
 import { mergeValues } from '../rollout/content.ts';
 import { removalOf } from '../upstream/template-objects.ts';
 import type { Values } from '../rollout/fleet.ts';
@@ -96,7 +96,7 @@ export class Runner {
     if (job.takesOver) this.#takeOver.push(one.task.addon.name);
   }
 
-  async run(job: Job): Promise<Done> {
+  async run(job: Job): Promise<Ended> {
     const { report } = this.#parts.context;
     const { cluster, addon, act } = job;
     const id = `fleet ${cluster} ${addon}`;
@@ -107,10 +107,10 @@ export class Runner {
     return done;
   }
 
-  async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Done> {
+  async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Ended> {
     // What is delivered hides them by itself; a removal knows only the record.
     const hide = hiding(hiddenIn(this.#parts.contentFor(job) ?? {}));
-    const removed = async (): Promise<Done> => {
+    const removed = async (): Promise<Ended> => {
       const { reason, ...rest } = await this.#remove(job);
       return { ...job, ...rest, reason: hide(reason) };
     };
@@ -131,7 +131,7 @@ export class Runner {
     }
   }
 
-  async #remove({ addon, act }: Job): Promise<Pick<Done, 'result' | 'reason' | 'orphans'>> {
+  async #remove({ addon, act }: Job): Promise<Pick<Ended, 'result' | 'reason' | 'orphans'>> {
     const record = ownRecord([...this.#cluster.facts.records.values()], addon);
     if (record === undefined) return { result: 'done', reason: '' };
     const named = { namespace: record.namespace, name: record.addon };
@@ -141,7 +141,7 @@ export class Runner {
       const titles = (record.objects ?? []).flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
       return { result: 'done', reason: '', orphans: titles };
     }
-    const { isDone, errors, orphans } = await remove(this.#delivery, named, { isReal: true });
+    const { isDone, errors, orphans } = await removeDelivered(this.#delivery, named, { isReal: true });
     const titles = orphans.map(({ object }) => object);
     return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '', orphans: titles };
   }
@@ -167,7 +167,7 @@ export class Runner {
       const addon: Addon = {
         ...entry,
         id: hash,
-        owner: ownerOf(name),
+        owner: fleetOwner(name),
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
         ...(rendered && { hash: '', asOcm: rules === 'ocm' }),

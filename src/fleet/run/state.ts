@@ -15,7 +15,7 @@ import {
   readState,
   type FleetOrders,
   type FleetState,
-  type Order,
+  type GivenOrder,
 } from '../state.ts';
 import { claim } from '../../platform/files/claim.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
@@ -59,7 +59,7 @@ export class StateFolder {
   }
 
   /** Changes the orders about an add-on, and returns them. */
-  async order(addon: string, change: (order: Order) => Order): Promise<Order> {
+  async order(addon: string, change: (order: GivenOrder) => GivenOrder): Promise<GivenOrder> {
     await makeFolder(this.#files, DOING);
     await using _claim = await claim(this.#orders);
     const orders = await this.readOrders();

@@ -3,12 +3,12 @@ import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
-import { aMap, aText, fields, foreign, labels, like, list, text, anything, dnsName } from './kinds.ts';
+import { aMap, aText, fields, foreign, labels, like, list, optionalText, anything, dnsName } from './kinds.ts';
 
 const maps = v.exactOptional(list(aMap));
 const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));
 
-const rule = fields({ group: text, resource: aText, name: aText, namespace: text });
+const rule = fields({ group: optionalText, resource: aText, name: aText, namespace: optionalText });
 export const deleteOption = fields({
   propagationPolicy: v.exactOptional(
     v.picklist(['Foreground', 'Orphan', 'SelectivelyOrphan'], 'Foreground, Orphan or SelectivelyOrphan'),
@@ -31,8 +31,10 @@ export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
     list(fields({ name: like(new RegExp(`^${VARIABLE}$`), 'a name of letters, digits and "_"'), value: aText })),
   ),
   nodePlacement: v.exactOptional(fields({ nodeSelector: v.exactOptional(labels), tolerations: maps })),
-  registries: v.exactOptional(list(fields({ source: text, mirror: aText }))),
-  proxyConfig: v.exactOptional(fields({ httpProxy: text, httpsProxy: text, noProxy: text, caBundle: text })),
+  registries: v.exactOptional(list(fields({ source: optionalText, mirror: aText }))),
+  proxyConfig: v.exactOptional(
+    fields({ httpProxy: optionalText, httpsProxy: optionalText, noProxy: optionalText, caBundle: optionalText }),
+  ),
   agentInstallNamespace: namespace,
   resourceRequirements: v.exactOptional(
     list(fields({ containerID: like(CONTAINER, 'KIND:NAME:CONTAINER, each of which may be *'), resources: aMap })),
@@ -40,7 +42,7 @@ export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
 });
 
 export type Template = Read<typeof ADDON_TEMPLATE>['spec'];
-export type Config = Read<typeof ADDON_DEPLOYMENT_CONFIG>['spec'];
+export type DeploymentConfig = Read<typeof ADDON_DEPLOYMENT_CONFIG>['spec'];
 
 const IGNORED: Readonly<Record<string, string>> = {
   'agentSpec.manifestConfigs': 'objects are applied by the server, and curlew knows when they are healthy',

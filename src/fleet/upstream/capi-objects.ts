@@ -20,7 +20,7 @@ export class CapiObjects {
     const { metadata } = secret;
     const name = isObject(metadata) ? String(metadata['name']) : '';
     if (!name.endsWith(KUBECONFIG_SUFFIX)) return;
-    const text = textIn(secret, 'value');
+    const text = secretText(secret, 'value');
     if (text === undefined)
       findings.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
     else this.#kubeconfigs.set(name.slice(0, -KUBECONFIG_SUFFIX.length), text);
@@ -51,14 +51,14 @@ function keyOf(kind: unknown, metadata: unknown): string {
 }
 
 /** A text of a Secret as people write it. */
-export function textIn({ data, stringData }: Values, key: string): string | undefined {
+export function secretText({ data, stringData }: Values, key: string): string | undefined {
   const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one[key] : undefined));
   if (typeof plain === 'string') return plain;
-  return typeof encoded === 'string' ? decoded(encoded) : undefined;
+  return typeof encoded === 'string' ? decodedBase64(encoded) : undefined;
 }
 
 /** A field of a Secret; undefined for what is not Base64. */
-export function decoded(text: string): string | undefined {
+export function decodedBase64(text: string): string | undefined {
   const bare = text.replaceAll(/\s/g, '');
   const bytes = Buffer.from(bare, 'base64');
   return bytes.length > 0 && bytes.toString('base64') === bare ? bytes.toString('utf8') : undefined;

@@ -5,7 +5,7 @@ import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { readYaml, type YamlPart } from '../../formats/yaml/yaml.ts';
 import type { Values } from '../rollout/fleet.ts';
-import { textIn } from './capi-objects.ts';
+import { secretText } from './capi-objects.ts';
 import type { HELM_CHART_PROXY } from './helm-chart-proxy.ts';
 
 type Proxy = Pick<Read<typeof HELM_CHART_PROXY>, 'metadata' | 'spec'>;
@@ -40,7 +40,7 @@ export class ChartSecrets {
 
   #textIn(title: string, key: string): string | undefined {
     this.#secrets ??= new Map(this.#parts.flatMap(({ text }) => secretsIn(readYaml('', text).value)));
-    return textIn(this.#secrets.get(title) ?? {}, key);
+    return secretText(this.#secrets.get(title) ?? {}, key);
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type Configurations,
   type Located,
 } from './config-references.ts';
-import { addonName, aMap, aText, byName, fields, foreign, list, text } from './kinds.ts';
+import { fleetAddonName, aMap, aText, anyOf, fields, foreign, list, optionalText } from './kinds.ts';
 import { installDiff, withoutLater } from './placed.ts';
 import type { Placed } from './placement.ts';
 import { fromRolloutStrategy, ROLLOUT_STRATEGY } from './rollout-strategy.ts';
@@ -20,13 +20,13 @@ import type { TemplateValues } from './template-objects.ts';
 
 const references = v.exactOptional(list(REFERENCE));
 const placement = fields({
-  namespace: text,
+  namespace: optionalText,
   name: aText,
   configs: references,
   rolloutStrategy: v.exactOptional(ROLLOUT_STRATEGY),
 });
 
-export const CLUSTER_MANAGEMENT_ADDON = foreign(addonName, {
+export const CLUSTER_MANAGEMENT_ADDON = foreign(fleetAddonName, {
   ...v.entriesFromList(['addOnMeta', 'addOnConfiguration'], v.exactOptional(aMap)),
   supportedConfigs: v.exactOptional(list(TYPE_WITH_DEFAULT)),
   defaultConfigs: references,
@@ -39,7 +39,7 @@ export const CLUSTER_MANAGEMENT_ADDON = foreign(addonName, {
 });
 type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
 
-export const MANAGED_CLUSTER_ADDON = foreign(addonName, { installNamespace: text, configs: references });
+export const MANAGED_CLUSTER_ADDON = foreign(fleetAddonName, { installNamespace: optionalText, configs: references });
 
 /** Where `v1beta1` has the installNamespace of `v1alpha1`. */
 const INSTALL_NAMESPACE = 'addon.open-cluster-management.io/v1alpha1-install-namespace';
@@ -100,10 +100,10 @@ export function fromClusterManagementAddon(
   return parts.map(({ title, values, rollout }, at) => {
     const mine = last[at] ?? [];
     const groups = [{ names: mine, values }, ...own].flatMap((one) => {
-      return Object.keys(one.values).length === 0 ? [] : [{ selector: byName(one.names), values: { ...one.values } }];
+      return Object.keys(one.values).length === 0 ? [] : [{ selector: anyOf(one.names), values: { ...one.values } }];
     });
     const config = { default: { ...base }, groups };
-    return { name: title, spec: { source: {}, clusterSelector: byName(mine), config, ...(rollout && { rollout }) } };
+    return { name: title, spec: { source: {}, clusterSelector: anyOf(mine), config, ...(rollout && { rollout }) } };
   });
 }
 
@@ -156,7 +156,7 @@ function partsOf(
     const title = at === 0 ? name : `${name}-${one.name}`;
     const wrong = titles.has(title)
       ? 'two placements become the add-on'
-      : v.is(addonName, title)
+      : v.is(fleetAddonName, title)
         ? ''
         : 'no add-on can be named';
     if (wrong !== '')

@@ -3,16 +3,16 @@ import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { aText, fields, text } from './kinds.ts';
+import { aText, fields, optionalText } from './kinds.ts';
 import { mergeConfigs, type ConfigReference } from './placed.ts';
 import type { TemplateValues } from './template-objects.ts';
 
-const type = { group: text, resource: aText };
+const type = { group: optionalText, resource: aText };
 export const TYPE_WITH_DEFAULT = fields({
   ...type,
-  defaultConfig: v.exactOptional(fields({ namespace: text, name: aText })),
+  defaultConfig: v.exactOptional(fields({ namespace: optionalText, name: aText })),
 });
-export const REFERENCE = fields({ ...type, namespace: text, name: aText });
+export const REFERENCE = fields({ ...type, namespace: optionalText, name: aText });
 
 /** The name by which `v1beta1` says that a type of `v1alpha1` has no default. */
 export const NO_DEFAULT = '__reserved_no_default__';

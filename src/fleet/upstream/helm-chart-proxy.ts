@@ -5,7 +5,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { addonName, aMap, aText, fields, selector, size, text } from './kinds.ts';
+import { fleetAddonName, aMap, aText, fields, selector, part, optionalText } from './kinds.ts';
 
 /** A chart repository: `https://…`, or `oci://…` in lower case, with a host. */
 export function isChartUrl(url: string): boolean {
@@ -13,14 +13,14 @@ export function isChartUrl(url: string): boolean {
 }
 
 const map = v.exactOptional(aMap);
-const secret = fields({ name: aText, namespace: text });
+const secret = fields({ name: aText, namespace: optionalText });
 /** Secrets by which charts are downloaded: a login, and authorities. */
-export const CREDENTIALS = fields({ key: text, secret });
+export const CREDENTIALS = fields({ key: optionalText, secret });
 export const TLS_CONFIG = fields({
   caSecret: v.exactOptional(secret),
   insecureSkipTLSVerify: v.exactOptional(v.boolean('true or false')),
 });
-const metadata = v.pipe(aMap, v.looseObject({ name: addonName, namespace: text }));
+const metadata = v.pipe(aMap, v.looseObject({ name: fleetAddonName, namespace: optionalText }));
 
 export const HELM_CHART_PROXY = fields({
   apiVersion: aText,
@@ -30,7 +30,7 @@ export const HELM_CHART_PROXY = fields({
     clusterSelector: selector,
     chartName: aText,
     repoURL: v.pipe(aText, v.check(isChartUrl, 'an address with https:// or oci://, and a host')),
-    ...v.entriesFromList(['releaseName', 'namespace', 'valuesTemplate'], text),
+    ...v.entriesFromList(['releaseName', 'namespace', 'valuesTemplate'], optionalText),
     version: v.exactOptional(
       v.pipe(
         aText,
@@ -38,7 +38,7 @@ export const HELM_CHART_PROXY = fields({
       ),
     ),
     reconcileStrategy: v.exactOptional(v.picklist(['', 'Continuous', 'InstallOnce'], 'Continuous or InstallOnce')),
-    rolloutStepSize: v.exactOptional(size),
+    rolloutStepSize: v.exactOptional(part),
     ...v.entriesFromList(['options', 'rollout'], map),
     credentials: v.exactOptional(CREDENTIALS),
     tlsConfig: v.exactOptional(TLS_CONFIG),

@@ -13,7 +13,7 @@ const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 export const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
 export const aText = v.string('a text');
-export const text = v.exactOptional(aText);
+export const optionalText = v.exactOptional(aText);
 export const anything = v.exactOptional(v.unknown());
 
 export function like(pattern: RegExp, what: string) {
@@ -26,7 +26,7 @@ export function about<Schema extends v.GenericSchema>(description: string, schem
 }
 
 export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
-export const addonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
+export const fleetAddonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
 
 export const dnsName = like(DNS_NAME, 'lower-case letters, digits, "." and "-"');
 export const secretName = like(DNS_NAME, 'the name of a Secret');
@@ -61,15 +61,15 @@ export const selector = fields({
   ),
 });
 
-export const wholeNumber = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
+export const amount = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
 const SIZE = 'a number such as 3, or a percentage such as 25%';
-export const size = v.union([wholeNumber, like(/^\d{1,3}%$/, SIZE)], SIZE);
+export const part = v.union([amount, like(/^\d{1,3}%$/, SIZE)], SIZE);
 
 /** Label of each cluster of a fleet, whose value is its name: what other kinds select in other ways selects names. */
 export const NAME_LABEL = 'fleet.curlew.dev/cluster';
 
 /** Selects the clusters with these names, and no cluster if there are none. */
-export function byName(names: readonly string[]): Selector {
+export function anyOf(names: readonly string[]): Selector {
   if (names.length > 0) return { matchExpressions: [{ key: NAME_LABEL, operator: 'In', values: names }] };
   const none = (['Exists', 'DoesNotExist'] as const).map((operator) => ({ key: NAME_LABEL, operator }));
   return { matchExpressions: none };
@@ -81,7 +81,7 @@ export function foreign<Name extends v.GenericSchema<unknown, string>, Spec exte
   spec: Spec,
 ) {
   const annotations = v.exactOptional(byKey(aText));
-  const metadata = v.looseObject({ name, namespace: text, labels: v.exactOptional(labels), annotations });
+  const metadata = v.looseObject({ name, namespace: optionalText, labels: v.exactOptional(labels), annotations });
   return fields({
     apiVersion: aText,
     kind: aText,

@@ -4,7 +4,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
-import { aMap, anything, aText, byName, clusterName, dnsName, fields, foreign, list, selector, size } from './kinds.ts';
+import { aMap, anything, aText, anyOf, clusterName, dnsName, fields, foreign, list, selector, part } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */
@@ -37,7 +37,7 @@ export const PLACEMENT = foreign(dnsName, {
       groupStrategy: v.exactOptional(
         fields({
           decisionGroups: v.exactOptional(list(decisionGroup)),
-          clustersPerDecisionGroup: v.exactOptional(size),
+          clustersPerDecisionGroup: v.exactOptional(part),
         }),
       ),
     }),
@@ -51,7 +51,7 @@ export const PLACEMENT = foreign(dnsName, {
 export const PLACEMENT_DECISION = foreign(dnsName, {});
 
 /** A cluster as placements see it. */
-export interface Candidate {
+export interface PlaceableCluster {
   readonly name: string;
   readonly labels: Labels;
   readonly claims: Labels;
@@ -104,16 +104,16 @@ function inGroups(groups: ReadonlyMap<number, { readonly name: string; readonly 
   const sorted = [...groups].toSorted(([a], [b]) => a - b).map(([, group]) => group);
   return {
     names: sorted.flatMap(({ names }) => names),
-    groups: sorted.map(({ name, names }) => ({ name, selector: byName(names) })),
+    groups: sorted.map(({ name, names }) => ({ name, selector: anyOf(names) })),
     groupSize: undefined,
   };
 }
 
 /** What a placement selects without the scores of a hub: all clusters that match one of its predicates. */
-export function placeAll({ spec }: Read<typeof PLACEMENT>, clusters: readonly Candidate[]): Placed {
+export function placeAll({ spec }: Read<typeof PLACEMENT>, clusters: readonly PlaceableCluster[]): Placed {
   const { clusterSets = [], predicates = [], decisionStrategy = {} } = spec;
   const { decisionGroups = [], clustersPerDecisionGroup } = decisionStrategy.groupStrategy ?? {};
-  const isInSet = ({ labels }: Candidate): boolean =>
+  const isInSet = ({ labels }: PlaceableCluster): boolean =>
     clusterSets.length === 0 || clusterSets.includes('global') || clusterSets.includes(labels[SET] ?? 'default');
   const chosen = clusters.filter((one) => {
     const isMeant = predicates.some(({ requiredClusterSelector: wanted = {} }) => {
@@ -123,7 +123,7 @@ export function placeAll({ spec }: Read<typeof PLACEMENT>, clusters: readonly Ca
   });
   const groups = decisionGroups.map(({ groupName = '', groupClusterSelector = {} }) => {
     const members = chosen.filter((one) => matches(groupClusterSelector, one));
-    return { name: groupName, selector: byName(members.map(({ name }) => name)) };
+    return { name: groupName, selector: anyOf(members.map(({ name }) => name)) };
   });
   return { names: chosen.map(({ name }) => name), groups, groupSize: clustersPerDecisionGroup };
 }
@@ -133,7 +133,10 @@ interface ClusterSelector {
   readonly claimSelector?: Selector;
 }
 
-function matches({ labelSelector = {}, claimSelector = {} }: ClusterSelector, { labels, claims }: Candidate): boolean {
+function matches(
+  { labelSelector = {}, claimSelector = {} }: ClusterSelector,
+  { labels, claims }: PlaceableCluster,
+): boolean {
   return selects(labelSelector, labels) && selects(claimSelector, claims);
 }
 

@@ -23,7 +23,7 @@ import {
   PLACEMENT_DECISION,
   placeAll,
   placeDecided,
-  type Candidate,
+  type PlaceableCluster,
 } from './placement.ts';
 
 export interface OcmDocument<File> {
@@ -82,7 +82,7 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     if (value.spec.taints !== undefined)
       findings.add('warning', 'ignored', ['spec', 'taints'], 'taints have no effect: select clusters by their labels');
   }
-  const candidates = labeled.map(({ name, labels }): Candidate => {
+  const candidates = labeled.map(({ name, labels }): PlaceableCluster => {
     const own = byCluster.get(name);
     return { name, labels, claims: own === undefined ? {} : claimsOf(own) };
   });

@@ -4,7 +4,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import { parseDuration } from '../../core/units.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { aText, fields, like, list, size, wholeNumber } from './kinds.ts';
+import { aText, fields, like, list, part, amount } from './kinds.ts';
 import type { Placed } from './placement.ts';
 
 /** A duration of Go. */
@@ -12,16 +12,16 @@ const goTime = like(/^(?:0|(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[hms]))+)$/, 'a time su
 const times = {
   minSuccessTime: v.exactOptional(goTime),
   progressDeadline: v.exactOptional(like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h, or None')),
-  maxFailures: v.exactOptional(size),
+  maxFailures: v.exactOptional(part),
 };
-const mandatory = fields({ groupName: v.exactOptional(aText), groupIndex: v.exactOptional(wholeNumber) });
+const mandatory = fields({ groupName: v.exactOptional(aText), groupIndex: v.exactOptional(amount) });
 const inGroups = { ...times, mandatoryDecisionGroups: v.exactOptional(list(mandatory)) };
 const TYPES = ['All', 'Progressive', 'ProgressivePerGroup'] as const;
 
 export const ROLLOUT_STRATEGY = fields({
   type: v.exactOptional(v.picklist(TYPES, `one of ${TYPES.join(', ')}`)),
   all: v.exactOptional(fields(times)),
-  progressive: v.exactOptional(fields({ ...inGroups, maxConcurrency: v.exactOptional(size) })),
+  progressive: v.exactOptional(fields({ ...inGroups, maxConcurrency: v.exactOptional(part) })),
   progressivePerGroup: v.exactOptional(fields(inGroups)),
 });
 

@@ -2,18 +2,18 @@
 import { DELETION_ORPHAN } from '../../cluster/channel/prune.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
-import { VARIABLE, type Config, type deleteOption, type Template } from './addon-template.ts';
+import { VARIABLE, type DeploymentConfig, type deleteOption, type Template } from './addon-template.ts';
 
 /** What an add-on is made from on one cluster; of each list, the last layer of the configuration wins. */
 export interface TemplateValues {
   readonly templates?: readonly Template[];
-  readonly configs?: readonly Config[];
+  readonly configs?: readonly DeploymentConfig[];
   /** Namespace of all objects that have one, unless a configuration has another. */
   readonly namespace?: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type Registry = NonNullable<Config['registries']>[number];
+type Registry = NonNullable<DeploymentConfig['registries']>[number];
 
 /** The API server of a hub sets it where a configuration names none. */
 const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon';
@@ -24,7 +24,7 @@ export function objectsOf(
   { templates: [template] = [], configs = [], namespace: chosen = '' }: TemplateValues,
   cluster: string,
 ): { readonly objects: readonly Fields[]; readonly hooks: readonly Fields[] } {
-  const config = Object.assign({}, ...configs) as Config;
+  const config = Object.assign({}, ...configs) as DeploymentConfig;
   const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : chosen);
   const builtin = { CLUSTER_NAME: cluster, ...(where !== '' && { INSTALL_NAMESPACE: where }) };
   const variables = configs.flatMap(({ customizedVariables = [] }) => customizedVariables);
@@ -79,7 +79,7 @@ function isOrphan({ name, namespace: own = '' }: Fields, option: Read<typeof del
 }
 
 /** Deployments and DaemonSets with what the configuration says about their pods. */
-function withPods(object: Fields, config: Config, builtin: Readonly<Record<string, string>>): Fields {
+function withPods(object: Fields, config: DeploymentConfig, builtin: Readonly<Record<string, string>>): Fields {
   const { kind } = object;
   if (kind !== 'Deployment' && kind !== 'DaemonSet') return object;
   const { nodePlacement = {}, registries = [], proxyConfig = {}, resourceRequirements = [] } = config;

@@ -3,7 +3,7 @@ import type { Digest } from '../../core/digest.ts';
 import type { FileMode } from '../../core/package.ts';
 
 /** A file, or (in bundles only) a hard link to an earlier file of the same archive. `path` is the full entry name. */
-export interface Entry {
+export interface ArchiveEntry {
   readonly path: string;
   readonly mode: FileMode;
   /** Unpacked size; for a hard link, the size of the linked file. */
@@ -14,7 +14,7 @@ export interface Entry {
 }
 
 /** An entry with its place in the archive. */
-export interface PlacedEntry extends Entry {
+export interface PlacedEntry extends ArchiveEntry {
   /** Offset of the payload's gzip member; 0 without one (empty file, hard link). */
   readonly offset: number;
   /** Size of the payload's gzip member; 0 without one. */

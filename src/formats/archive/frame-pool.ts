@@ -10,7 +10,7 @@ import {
   type Deflated,
   type FramePoolMemory,
   type WorkerRequest,
-  type Value,
+  type FrameValue,
 } from './frame-protocol.ts';
 import { createSink, type FrameSink } from './frame-sink.ts';
 import { startFrameWorker } from './start-frame-worker.ts';
@@ -34,7 +34,7 @@ interface SlotWaiter {
 }
 
 interface Waiting {
-  readonly resolve: (value: Value) => void;
+  readonly resolve: (value: FrameValue) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -153,7 +153,7 @@ class Pool {
     return this.#broken ?? this.#failures.get(id);
   }
 
-  async request(request: WorkerRequest): Promise<Value> {
+  async request(request: WorkerRequest): Promise<FrameValue> {
     const failure = this.failureOf(request.id);
     if (failure !== undefined) throw failure;
     return new Promise((resolve, reject) => {

@@ -31,11 +31,11 @@ export interface Deflated {
   readonly digest: Digest;
 }
 
-export type Value = number | string | Deflated;
+export type FrameValue = number | string | Deflated;
 
 export type WorkerResponse =
   | { readonly type: 'free'; readonly slot: number }
-  | { readonly type: 'done'; readonly id: number; readonly value: Value }
+  | { readonly type: 'done'; readonly id: number; readonly value: FrameValue }
   | {
       readonly type: 'failed';
       readonly id: number;

@@ -1,6 +1,6 @@
 /** Fills shared memory with framed blocks of one payload and passes it to the thread that writes them. */
 import { CurlewError } from '../../core/errors.ts';
-import { GROUP_SIZE, type WorkerRequest, type Value } from './frame-protocol.ts';
+import { GROUP_SIZE, type WorkerRequest, type FrameValue } from './frame-protocol.ts';
 import { BLOCK, writeBlockHeader } from './member.ts';
 
 /** Receives the raw bytes of one payload, frames them, and writes them to their place in a file. */
@@ -24,7 +24,7 @@ export interface SinkPool {
   readonly slot: (index: number) => Uint8Array;
   readonly release: (slot: number) => void;
   readonly post: (request: WorkerRequest) => void;
-  readonly request: (request: WorkerRequest) => Promise<Value>;
+  readonly request: (request: WorkerRequest) => Promise<FrameValue>;
   readonly drain: (id: number) => Promise<void>;
   readonly failureOf: (id: number) => Error | undefined;
 }

@@ -1,7 +1,7 @@
 /** tar headers of format 1: ustar with prefix split, with a pax record only if ustar cannot represent the entry. */
 import { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
-import type { Entry } from './entry.ts';
+import type { ArchiveEntry } from './entry.ts';
 
 export const TAR_BLOCK = 512;
 const EPOCH = new Date(0);
@@ -9,7 +9,7 @@ const EPOCH = new Date(0);
 /**
  * The header blocks of an entry. uid and gid 0, no names, mtime 0: they depend only on path, mode, size and link.
  */
-export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'>): Uint8Array {
+export function tarHeader(entry: Pick<ArchiveEntry, 'path' | 'mode' | 'size' | 'linkTo'>): Uint8Array {
   const { path, mode, size, linkTo } = entry;
   return linkTo === undefined
     ? anyHeader({ type: 'File', path, mode, size })
@@ -21,7 +21,7 @@ const PLAIN_NAME = 100;
 const PLAIN_SIZE = 8 ** 11;
 
 /** True for most entries whose header is a single block; any other may need a pax record before it. */
-export function isPlainHeader({ path, size, linkTo = '' }: Pick<Entry, 'path' | 'size' | 'linkTo'>): boolean {
+export function isPlainHeader({ path, size, linkTo = '' }: Pick<ArchiveEntry, 'path' | 'size' | 'linkTo'>): boolean {
   const isShort = path.length < PLAIN_NAME && linkTo.length < PLAIN_NAME;
   return isShort && size < PLAIN_SIZE && /^[\x20-\x7e]*$/.test(path + linkTo);
 }

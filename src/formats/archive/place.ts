@@ -4,7 +4,7 @@
  * Each of these is a separate gzip member: an entry's tar header; its payload; the zero bytes that pad the payload to a
  * whole tar block. Headers and padding are stored, so they have one form only, which `verify` can recreate.
  */
-import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
+import type { ArchiveIndex, ArchiveEntry, PlacedEntry } from './entry.ts';
 import { isPlainHeader, paddingOf, TAR_BLOCK, tarHeader } from './header.ts';
 import { storedMember, storedMemberSize } from './member.ts';
 import { FOOTER_SIZE, formatFooter, formatToc } from './toc.ts';
@@ -13,7 +13,7 @@ import { FOOTER_SIZE, formatFooter, formatToc } from './toc.ts';
 export type SizedEntry = Omit<PlacedEntry, 'offset'>;
 
 /** Bytes that are not payload: headers, padding, TOC, footer. */
-export interface Piece {
+export interface ArchivePiece {
   readonly offset: number;
   readonly data: Uint8Array;
 }
@@ -21,16 +21,16 @@ export interface Piece {
 export interface ArchivePlan {
   readonly index: ArchiveIndex;
   /** Together with the payloads of the index they cover the file without gaps. */
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly ArchivePiece[];
 }
 
 /** The member before an entry's payload. */
-export function headerMember(entry: Entry): Uint8Array {
+export function headerMember(entry: ArchiveEntry): Uint8Array {
   return storedMember(tarHeader(entry));
 }
 
 /** Size of {@link headerMember}, usually without building it. */
-export function headerSize(entry: Entry): number {
+export function headerSize(entry: ArchiveEntry): number {
   return isPlainHeader(entry) ? storedMemberSize(TAR_BLOCK) : headerMember(entry).byteLength;
 }
 
@@ -48,7 +48,7 @@ export function paddingSize(size: number): number {
 
 /** Lays out an archive of these entries, in this order. */
 export function placeArchive(entries: readonly SizedEntry[]): ArchivePlan {
-  const pieces: Piece[] = [];
+  const pieces: ArchivePiece[] = [];
   const placed: PlacedEntry[] = [];
   let at = 0;
   const put = (data: Uint8Array): void => {

@@ -5,7 +5,7 @@
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { FileMode } from '../../core/package.ts';
-import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
+import type { ArchiveIndex, ArchiveEntry, PlacedEntry } from './entry.ts';
 import { packBytes } from './pack.ts';
 import { formatEnd, headerMember, headerSize, paddingMember, paddingSize } from './place.ts';
 
@@ -33,15 +33,15 @@ export type SplicePart =
       readonly source: number;
       readonly at: number;
       readonly length: number;
-      readonly entry: Entry & Packing;
+      readonly entry: ArchiveEntry & Packing;
     }
-  | { readonly kind: 'link'; readonly entry: Entry };
+  | { readonly kind: 'link'; readonly entry: ArchiveEntry };
 
 /** How a payload is packed, independent of its offset. */
 type Packing = Pick<PlacedEntry, 'packed' | 'stored' | 'packedDigest'>;
 
 /** The contiguous range from which an entry is copied: header, payload and padding, without the header if it is rewritten. */
-export interface Origin {
+export interface PayloadOrigin {
   readonly source: number;
   readonly offset: number;
   readonly length: number;
@@ -62,7 +62,7 @@ export interface SplicePlan {
   readonly size: number;
   readonly index: ArchiveIndex;
   /** For each entry of the index; undefined for an entry that is not copied. */
-  readonly origins: readonly (Origin | undefined)[];
+  readonly origins: readonly (PayloadOrigin | undefined)[];
 }
 
 /** Lays out the archive of these parts in this order. Two entries with the same name are `PACKAGE_INVALID`. */
@@ -77,7 +77,7 @@ export function planSplice(parts: readonly SplicePart[]): SplicePlan {
   return out.finish();
 }
 
-function tailLength({ packed, size }: Entry & Packing): number {
+function tailLength({ packed, size }: ArchiveEntry & Packing): number {
   return packed === 0 ? 0 : packed + paddingSize(size);
 }
 
@@ -89,14 +89,14 @@ function movedBelow(folder: string, entry: PlacedEntry): PlacedEntry {
 class Splicer {
   readonly #segments: Segment[] = [];
   readonly #placed: PlacedEntry[] = [];
-  readonly #origins: (Origin | undefined)[] = [];
+  readonly #origins: (PayloadOrigin | undefined)[] = [];
   readonly #names = new Set<string>();
   readonly #payloads = new Map<string, string>();
   #size = 0;
 
   addFile({ path, mode, data }: Extract<SplicePart, { kind: 'file' }>): void {
     const { member, packing } = packBytes(path, data);
-    const entry: Entry = { path, mode, size: data.byteLength, digest: digestOf(data) };
+    const entry: ArchiveEntry = { path, mode, size: data.byteLength, digest: digestOf(data) };
     this.#bytes(headerMember(entry));
     this.#place({ ...entry, ...packing, offset: this.#size });
     this.#bytes(member);
@@ -128,7 +128,7 @@ class Splicer {
   }
 
   /** `from` is the offset of the header, or of the payload if `isWhole` is false. */
-  addEntry(from: Omit<Origin, 'length'>, entry: Entry & Packing, isWhole: boolean): void {
+  addEntry(from: Omit<PayloadOrigin, 'length'>, entry: ArchiveEntry & Packing, isWhole: boolean): void {
     const linkTo = this.#linkFor(entry);
     if (linkTo !== entry.linkTo) {
       this.addLink({ ...entry, linkTo });
@@ -142,7 +142,7 @@ class Splicer {
   }
 
   /** Adds a hard link. It must link to the first file with the same payload. */
-  addLink({ path, mode, size, digest, linkTo }: Entry): void {
+  addLink({ path, mode, size, digest, linkTo }: ArchiveEntry): void {
     const link = { path, mode, size, digest, linkTo };
     if (linkTo === undefined || linkTo !== this.#payloads.get(`${mode} ${digest}`)) {
       throw new CurlewError('PACKAGE_INVALID', `${path}: not a link to the first file with this content`);
@@ -158,7 +158,7 @@ class Splicer {
   }
 
   /** The file that this entry can link to, if its payload is already in the archive. */
-  #linkFor({ mode, size, digest, linkTo }: Entry): string | undefined {
+  #linkFor({ mode, size, digest, linkTo }: ArchiveEntry): string | undefined {
     if (linkTo === undefined && size < LINK_FLOOR) return undefined;
     const holder = this.#payloads.get(`${mode} ${digest}`);
     if (linkTo !== undefined && holder === undefined) {
@@ -167,7 +167,7 @@ class Splicer {
     return holder;
   }
 
-  #place(entry: PlacedEntry, origin?: Origin): void {
+  #place(entry: PlacedEntry, origin?: PayloadOrigin): void {
     const { path, mode, digest, packed } = entry;
     if (this.#names.has(path)) throw new CurlewError('PACKAGE_INVALID', `${path}: two entries have this name`);
     this.#names.add(path);

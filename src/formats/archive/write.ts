@@ -16,7 +16,7 @@ import { writeFully } from '../../platform/files/write-fully.ts';
 import type { PlacedEntry } from './entry.ts';
 import type { FramePool } from './frame-pool.ts';
 import type { FrameSink } from './frame-sink.ts';
-import type { ArchivePlan, Piece } from './place.ts';
+import type { ArchivePlan, ArchivePiece } from './place.ts';
 import { fileSource, openFileSource, readIndex } from './read.ts';
 
 export interface ArchiveWriter {
@@ -124,7 +124,7 @@ async function makePartial(
   }
 }
 
-async function writePieces(file: FileHandle, pieces: readonly Piece[]): Promise<void> {
+async function writePieces(file: FileHandle, pieces: readonly ArchivePiece[]): Promise<void> {
   for (const { offset, data } of pieces) await writeFully(file, data, offset);
 }
 

@@ -52,7 +52,7 @@ export interface Scan {
 type Cursor = Pick<Scan, 'text' | 'at'>;
 
 /** More deeply nested scripts are hostile or broken; the content is skipped. */
-export const DEEPEST = 100;
+export const DEEPEST_SHELL = 100;
 
 export function matchAt(pattern: RegExp, { text, at }: Cursor): RegExpExecArray | undefined {
   pattern.lastIndex = at;
@@ -60,7 +60,7 @@ export function matchAt(pattern: RegExp, { text, at }: Cursor): RegExpExecArray 
 }
 
 /** Returns the match at the current position and moves past it. */
-export function run(pattern: RegExp, scan: Scan): string {
+export function takeMatch(pattern: RegExp, scan: Scan): string {
   const start = scan.at;
   pattern.lastIndex = start;
   if (!pattern.test(scan.text)) return '';
@@ -88,7 +88,7 @@ export function skipParentheses(cursor: Cursor): void {
 
 /** Does the work one level deeper; skips the rest of the text instead if that is too deep. */
 export function nested(cursor: Cursor & Pick<Scan, 'depth'>, work: () => void): void {
-  if (cursor.depth >= DEEPEST) {
+  if (cursor.depth >= DEEPEST_SHELL) {
     cursor.at = cursor.text.length;
     return;
   }

@@ -6,7 +6,7 @@
 import { matchAt, skipTo, type Scan, type ShellWord, type VariableRead } from './shell-cursor.ts';
 import { literal, scanArithmetic, scanExpansions, scanWord } from './shell-text.ts';
 
-export interface Assignment {
+interface Assignment {
   readonly name: string;
   /** Without parts for an empty value; undefined for a list. */
   readonly value: ShellWord | undefined;

@@ -3,10 +3,10 @@
  * their commands. Pure, linear in the length of the text, and always terminates: every step advances.
  */
 import {
-  DEEPEST,
+  DEEPEST_SHELL,
   matchAt,
   nested,
-  run,
+  takeMatch,
   skipParentheses,
   skipTo,
   type Scan,
@@ -43,7 +43,7 @@ export function scanWord(scan: Scan): ShellWord {
   const word = new Draft();
   const offset = scan.base + scan.at;
   while (scan.at < scan.text.length) {
-    word.add(run(PLAIN, scan));
+    word.add(takeMatch(PLAIN, scan));
     const char = scan.text.charAt(scan.at);
     if ((char === '<' || char === '>') && scan.text[scan.at + 1] === '(') {
       scan.at += 1;
@@ -103,7 +103,7 @@ function scanPiece(scan: Scan, word: Draft): boolean {
 
 function scanDoubleQuoted(scan: Scan, word: Draft): void {
   while (scan.at < scan.text.length && scan.text[scan.at] !== '"') {
-    word.add(run(PLAIN_IN_QUOTES, scan));
+    word.add(takeMatch(PLAIN_IN_QUOTES, scan));
     const char = scan.text.charAt(scan.at);
     if (char === '"') break;
     if (char === '\\') {
@@ -122,7 +122,7 @@ function scanDoubleQuoted(scan: Scan, word: Draft): void {
 export function scanExpansions(scan: Scan): void {
   const word = new Draft();
   while (scan.at < scan.text.length) {
-    run(PLAIN_IN_TEXT, scan);
+    takeMatch(PLAIN_IN_TEXT, scan);
     if (scan.text[scan.at] === '\\') scan.at += 2;
     else if (!scanExpansion(scan, word)) scan.at += 1;
   }
@@ -185,7 +185,7 @@ function scanBraces(scan: Scan, word: Draft): void {
   nested(scan, () => {
     const inner = new Draft();
     while (scan.at < scan.text.length && scan.text[scan.at] !== '}') {
-      run(PLAIN_IN_BRACES, scan);
+      takeMatch(PLAIN_IN_BRACES, scan);
       const char = scan.text[scan.at];
       if (char === '}') break;
       if (char === '\\') scan.at += 2;
@@ -212,7 +212,7 @@ function scanBackticks(scan: Scan): void {
   scan.at = start;
   while (scan.at < scan.text.length && scan.text[scan.at] !== '`') scan.at += scan.text[scan.at] === '\\' ? 2 : 1;
   const inside = scan.text.slice(start, scan.at).replaceAll(/\\([`$\\])/g, '$1');
-  if (scan.depth < DEEPEST) {
+  if (scan.depth < DEEPEST_SHELL) {
     scan.code({ ...scan, text: inside, at: 0, base: scan.base + start, depth: scan.depth + 1, pending: [] });
   }
   scan.at += 1;
@@ -224,7 +224,7 @@ export function scanArithmetic(scan: Scan): void {
     const word = new Draft();
     let level = 0;
     while (scan.at < scan.text.length) {
-      run(PLAIN_IN_ARITHMETIC, scan);
+      takeMatch(PLAIN_IN_ARITHMETIC, scan);
       const char = scan.text[scan.at];
       if (char === '(') level += 1;
       if (char === ')') level -= 1;

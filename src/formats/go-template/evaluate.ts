@@ -3,8 +3,8 @@ import { nearest } from '../../core/nearest.ts';
 import type { Budget } from './budget.ts';
 import { FUNCTIONS } from './functions.ts';
 import { TemplateProblem, type Token } from './lex.ts';
-import type { Assignment, Node, Operand, Pipeline, Term } from './parse.ts';
-import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
+import type { TemplateAssignment, Node, Operand, Pipeline, Term } from './parse.ts';
+import { isList, isTrue, isValueMap, valueKind, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
 /** A piece of output, and its origin in the template. */
 export interface Stretch {
@@ -121,11 +121,11 @@ function* entriesOf(value: Value, offset: number): Generator<readonly [Value, Va
   } else if (typeof value === 'number') {
     for (let at = 0; at < value; at += 1) yield [at, at];
   } else {
-    throw new TemplateProblem(`range cannot iterate over ${kindOf(value)}`, offset);
+    throw new TemplateProblem(`range cannot iterate over ${valueKind(value)}`, offset);
   }
 }
 
-function assign({ names, declares }: Assignment, values: readonly Value[], state: State, offset: number): void {
+function assign({ names, declares }: TemplateAssignment, values: readonly Value[], state: State, offset: number): void {
   for (const [at, name] of names.entries()) {
     const scope = declares ? state.scopes.at(-1) : state.scopes.findLast((one) => one.has(name));
     if (scope === undefined) throw new TemplateProblem(`$${name} is not declared`, offset, `write $${name} := …`);
@@ -233,7 +233,7 @@ function operandValue(operand: Operand, dot: Value, state: State): Value {
  */
 function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
   if (value === undefined) return undefined;
-  if (!isValueMap(value)) throw new TemplateProblem(`${kindOf(value)} has no field ${text}`, offset);
+  if (!isValueMap(value)) throw new TemplateProblem(`${valueKind(value)} has no field ${text}`, offset);
   if (Object.hasOwn(value, text)) return value[text];
   state.budget.work([value], offset);
   const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());

@@ -1,26 +1,26 @@
 /** Template functions: Go's built-in ones, and those of the sprig library (masterminds.github.io/sprig) that specs use. Pure. */
 import { row, SPRIG_FUNCTIONS, type FunctionRow } from './sprig.ts';
-import { compareValues, isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value } from './values.ts';
+import { compareValues, isList, isTrue, isValueMap, valueKind, shown, UnfitValue, type Value } from './values.ts';
 
 function lengthOf(value: Value): number {
   if (value === undefined) return 0;
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (isList(value)) return value.length;
   if (isValueMap(value)) return Object.keys(value).length;
-  throw new UnfitValue(`${kindOf(value)} has no length`);
+  throw new UnfitValue(`${valueKind(value)} has no length`);
 }
 
 function index(value: Value, ...keys: readonly Value[]): Value {
   return keys.reduce((at, key) => {
     if (isValueMap(at)) return Object.hasOwn(at, shown(key)) ? at[shown(key)] : undefined;
-    if (!isList(at) || typeof key !== 'number') throw new UnfitValue(`${kindOf(at)} has no entry ${shown(key)}`);
+    if (!isList(at) || typeof key !== 'number') throw new UnfitValue(`${valueKind(at)} has no entry ${shown(key)}`);
     if (key < 0 || key >= at.length) throw new UnfitValue(`no entry ${key}: the list has ${at.length} entries`);
     return at[key];
   }, value);
 }
 
 function slice(value: Value, from: Value = 0, to?: Value): Value {
-  if (typeof value !== 'string' && !isList(value)) throw new UnfitValue(`${kindOf(value)} cannot be sliced`);
+  if (typeof value !== 'string' && !isList(value)) throw new UnfitValue(`${valueKind(value)} cannot be sliced`);
   const end = to ?? value.length;
   if (typeof from !== 'number' || typeof end !== 'number' || from < 0 || end > value.length || from > end) {
     throw new UnfitValue(`the range from ${shown(from)} to ${shown(end)} is not valid`);

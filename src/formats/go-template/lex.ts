@@ -13,7 +13,7 @@ export class TemplateProblem extends Error {
   }
 }
 
-export type TokenKind = 'name' | 'field' | 'variable' | 'number' | 'text' | 'sign' | 'blank';
+type TokenKind = 'name' | 'field' | 'variable' | 'number' | 'text' | 'sign' | 'blank';
 
 export interface Token {
   readonly kind: TokenKind;
@@ -22,7 +22,7 @@ export interface Token {
   readonly offset: number;
 }
 
-export type Piece =
+export type TemplatePiece =
   | { readonly type: 'literal'; readonly text: string; readonly offset: number }
   | { readonly type: 'action'; readonly tokens: readonly Token[]; readonly offset: number };
 
@@ -32,8 +32,8 @@ export interface Delimiters {
 }
 
 /** Splits a text into pieces; `{{- ` and ` -}}` remove adjacent white space, and comments are dropped. */
-export function lexTemplate(text: string, { open, close }: Delimiters): readonly Piece[] {
-  const pieces: Piece[] = [];
+export function lexTemplate(text: string, { open, close }: Delimiters): readonly TemplatePiece[] {
+  const pieces: TemplatePiece[] = [];
   let at = 0;
   let trimNext = false;
   for (;;) {
@@ -50,7 +50,7 @@ export function lexTemplate(text: string, { open, close }: Delimiters): readonly
   }
 }
 
-function pushLiteral(pieces: Piece[], text: string, from: number, to: number): void {
+function pushLiteral(pieces: TemplatePiece[], text: string, from: number, to: number): void {
   if (from < to) pieces.push({ type: 'literal', text: text.slice(from, to), offset: from });
 }
 

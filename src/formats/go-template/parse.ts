@@ -1,5 +1,5 @@
 /** Go's text/template, second step: parses pieces into a tree. Pure. */
-import { TemplateProblem, type Piece, type Token } from './lex.ts';
+import { TemplateProblem, type TemplatePiece, type Token } from './lex.ts';
 
 export type Operand =
   | { readonly type: 'dot'; readonly offset: number }
@@ -20,7 +20,7 @@ export interface Pipeline {
   readonly commands: readonly (readonly Term[])[];
 }
 
-export interface Assignment {
+export interface TemplateAssignment {
   readonly names: readonly string[];
   readonly declares: boolean;
 }
@@ -29,12 +29,12 @@ export type Branching = 'if' | 'with' | 'range';
 
 export type Node =
   | { readonly type: 'literal'; readonly text: string; readonly offset: number }
-  | { readonly type: 'value'; readonly pipeline: Pipeline; readonly assignment: Assignment | undefined }
+  | { readonly type: 'value'; readonly pipeline: Pipeline; readonly assignment: TemplateAssignment | undefined }
   | { readonly type: 'leave'; readonly how: 'break' | 'continue'; readonly offset: number }
   | {
       readonly type: Branching;
       readonly offset: number;
-      readonly assignment: Assignment | undefined;
+      readonly assignment: TemplateAssignment | undefined;
       readonly pipeline: Pipeline;
       readonly body: readonly Node[];
       readonly otherwise: readonly Node[];
@@ -49,7 +49,7 @@ function isBranching(word: string | undefined): word is Branching {
 }
 
 /** Parses the whole tree; throws {@link TemplateProblem}. */
-export function parseTemplate(pieces: readonly Piece[]): readonly Node[] {
+export function parseTemplate(pieces: readonly TemplatePiece[]): readonly Node[] {
   const reader = { pieces, at: 0 };
   const { nodes, end } = readBody(reader, { depth: 0, opened: undefined, loops: 0 });
   if (end !== undefined) throw new TemplateProblem(`{{${end.word}}} without an opening action`, end.offset);
@@ -57,7 +57,7 @@ export function parseTemplate(pieces: readonly Piece[]): readonly Node[] {
 }
 
 interface Reader {
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly TemplatePiece[];
   at: number;
 }
 
@@ -142,7 +142,7 @@ function unexpected(token: Token | undefined): TemplateProblem {
 function readAssigned(
   tokens: readonly Token[],
   offset: number,
-): { readonly pipeline: Pipeline; readonly assignment: Assignment | undefined } {
+): { readonly pipeline: Pipeline; readonly assignment: TemplateAssignment | undefined } {
   const words = tokens.filter(({ kind }) => kind !== 'blank');
   const at = words.findIndex(({ kind, text }) => kind === 'sign' && (text === ':=' || text === '='));
   if (at === -1) return { pipeline: readPipeline(tokens, offset), assignment: undefined };

@@ -1,7 +1,7 @@
 /** Functions of the sprig library that host preflights use, and related ones. Pure: no clock, no randomness, no I/O. */
 import { goJson, isObject, shallowJson } from '../../core/json.ts';
 import { satisfiesConstraint } from './constraint.ts';
-import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
+import { isList, isTrue, isValueMap, valueKind, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
 const MAX_ITEMS = 10_000;
 const MAX_TEXT = 1 << 20;
@@ -22,7 +22,7 @@ export function row(least: number, most: number | undefined, run: TemplateFuncti
 
 function list(value: Value): readonly Value[] {
   if (value === undefined) return [];
-  if (!isList(value)) throw new UnfitValue(`${kindOf(value)} is not a list`);
+  if (!isList(value)) throw new UnfitValue(`${valueKind(value)} is not a list`);
   return value;
 }
 
@@ -34,7 +34,7 @@ function whole(value: Value): number {
 
 function map(value: Value): ValueMap {
   if (value === undefined) return {};
-  if (!isValueMap(value)) throw new UnfitValue(`${kindOf(value)} is not a map`);
+  if (!isValueMap(value)) throw new UnfitValue(`${valueKind(value)} is not a map`);
   return value;
 }
 

@@ -44,7 +44,7 @@ export function weightOf(value: Value): number {
   return weight;
 }
 
-export function kindOf(value: Value): string {
+export function valueKind(value: Value): string {
   if (value === undefined) return 'nothing';
   if (isList(value)) return 'a list';
   if (isValueMap(value)) return 'a map';
@@ -63,7 +63,7 @@ export function compareValues(a: Value, b: Value): number {
   if (typeof left === 'number' && typeof right === 'number') return left - right;
   if (typeof left === 'string' && typeof right === 'string') return left < right ? -1 : left > right ? 1 : 0;
   if (typeof left === 'boolean' && typeof right === 'boolean') return Number(left) - Number(right);
-  throw new UnfitValue(`${kindOf(a)} and ${kindOf(b)} cannot be compared`);
+  throw new UnfitValue(`${valueKind(a)} and ${valueKind(b)} cannot be compared`);
 }
 
 function zeroLike(value: Value): Value {

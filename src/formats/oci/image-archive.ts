@@ -25,9 +25,9 @@ import {
   parseConfig,
 } from './manifest.ts';
 import { isFor, otherPlatform, platformImage, type PlatformImage } from './platform.ts';
-import { indexTar, readEntry, type TarPlace } from './tar-index.ts';
+import { indexTar, readTarEntry, type TarPlace } from './tar-index.ts';
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   /** The id of the Manifest's `image` line, for messages. */
   readonly id: string;
   readonly arch: Arch;
@@ -70,7 +70,7 @@ function parseJson(data: Uint8Array, from: string): unknown {
 async function readFromArchive({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
   const place = find(path);
   if (place === undefined) throw invalid(from, `${JSON.stringify(path.slice(0, 200))} is missing in it`);
-  return readEntry(file, place, limit, `${from}: ${path}`);
+  return readTarEntry(file, place, limit, `${from}: ${path}`);
 }
 
 /** Full names with tags; ignores texts without a repository, such as a bare tag. */
@@ -86,7 +86,7 @@ async function layerOf(
   diffId: Digest,
   signal: AbortSignal,
 ): Promise<Descriptor> {
-  const start = await readEntry(file, { offset: place.offset, size: Math.min(4, place.size) }, 4, from);
+  const start = await readTarEntry(file, { offset: place.offset, size: Math.min(4, place.size) }, 4, from);
   const magic = Buffer.from(start).toString('hex');
   const suffix = magic.startsWith('1f8b') ? '.gzip' : magic === '28b52ffd' ? '.zstd' : '';
   if (suffix === '') return { mediaType: DOCKER_LAYER, digest: diffId, size: place.size };

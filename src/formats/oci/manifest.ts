@@ -35,7 +35,7 @@ export interface IndexEntry {
   readonly platform: { readonly os: string; readonly arch: string; readonly variant: string | undefined } | undefined;
 }
 
-export type ParsedManifest =
+type ParsedManifest =
   | {
       readonly kind: 'image';
       readonly mediaType: string;
@@ -47,7 +47,7 @@ export type ParsedManifest =
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Parses JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
-export function parseObject(data: Uint8Array, from: string): Fields {
+export function parseOciObject(data: Uint8Array, from: string): Fields {
   const bad = imageError(from);
   if (data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf) {
     throw bad('it begins with a byte order mark, which container runtimes do not read');
@@ -133,8 +133,8 @@ function checkSizes(descriptors: readonly Descriptor[], from: string): void {
  * they must match. Throws `IMAGE_INVALID` for malformed manifests, `UNSUPPORTED` for schema 1 and artifacts that are not
  * container images.
  */
-export function parseManifest(data: Uint8Array, responseType: string | undefined, from: string): ParsedManifest {
-  const fields = parseObject(data, from);
+export function parseImageManifest(data: Uint8Array, responseType: string | undefined, from: string): ParsedManifest {
+  const fields = parseOciObject(data, from);
   const announced = responseType?.split(';', 1)[0]?.trim().toLowerCase();
   const { mediaType, schemaVersion } = fields;
   if (schemaVersion === 1 || SCHEMA_1.test(String(mediaType)) || SCHEMA_1.test(announced ?? '')) {
@@ -185,7 +185,7 @@ export interface ImageConfig {
 
 /** Parses an image's config: platform and layers, as many as in the manifest. */
 export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
-  const { os, architecture, rootfs } = parseObject(data, from);
+  const { os, architecture, rootfs } = parseOciObject(data, from);
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
   const [system, arch] = [os ?? '', architecture ?? ''];
   if (typeof system !== 'string' || typeof arch !== 'string') throw bad('its platform is not a text');

@@ -9,7 +9,7 @@ import {
   MANIFEST_LIMIT,
   OCI_INDEX,
   parseConfig,
-  parseManifest,
+  parseImageManifest,
   type ImageConfig,
   type IndexEntry,
 } from './manifest.ts';
@@ -108,7 +108,7 @@ export async function platformImage(
   let seen = '';
   let budget = 16;
   const visit = async (manifest: FoundManifest, depth: number, named: boolean): Promise<PlatformImage | undefined> => {
-    const parsed = parseManifest(manifest.data, manifest.mediaType, from);
+    const parsed = parseImageManifest(manifest.data, manifest.mediaType, from);
     if (parsed.kind === 'image') return finish(manifest.data, parsed, named);
     if (depth >= DEEPEST_INDEX) throw new CurlewError('IMAGE_INVALID', `${from}: indexes are nested too deeply`);
     seen = [seen, platformsOf(parsed.manifests)].filter((text) => text !== '').join(', ');
@@ -126,7 +126,7 @@ export async function platformImage(
   };
   const finish = async (
     manifest: Uint8Array,
-    { mediaType, config, layers }: Extract<ReturnType<typeof parseManifest>, { kind: 'image' }>,
+    { mediaType, config, layers }: Extract<ReturnType<typeof parseImageManifest>, { kind: 'image' }>,
     named: boolean,
   ): Promise<PlatformImage> => {
     const { data } = await read(config, 'config', CONFIG_LIMIT);

@@ -144,7 +144,7 @@ export async function indexTar(
 }
 
 /** A whole file of the archive; `IMAGE_INVALID` if it is larger than `limit`. */
-export async function readEntry(
+export async function readTarEntry(
   file: FileHandle,
   { offset, size }: TarPlace,
   limit: number,

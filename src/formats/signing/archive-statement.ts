@@ -14,7 +14,7 @@ import {
   verifyStatement,
   type SignedStatement,
   type Statement,
-  type Verified,
+  type VerifiedStatement,
 } from './statement.ts';
 
 const PREDICATE_TYPE = 'urn:curlew:archive:v1';
@@ -75,11 +75,11 @@ function fileSubject(role: ArchiveRole): string {
  * The statement about an archive with these contents, signed by one of the keys. Anything else, such as a statement about
  * other contents, is `SIGNATURE_INVALID`.
  */
-export function verifyArchive(
+export function verifyArchiveStatement(
   signed: SignedStatement,
   contents: Digest,
   trusted: readonly TrustedKey[],
-): Verified<ArchiveStatement> {
+): VerifiedStatement<ArchiveStatement> {
   const verified = verifyStatement(signed, trusted, parseArchive, FETCH_BOTH);
   if (verified.statement.contents === contents) return verified;
   throw refused(signed.about, `the signature ${signed.from} belongs to another file`, FETCH_BOTH);

@@ -12,7 +12,7 @@ import {
   oid,
   pem,
   SEQUENCE,
-  time,
+  derTime,
 } from './der.ts';
 
 export interface Authority {
@@ -41,7 +41,7 @@ export function makeAuthority(
   serial[0] = 0x40 | ((serial[0] ?? 0) & 0x3f);
   const title = der(SEQUENCE, namePart(COMMON_NAME, name));
   const hour = 3_600_000;
-  const validity = der(SEQUENCE, time(new Date(now - hour)), time(new Date(now + days * 24 * hour)));
+  const validity = der(SEQUENCE, derTime(new Date(now - hour)), derTime(new Date(now + days * 24 * hour)));
   const extensions = der(
     SEQUENCE,
     extension(CONSTRAINTS, der(SEQUENCE, TRUE), true),

@@ -13,7 +13,7 @@ import {
   SEQUENCE,
 } from './der.ts';
 
-export interface Subject {
+export interface RequestSubject {
   readonly commonName: string;
   readonly organization: string;
 }
@@ -23,13 +23,13 @@ const KEY_BYTES = 91;
 const MAX_BYTES = 4096;
 
 /** What is signed: no attributes, so no other names and no extensions. */
-function bodyOf({ commonName, organization }: Subject, spki: Uint8Array): Buffer {
+function bodyOf({ commonName, organization }: RequestSubject, spki: Uint8Array): Buffer {
   const name = der(SEQUENCE, namePart(ORGANIZATION, organization), namePart(COMMON_NAME, commonName));
   return der(SEQUENCE, der(INTEGER, Buffer.from([0])), name, spki, der(0xa0));
 }
 
 /** The request in PEM, signed with the private key. */
-export function makeRequest(subject: Subject, key: KeyObject): string {
+export function makeRequest(subject: RequestSubject, key: KeyObject): string {
   const body = bodyOf(subject, createPublicKey(key).export({ type: 'spki', format: 'der' }));
   return pem('CERTIFICATE REQUEST', encode(body, sign('sha256', body, key)));
 }
@@ -51,7 +51,7 @@ function textOf(bytes: Buffer, id: string): string {
  * Subject and public key of a request of exactly the form that {@link makeRequest} writes, with a valid signature; undefined for any
  * other text. What is read is encoded again and compared byte by byte, so that no other reader can find another name in it.
  */
-export function readRequest(text: string): { readonly subject: Subject; readonly key: KeyObject } | undefined {
+export function readRequest(text: string): { readonly subject: RequestSubject; readonly key: KeyObject } | undefined {
   const [, inner = ''] =
     /^-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=\n]+)\n-----END CERTIFICATE REQUEST-----\n$/.exec(
       text.slice(0, MAX_BYTES),

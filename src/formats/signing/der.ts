@@ -25,7 +25,7 @@ export function namePart(id: string, text: string): Buffer {
 }
 
 /** RFC 5280, 4.1.2.5: two digits of the year until 2049. */
-export function time(date: Date): Buffer {
+export function derTime(date: Date): Buffer {
   const digits = date.toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   const isLong = date.getUTCFullYear() >= 2050;
   return der(isLong ? 0x18 : 0x17, Buffer.from(isLong ? digits : digits.slice(2)));

@@ -55,7 +55,7 @@ export interface SignedStatement {
   readonly about: string;
 }
 
-export interface Verified<Parsed> {
+export interface VerifiedStatement<Parsed> {
   readonly statement: Parsed;
   readonly signedBy: TrustedKey;
 }
@@ -69,7 +69,7 @@ export function verifyStatement<Parsed>(
   trusted: readonly TrustedKey[],
   parse: (statement: Statement) => Parsed | undefined,
   otherHint: string,
-): Verified<Parsed> {
+): VerifiedStatement<Parsed> {
   const bad = unreadable(from, 'fetch it again, or sign the file again');
   const { payload, signatures } = parseEnvelope(text, bad);
   const signed = preAuthentication(payload);

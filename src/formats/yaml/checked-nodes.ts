@@ -14,9 +14,9 @@ export interface SettleRules {
 }
 
 /** Reports duplicate keys and keys that are not plain words; parts of Kubernetes get its values. */
-export function settle(node: unknown, path: Path, rules: SettleRules): void {
+export function checkTree(node: unknown, path: Path, rules: SettleRules): void {
   if (isScalar(node) && rules.kubernetes(path)) readAgain(node, rules);
-  if (isSeq(node)) for (const [index, item] of node.items.entries()) settle(item, [...path, index], rules);
+  if (isSeq(node)) for (const [index, item] of node.items.entries()) checkTree(item, [...path, index], rules);
   if (!isMap(node)) return;
   const seen = new Set<string>();
   for (const pair of node.items) {
@@ -26,7 +26,7 @@ export function settle(node: unknown, path: Path, rules: SettleRules): void {
       rules.complain('duplicate', `"${name}" is listed twice`, pair.key.range);
     }
     seen.add(name);
-    settle(pair.value, [...path, name], rules);
+    checkTree(pair.value, [...path, name], rules);
   }
 }
 
@@ -44,8 +44,8 @@ function settleKey(
   if (typeof key.value === 'symbol') {
     if (isKubernetes) mergeInOrder(key);
     // It contains a map, or a list of maps, of the same place.
-    if (isSeq(value)) for (const item of value.items) settle(item, path, rules);
-    else settle(value, path, rules);
+    if (isSeq(value)) for (const item of value.items) checkTree(item, path, rules);
+    else checkTree(value, path, rules);
     return undefined;
   }
   if (isKubernetes) readAgain(key, rules);

@@ -13,13 +13,13 @@ export interface JsonFile<Schema extends GenericSchema> {
 }
 
 /** Receives a problem. */
-export type Report = (place: Place, message: string, hint?: string) => void;
+export type ReportProblem = (place: Place, message: string, hint?: string) => void;
 
 /** Reads a JSON file; `file` is its name for messages. */
 export function readJsonFile<Schema extends GenericSchema>(
   schema: Schema,
   { file, text }: { readonly file: string; readonly text: string },
-  report: Report,
+  report: ReportProblem,
 ): JsonFile<Schema> {
   // Only for the places: JSON is YAML, too.
   let yaml: YamlText | undefined;

@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 import { isObject } from '../../core/json.ts';
 import { hasErrors, type Diagnostic, type Place } from '../../core/diagnostic.ts';
-import { settle, type SettleRules } from './checked-nodes.ts';
+import { checkTree, type SettleRules } from './checked-nodes.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -199,7 +199,7 @@ function nodeFindings(
   placeAt: PlaceAt,
 ): readonly Diagnostic[] {
   const findings: Diagnostic[] = [];
-  settle(contents, [], {
+  checkTree(contents, [], {
     ...rules,
     complain: (code, message, range) => {
       if (findings.length === MAX_FINDINGS) return;
@@ -341,7 +341,7 @@ function endAsGo(document: Document, end: number): void {
 }
 
 /** JSON text as the same kind of data; undefined if it is not valid JSON. */
-export function readJson(text: string): Json | undefined {
+export function readJsonText(text: string): Json | undefined {
   try {
     let sound = true;
     const complain = (): void => {

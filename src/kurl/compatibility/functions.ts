@@ -79,6 +79,6 @@ report_addon_success addon_install addon_load`,
 };
 
 /** By topic. */
-export const FUNCTIONS: readonly (readonly [topic: string, functions: readonly Row[]])[] = Object.entries(NAMES).map(
-  ([topic, names]) => [topic, rows(names, NOTES)],
-);
+export const KURL_FUNCTIONS: readonly (readonly [topic: string, functions: readonly Row[]])[] = Object.entries(
+  NAMES,
+).map(([topic, names]) => [topic, rows(names, NOTES)]);

@@ -1,6 +1,6 @@
 /** Rows of the compatibility tables. */
 
-export type Status = 'same' | 'differs' | 'absent';
+type Status = 'same' | 'differs' | 'absent';
 
 export interface Row {
   readonly name: string;

@@ -11,7 +11,7 @@ import type { Call } from '../../cluster/kube/call.ts';
 import { getObject, listObjects, type LiveObject } from '../../cluster/kube/objects.ts';
 import type { Role } from '../order.ts';
 import { byVersion } from '../refusals.ts';
-import { isVersion } from '../versions.ts';
+import { isSemver } from '../versions.ts';
 import { detailsOf, seenNode } from './nodes.ts';
 import { CONFIG_MAPS, NODES } from '../../cluster/kube/core-kinds.ts';
 
@@ -137,7 +137,7 @@ function rank({ written }: Found): number {
 function versionOf(recorded: unknown, machines: readonly Found[]): string {
   const control = machines.flatMap(({ written, kubelet }) => (written.role === 'control-plane' ? [kubelet] : []));
   if (control.length === 0) throw refusal('none of its nodes is a control plane');
-  const versions = [...control, ...(typeof recorded === 'string' ? [recorded] : [])].filter((one) => isVersion(one));
+  const versions = [...control, ...(typeof recorded === 'string' ? [recorded] : [])].filter((one) => isSemver(one));
   const highest = versions.toSorted(byVersion).at(-1);
   if (highest !== undefined) return highest.replace(/^v?/, 'v');
   throw refusal('its version of Kubernetes cannot be read');

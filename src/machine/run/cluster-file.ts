@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readFleet } from '../../fleet/read.ts';
-import type { FleetFile, WrittenCluster as Found } from '../../fleet/fleet.ts';
+import type { FleetFile, FleetCluster as Found } from '../../fleet/fleet.ts';
 import type { ClusterFields } from '../../fleet/schema.ts';
 import type { DesiredCluster, DesiredMachine, SeenCluster } from '../cluster.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';

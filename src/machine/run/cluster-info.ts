@@ -25,7 +25,7 @@ export async function clusterInfo(
   const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
   try {
     if (url === undefined || typeof authority !== 'string') throw new Error('it names no API server');
-    const hash = digestOf(Buffer.from(authority, 'base64'));
+    const hash = hashOfKey(Buffer.from(authority, 'base64'));
     return { address: `${url.hostname}:${url.port === '' ? 443 : url.port}`, hash };
   } catch (cause) {
     const what = `cannot ${doing}: the ConfigMap kube-public/cluster-info is not as kubeadm writes it`;
@@ -50,7 +50,7 @@ export async function requireOwnCluster(
   file = '/etc/kubernetes/pki/ca.crt',
 ): Promise<void> {
   const authority = await readFound(file, PEM_LIMIT);
-  if (authority === undefined || digestOf(authority) === hash) return;
+  if (authority === undefined || hashOfKey(authority) === hash) return;
   const what = `cannot ${doing}: KUBECONFIG leads to another cluster than that of this machine`;
   throw new CurlewError('CLUSTER_FAILED', what, {
     hint: 'run it on a control plane of the other cluster, or without KUBECONFIG',
@@ -63,7 +63,7 @@ export function ownAddresses(): ReadonlySet<string> {
 }
 
 /** The digest of its key, which an authority keeps when it is renewed. */
-export function digestOf(certificate: Buffer): string {
+export function hashOfKey(certificate: Buffer): string {
   const { publicKey } = new X509Certificate(certificate);
   const digest = createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' }));
   return `sha256:${digest.digest('hex')}`;

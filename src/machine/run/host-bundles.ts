@@ -8,7 +8,7 @@ import { jsonIn } from '../../core/json.ts';
 import { pathProblem } from '../../core/layout.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import type { Item, Piece } from '../../runtime/support/collect.ts';
+import type { Item, CollectedPiece } from '../../runtime/support/collect.ts';
 import { INDEX_PATH, parseSupportIndex, VERSION_PATH, type Verdicts } from '../../runtime/support/support-index.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
@@ -95,7 +95,7 @@ function merged(found: readonly (readonly [host: string, verdicts: Verdicts])[])
 const CLUSTER = /^cluster-(?:resources|info)\//;
 
 /** The cluster is at the top, where other programs look for it, as one machine sees it. */
-function placed(piece: Piece, host: string, isLeader: boolean): readonly Piece[] {
+function placed(piece: CollectedPiece, host: string, isLeader: boolean): readonly CollectedPiece[] {
   if (!CLUSTER.test(piece.path)) return [{ ...piece, path: `hosts/${host}/${piece.path}` }];
   return isLeader ? [piece] : [];
 }
@@ -105,13 +105,13 @@ async function readArchive(
   { ssh: host }: WrittenHost,
   packed: Uint8Array,
   { signal }: { readonly signal: AbortSignal },
-): Promise<{ readonly pieces: readonly Piece[]; readonly verdicts: Verdicts }> {
+): Promise<{ readonly pieces: readonly CollectedPiece[]; readonly verdicts: Verdicts }> {
   const refuse = (what: string): CurlewError =>
     new SshError(host, 'status', `its support bundle cannot be read: ${what}`, 'run curlew support-bundle there');
   const tar: Uint8Array = await unpack(packed, { maxOutputLength: UNPACKED_BYTES }).catch((error: unknown) => {
     throw refuse(error instanceof Error ? error.message : String(error));
   });
-  const pieces: Piece[] = [];
+  const pieces: CollectedPiece[] = [];
   let verdicts: Verdicts | undefined;
   const stream = (async function* whole() {
     yield Promise.resolve(tar);

@@ -1,7 +1,7 @@
 /** Settings of add-ons, as far as a plan needs them: what they say to kubeadm, and which of them differ. */
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { fieldsOf } from '../../core/json.ts';
-import type { Settings } from '../cluster.ts';
+import type { MachineSettings } from '../cluster.ts';
 import { mapProblem } from '../../formats/yaml/yaml-map.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 
@@ -28,7 +28,7 @@ const YAML = /^(?:init|join|cluster|kubelet|kubeProxy)Configuration$/;
 const DIGITS = 16;
 
 /** By path, and each field of kubeadm's YAML for itself. Digests, as settings may be secret. */
-export function settingsOf(installer: Readonly<Record<string, unknown>>): Settings {
+export function kubeadmSettingsOf(installer: Readonly<Record<string, unknown>>): MachineSettings {
   const found: Record<string, string> = {};
   const add = (path: string, value: unknown): void => {
     found[path] = hexOf(digestOf(canonicalJson([path, value]))).slice(0, DIGITS);

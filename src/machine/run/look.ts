@@ -9,7 +9,7 @@ import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readObject } from '../../cluster/kube/objects.ts';
 import type { Held, SeenAddon, SeenCluster, SeenMachine } from '../cluster.ts';
 import type { EtcdMember } from '../etcd.ts';
-import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
+import { authorityOf, clusterNameOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
 import { refusedTwins } from '../twins.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -98,7 +98,7 @@ export async function lookAt(
   };
   // kubeadm writes admin.conf before the first API server runs: such an init is continued.
   const speakers = control.filter(({ facts }) => {
-    return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
+    return facts?.isControlPlane === true && clusterNameOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
   const ask = async ({ host, facts }: HostLook, at: { readonly signal: AbortSignal }): Promise<Nodes> => {
@@ -130,7 +130,7 @@ export async function lookAt(
   const machines = hosts.map(({ host: { name }, facts, problem, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
-    const belongs = facts && clusterOf(facts, own);
+    const belongs = facts && clusterNameOf(facts, own);
     return {
       ...(node ?? { name, joined: false }),
       answers: facts !== undefined,

@@ -2,7 +2,7 @@
 import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { healthOf } from '../../cluster/channel/health.ts';
-import { readRecords } from '../../cluster/channel/record.ts';
+import { decodeRecords } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { asError, errnoOf } from '../../core/errors.ts';
 import { fieldsOf } from '../../core/json.ts';
@@ -142,7 +142,7 @@ async function askCluster(
   const options = { patienceMs: PATIENCE_MS, signal };
   const call = openCalls(api, options);
   const nodes = (await mapObjects(call, NODES, {}, nodeHealth)) ?? [];
-  const records = readRecords((await configMapClient(api, options).read(CHANNEL_RECORDS))?.data ?? {}).records;
+  const records = decodeRecords((await configMapClient(api, options).read(CHANNEL_RECORDS))?.data ?? {}).records;
   const addons = [...records.values()].filter(({ state }) => state !== 'Succeeded');
   const all = (await listObjects(call, PODS)) ?? [];
   const waiting = all.flatMap((pod) => {

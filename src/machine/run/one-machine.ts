@@ -2,7 +2,7 @@
 import { type Action, type Held, MAX_UNHEALTHY, type SeenCluster, type SeenMachine, type Step } from '../cluster.ts';
 import { mayRepair } from '../pick.ts';
 import { splitRefusals } from '../refusals.ts';
-import { planRemoval } from '../removal.ts';
+import { removalTurns } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { runsElsewhere } from './provided-hosts.ts';
 import { silenceOf } from '../plan-state.ts';
@@ -178,7 +178,7 @@ function leave({ seen, speaker }: ClusterLook, cluster: string, name: string): L
   if (speaker === undefined) return NO_CHAIN;
   const machine = seen.machines.find((one) => one.name === name);
   const joined = { ...seen, machines: seen.machines.filter((one) => one.joined) };
-  const { chains, held } = planRemoval(joined, name);
+  const { chains, held } = removalTurns(joined, name);
   const chain = (chains[0] ?? []).filter(({ phase }) => phase !== 'reset');
   // A host that another cluster uses now is not ours to reset.
   const isPart = machine?.answers === true && machine.cluster === cluster;

@@ -13,7 +13,7 @@ import type { Phase, Step } from '../cluster.ts';
 import { taintText } from '../marks.ts';
 import { isFirstWith, OWN_SETTINGS, settingsAfter } from '../settings.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
-import { settingsOf as digestsOf } from './kubeadm-settings.ts';
+import { kubeadmSettingsOf as digestsOf } from './kubeadm-settings.ts';
 import { reached } from './provided-hosts.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
 import { createProvided, deleteProvided, verdictOf } from './provider.ts';

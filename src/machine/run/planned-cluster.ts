@@ -8,7 +8,7 @@ import { splitRefusals, withoutHosts } from '../refusals.ts';
 import { settingNotes } from '../settings.ts';
 import { SWAP, unreadyReasons } from '../unready.ts';
 import type { WrittenCluster } from './cluster-file.ts';
-import { maySwap, passedErrors, settingsOf } from './kubeadm-settings.ts';
+import { maySwap, passedErrors, kubeadmSettingsOf } from './kubeadm-settings.ts';
 import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
 export interface PlannedCluster extends ClusterPlan {
@@ -76,7 +76,7 @@ export function planOf(
     const { kubeletVersion, update } = own;
     return { name, role, address, kubeletVersion, update, labels, taints: taints?.map(taintText) };
   });
-  const settings = settingsOf(cluster.installer);
+  const settings = kubeadmSettingsOf(cluster.installer);
   const desired = { name: cluster.name, version: cluster.version, paused: cluster.paused, machines, settings };
   const { kubernetes } = cluster.installer;
   const isNew = seen.machines.every(({ joined }) => !joined);

@@ -1,5 +1,5 @@
 /** Add-ons that channels have brought to the cluster of this machine. */
-import { readRecords } from '../../cluster/channel/record.ts';
+import { decodeRecords } from '../../cluster/channel/record.ts';
 import type { KubeApi } from '../../cluster/kube/api.ts';
 import { Refused } from '../../cluster/kube/call.ts';
 import { configMapClient } from '../../cluster/kube/config-map.ts';
@@ -20,7 +20,7 @@ export async function recordedAddons(api: KubeApi, signal: AbortSignal): Promise
     if (error instanceof Refused) return undefined;
     throw error;
   });
-  return [...readRecords(map?.data ?? {}).records.values()].flatMap(({ addon: name, owner, applied }) => {
+  return [...decodeRecords(map?.data ?? {}).records.values()].flatMap(({ addon: name, owner, applied }) => {
     if (applied === undefined || !owner.startsWith(OWNER)) return [];
     const { version, id, hash, channel } = applied;
     return [{ name, version, id, hash, channel }];

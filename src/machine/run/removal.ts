@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { deleteObject } from '../../cluster/kube/objects.ts';
 import type { Phase, SeenMachine } from '../cluster.ts';
-import { planRemoval } from '../removal.ts';
+import { removalTurns } from '../removal.ts';
 import { EMPTY_TURN } from '../plan-state.ts';
 import { drainNode, leftToDrain } from './drain.ts';
 import { markLeaving, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
@@ -56,7 +56,7 @@ export async function removeFrom(
     const { members, lost, ...seen } = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
     const isGone = done.some(({ phase }) => phase === 'delete-node');
-    const { chains, held } = isGone ? EMPTY_TURN : planRemoval({ ...seen, members }, node);
+    const { chains, held } = isGone ? EMPTY_TURN : removalTurns({ ...seen, members }, node);
     if (held[0] !== undefined) {
       const hint =
         members === undefined

@@ -11,7 +11,7 @@ import type { PlannedCluster } from './planned-cluster.ts';
 const PLAN_LIMIT = 16 << 20;
 
 /** The content of the file. */
-export interface SavedPlan {
+export interface SavedClusterPlan {
   readonly format: 1;
   readonly cluster: string;
   readonly digest: Digest;
@@ -44,7 +44,7 @@ function keyOf({ host, phase, addon, to }: Partial<Readonly<Record<keyof Step, u
 }
 
 /** `PLAN_CHANGED` if something else would be done now. */
-export function requireSame({ path, cluster, digest }: Saved, plan: PlannedCluster): void {
+export function requireSameCluster({ path, cluster, digest }: Saved, plan: PlannedCluster): void {
   if (cluster === plan.cluster && digest === plan.digest) return;
   throw new CurlewError(
     'PLAN_CHANGED',
@@ -56,7 +56,7 @@ export function requireSame({ path, cluster, digest }: Saved, plan: PlannedClust
 }
 
 /** Nothing more is done once there is a step that the saved plan does not have. */
-export function within({ path, steps }: Saved, plan: PlannedCluster): PlannedCluster {
+export function withinPlan({ path, steps }: Saved, plan: PlannedCluster): PlannedCluster {
   const unseen = plan.steps.filter((step) => !steps.has(keyOf(step)));
   if (unseen.length === 0) return plan;
   const held = unseen.map(({ host, phase }) => ({

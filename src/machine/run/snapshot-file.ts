@@ -12,7 +12,7 @@ import { requireSpace } from '../../platform/files/space.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { AGE_HEADER, decrypted, decrypterFor } from './age.ts';
 import { UNITS } from './timer.ts';
-import { refused, requireWhole } from './whole-snapshot.ts';
+import { refusedSnapshot, requireWhole } from './whole-snapshot.ts';
 
 const TOP = 'snapshot';
 const DATA = 'etcd.db';
@@ -132,7 +132,7 @@ async function extract(
   await sweepPartials(dirname(into), { folders: true });
   await requireSpace(dirname(into), size, `extract ${file}`);
   await mkdir(into, { mode: 0o700 });
-  const refuse = (what: string): CurlewError => refused(file, what);
+  const refuse = (what: string): CurlewError => refusedSnapshot(file, what);
   const limits = { bytes: size, files: MAX_FILES };
   const files = await receiveTar(bytes, { top: TOP, into, limits, refuse, signal });
   // A static pod would run as soon as the kubelet does.
@@ -169,7 +169,7 @@ async function decryptedFile(file: string, identity: string | undefined): Promis
     });
   }
   return decrypted(createReadStream(file), await decrypterFor(text.toString('utf8'), identity), {
-    refuse: (why) => refused(file, why),
+    refuse: (why) => refusedSnapshot(file, why),
     notForThese: () =>
       new CurlewError('CLUSTER_FAILED', `cannot ${doing} with ${identity}: it is encrypted for others`, {
         hint: 'specify the identity of one of its recipients',

@@ -6,7 +6,7 @@ import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { getObject } from '../../cluster/kube/objects.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
 import { nextNodes, whyNotUpgrade, type NodeVersions } from '../node-upgrade.ts';
-import { isVersion, versionOf } from '../versions.ts';
+import { isSemver, requireVersion } from '../versions.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { drainNode, leftToDrain, refusedEvictions } from './drain.ts';
 import { markUpgrading, runtimeOf, seenNode, seenNodes, uncordonNode, type NodeApi } from './nodes.ts';
@@ -140,7 +140,7 @@ export async function planNodeUpgrade(
 
   async function versionsOf(to: string): Promise<NodeVersions | undefined> {
     // Builds of one's own may have other versions: then no rule is known.
-    if (!isVersion(to) || !isVersion(kubelet)) return undefined;
+    if (!isSemver(to) || !isSemver(kubelet)) return undefined;
     const all = isAdmin ? await seenNodes(call) : [];
     const others = all.filter(({ name }) => name !== node);
     const versions = { kubelet, cluster: await clusterVersion(cluster), wanted: to, leads, others };
@@ -163,7 +163,7 @@ async function clusterVersion({ call }: NodeApi): Promise<string> {
   const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
   const text = (configMap?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];
   const [, version = ''] = /^kubernetesVersion: ["']?([^\s"']+)/m.exec(typeof text === 'string' ? text : '') ?? [];
-  if (isVersion(version)) return version;
+  if (isSemver(version)) return version;
   throw new CurlewError('CLUSTER_FAILED', 'cannot upgrade: the ConfigMap kube-system/kubeadm-config has no version', {
     hint: 'kubeadm init phase upload-config kubeadm writes it again',
   });
@@ -174,7 +174,7 @@ async function clusterVersion({ call }: NodeApi): Promise<string> {
  * (kubernetes.io/docs/reference/using-api/deprecation-guide).
  */
 async function removedApis({ api }: NodeApi, wanted: string, signal: AbortSignal): Promise<readonly string[]> {
-  const { minor } = versionOf(wanted);
+  const { minor } = requireVersion(wanted);
   const problems: string[] = [];
   const onLine = (line: string): void => {
     if (!line.startsWith('apiserver_requested_deprecated_apis{') || line.endsWith(' 0')) return;

@@ -10,7 +10,7 @@ const PAGE_BYTES = 512;
 
 /** `CLUSTER_FAILED` unless the file ends with the digest of what is before it, as etcd sends it. */
 export async function requireWhole(path: string, file = path): Promise<void> {
-  const bad = (why: string): CurlewError => refused(file, why);
+  const bad = (why: string): CurlewError => refusedSnapshot(file, why);
   try {
     await using opened = await open(path, 'r');
     const { size } = await opened.stat();
@@ -28,7 +28,7 @@ export async function requireWhole(path: string, file = path): Promise<void> {
 }
 
 /** `CLUSTER_FAILED`, for a file that is cut, changed or something else. */
-export function refused(file: string, why: string): CurlewError {
+export function refusedSnapshot(file: string, why: string): CurlewError {
   return new CurlewError('CLUSTER_FAILED', `${file} is not a whole snapshot of etcd: ${why}`, {
     hint: 'use one that curlew etcd snapshot or etcdctl snapshot save has written',
   });

@@ -19,9 +19,9 @@ import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import { partialName } from '../../platform/files/partial.ts';
 import type { AddonFolder } from '../find-addons.ts';
 import { statOf } from '../text-file.ts';
-import { fixManifest, fixScript, type Change } from './fix.ts';
+import { fixManifest, fixScript, type TextChange } from './fix.ts';
 
-export interface FixedLine extends Change {
+export interface FixedLine extends TextChange {
   /** For messages. */
   readonly file: string;
 }
@@ -63,8 +63,8 @@ export function fixFiles(
 
 function fixFile(
   path: string,
-  fix: (text: string) => { readonly text: string; readonly changes: readonly Change[] },
-): readonly Change[] {
+  fix: (text: string) => { readonly text: string; readonly changes: readonly TextChange[] },
+): readonly TextChange[] {
   const before = readBytes(path);
   const text = before === undefined ? undefined : decodeUtf8(before);
   if (before === undefined || text === undefined) return [];

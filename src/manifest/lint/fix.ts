@@ -2,7 +2,7 @@
 import type { Diagnostic } from '../../core/diagnostic.ts';
 
 /** A changed line. */
-export interface Change {
+export interface TextChange {
   /** Line number in the original text, from 1. */
   readonly line: number;
   readonly code: string;
@@ -11,7 +11,7 @@ export interface Change {
 
 export interface FixedText {
   readonly text: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly TextChange[];
 }
 
 type Finding = Pick<Diagnostic, 'code' | 'severity' | 'place'>;
@@ -41,7 +41,7 @@ export function fixManifest(text: string, findings: readonly Finding[]): FixedTe
     if (same === undefined) byLine.set(one.place.line, [one]);
     else same.push(one);
   }
-  const changes: Change[] = [];
+  const changes: TextChange[] = [];
   const seen = new Set<string>();
   const lines = text.split('\n').flatMap((line, index) => {
     const here = byLine.get(index + 1) ?? [];
@@ -72,11 +72,11 @@ function directiveText(line: string): string {
 
 interface FixedLine {
   readonly lines: readonly string[];
-  readonly changes: readonly Omit<Change, 'line'>[];
+  readonly changes: readonly Omit<TextChange, 'line'>[];
 }
 
 function fixLine(original: string, findings: readonly Finding[], seen: ReadonlySet<string>): FixedLine {
-  const changes: Omit<Change, 'line'>[] = [];
+  const changes: Omit<TextChange, 'line'>[] = [];
   let line = original;
   const has = (code: string): boolean => findings.some((one) => one.code === code);
   if (has('manifest/byte-order-mark')) {

@@ -1,6 +1,6 @@
 /** Compares the images that an add-on's files name with those that its Manifest lists. Pure. */
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
-import type { Request } from '../directives.ts';
+import type { FetchedSource } from '../directives.ts';
 import type { ImageRequest } from '../directives/image.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 import type { Placer, Spot } from './spot.ts';
@@ -21,7 +21,7 @@ interface Listed {
 /** The names of the images in archives, by the path in the Manifest. An archive that cannot be read is missing. */
 export type ArchiveNames = ReadonlyMap<string, readonly string[]>;
 
-function archivedImages(requests: readonly Request[], archives: ArchiveNames): readonly Listed[] {
+function archivedImages(requests: readonly FetchedSource[], archives: ArchiveNames): readonly Listed[] {
   return requests.flatMap((request) => {
     const names = request.kind === 'image' ? archives.get(request.archive ?? '') : undefined;
     return (names ?? []).flatMap((name): readonly Listed[] => {
@@ -31,7 +31,7 @@ function archivedImages(requests: readonly Request[], archives: ArchiveNames): r
   });
 }
 
-function listedImages(requests: readonly Request[]): readonly Listed[] {
+function listedImages(requests: readonly FetchedSource[]): readonly Listed[] {
   return requests.flatMap((request): readonly Listed[] =>
     request.kind === 'image' && request.ref !== undefined ? [{ request, ref: request.ref }] : [],
   );
@@ -98,7 +98,7 @@ const MAX_REPORTED = 1000;
 
 /** Reports images that files name and that are missing from the Manifest, each once, at its first place. */
 export function checkListed(
-  requests: readonly Request[],
+  requests: readonly FetchedSource[],
   { files, archives }: { readonly files: readonly FileImages[]; readonly archives: ArchiveNames },
   find: Find,
 ): void {
@@ -131,7 +131,7 @@ export interface UnusedImages {
   readonly unused: () => readonly ImageRequest[];
 }
 
-export function watchUnused(requests: readonly Request[]): UnusedImages {
+export function watchUnused(requests: readonly FetchedSource[]): UnusedImages {
   const listed = listedImages(requests);
   let unused = (listed.length > MAX_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { isMap, isScalar, isSeq, type YAMLMap } from 'yaml';
 import { quoted } from '../rules.ts';
 import type { Remark, Spot } from './spot.ts';
-import { textOf } from './yaml-images.ts';
+import { textUnder } from './yaml-images.ts';
 import { eachDocument, type YamlDocument } from './yaml-text.ts';
 
 const KUSTOMIZATION = /(?:^|\/)kustomization\.ya?ml$/;
@@ -56,7 +56,7 @@ function pathsIn({ tree, base }: YamlDocument): readonly (Spot & { readonly text
       : undefined;
   });
   const patches = PATCHES.flatMap((key) => itemsOf(map, key)).map((item) =>
-    isMap(item) ? textOf(item, 'path') : undefined,
+    isMap(item) ? textUnder(item, 'path') : undefined,
   );
   return [...paths, ...patches]
     .filter((one) => one !== undefined)

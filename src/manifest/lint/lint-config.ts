@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
-import { byKey, closed, texts } from '../../core/schema.ts';
-import { readJsonFile, type Report } from '../../formats/yaml/document.ts';
+import { byKey, closed, textList } from '../../core/schema.ts';
+import { readJsonFile, type ReportProblem } from '../../formats/yaml/document.ts';
 import { finding, quoted, RULE_IDS, RULES, type Find, type RuleSeverity } from '../rules.ts';
 import { readTextFile } from '../text-file.ts';
 
@@ -46,8 +46,8 @@ export function unknownRule(id: string, place: Place): Diagnostic {
 }
 
 const ignored = v.object({
-  files: v.pipe(texts, v.nonEmpty('no pattern')),
-  rules: v.optional(texts),
+  files: v.pipe(textList, v.nonEmpty('no pattern')),
+  rules: v.optional(textList),
   reason: v.optional(v.string()),
 });
 const EXAMPLE = '"ignore": ["addons/old/**", { "files": ["…"], "rules": ["…"], "reason": "…" }]';
@@ -62,7 +62,7 @@ export function readLintConfig(root: string, shown: string, find: Find): LintCon
   const file = `${shown}${LINT_CONFIG}`;
   const read = readTextFile(join(root, LINT_CONFIG), LIMIT);
   if (read.kind === 'absent') return undefined;
-  const bad: Report = (place, message, hint) => find(finding('lint/config', place, message, hint));
+  const bad: ReportProblem = (place, message, hint) => find(finding('lint/config', place, message, hint));
   if (read.kind !== 'text') {
     const what = read.kind === 'special' ? 'not a regular file' : `larger than ${LIMIT} bytes`;
     bad({ file, line: 1, column: 1, length: 1 }, what);

@@ -1,7 +1,7 @@
 /** Specs in the text of a Secret or a ConfigMap, where the support-bundle program finds them. Pure. */
 import { isMap, isScalar, type Scalar, type YAMLMap } from 'yaml';
 import type { Remark, Spot } from './spot.ts';
-import { textOf } from './yaml-images.ts';
+import { textUnder } from './yaml-images.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
 /** A text nested in another text, and the mapping of its ranges to the outer text. */
@@ -26,7 +26,7 @@ export function nestedSpecs(
 ): { readonly specs: readonly NestedText[]; readonly remarks: readonly Remark[] } {
   const nothing = { specs: [], remarks: [] };
   if (!isMap(tree.contents)) return nothing;
-  const kind = textOf(tree.contents, 'kind')?.text;
+  const kind = textUnder(tree.contents, 'kind')?.text;
   if (kind !== 'Secret' && kind !== 'ConfigMap') return nothing;
   const data = mapAt(tree.contents, kind === 'Secret' ? 'stringData' : 'data');
   const specs: NestedText[] = [];
@@ -50,7 +50,7 @@ export function nestedSpecs(
 function isLabelled(map: YAMLMap): boolean {
   const metadata = mapAt(map, 'metadata');
   const labels = metadata === undefined ? undefined : mapAt(metadata, 'labels');
-  return labels !== undefined && LABELS.some((label) => textOf(labels, label)?.text === 'support-bundle');
+  return labels !== undefined && LABELS.some((label) => textUnder(labels, label)?.text === 'support-bundle');
 }
 
 /** A literal block keeps its lines, so places inside it can be mapped; other forms can only be pointed at as a whole. */

@@ -7,8 +7,8 @@
  */
 
 /** `open`: its settings are not checked. */
-export type Settings = string;
-export type Kinds = Readonly<Record<string, Settings>>;
+export type KindSettings = string;
+export type Kinds = Readonly<Record<string, KindSettings>>;
 
 export const FORMS = {
   text: { type: ['string', 'null'] },

@@ -6,7 +6,7 @@ import {
   HOST_ANALYZERS,
   HOST_COLLECTORS,
   type Kinds,
-  type Settings,
+  type KindSettings,
 } from './troubleshoot-kinds.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ const OUTCOMES: Schema = {
   },
 };
 
-function settingsSchema(settings: Settings, common: Schema, needed: readonly string[]): Schema {
+function settingsSchema(settings: KindSettings, common: Schema, needed: readonly string[]): Schema {
   if (settings === 'open') return { type: 'object' };
   const properties: Record<string, unknown> = { ...common };
   const required = [...needed];
@@ -109,8 +109,8 @@ export const SPEC_SCHEMAS = {
   Preflight: specSchema('Preflight', { ...CLUSTER, uploadResultsTo: FORMS.text, uploadResultSpecs: FORMS.list }),
 } as const satisfies Readonly<Record<string, Schema>>;
 
-export type SpecKind = keyof typeof SPEC_SCHEMAS;
+export type TroubleshootKind = keyof typeof SPEC_SCHEMAS;
 
-export function specKindOf(kind: string | undefined): SpecKind | undefined {
+export function specKindOf(kind: string | undefined): TroubleshootKind | undefined {
   return kind === 'HostPreflight' || kind === 'SupportBundle' || kind === 'Preflight' ? kind : undefined;
 }

@@ -6,7 +6,7 @@ import { nearest } from '../../core/nearest.ts';
 import { quoted, type RuleId } from '../rules.ts';
 import type { Remark, Spot } from './spot.ts';
 import { touchesHole } from './template.ts';
-import { SPEC_SCHEMAS, type Schema, type SpecKind } from './troubleshoot-schema.ts';
+import { SPEC_SCHEMAS, type Schema, type TroubleshootKind } from './troubleshoot-schema.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
 const MAX_MISTAKES = 20;
@@ -14,9 +14,9 @@ const MAX_ALIASES = 100;
 /** Placeholder for a value that is known only after rendering; matches everything. */
 const ANYTHING = '\u0000anything';
 
-const compiled = new Map<SpecKind, ValidateFunction>();
+const compiled = new Map<TroubleshootKind, ValidateFunction>();
 
-function validatorOf(kind: SpecKind): ValidateFunction {
+function validatorOf(kind: TroubleshootKind): ValidateFunction {
   const known = compiled.get(kind);
   if (known !== undefined) return known;
   const validate = new Ajv({
@@ -81,7 +81,7 @@ function isInteger(type: string, value: unknown): boolean {
 type Path = readonly string[];
 
 /** The errors of a spec, at ranges of the text of the document. */
-export function checkSpec(kind: SpecKind, document: YamlDocument): readonly Remark[] {
+export function checkSpec(kind: TroubleshootKind, document: YamlDocument): readonly Remark[] {
   const { tree, base } = document;
   const value = dataOf(document);
   const rules: { readonly schema: RuleId; readonly unknown: RuleId } =

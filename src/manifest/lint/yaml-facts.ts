@@ -1,8 +1,8 @@
 /** Facts about a YAML text, independent of its path: the same text in many versions is checked once. */
 import { nestedSpecs } from './support-bundle.ts';
 import type { Remark } from './spot.ts';
-import { specKindOf, type SpecKind } from './troubleshoot-schema.ts';
-import { collectImages, kindOf, type ImageRewrite, type ImageUse, type NamedImages } from './yaml-images.ts';
+import { specKindOf, type TroubleshootKind } from './troubleshoot-schema.ts';
+import { collectImages, documentKind, type ImageRewrite, type ImageUse, type NamedImages } from './yaml-images.ts';
 import { eachDocument, type YamlDocument } from './yaml-text.ts';
 
 export interface YamlFacts {
@@ -10,13 +10,13 @@ export interface YamlFacts {
   readonly uses: readonly ImageUse[];
   readonly rewrites: readonly ImageRewrite[];
   /** Kinds of Troubleshoot specs in it, including specs in a Secret. */
-  readonly specs: ReadonlySet<SpecKind>;
+  readonly specs: ReadonlySet<TroubleshootKind>;
   /** Everything was read; otherwise it may contain more than is listed here. */
   readonly whole: boolean;
 }
 
 interface FoundSpec {
-  readonly kind: SpecKind;
+  readonly kind: TroubleshootKind;
   readonly document: YamlDocument;
   /** Maps ranges of the spec's text to ranges of the file. */
   readonly outward: (remark: Remark) => Remark;
@@ -63,7 +63,7 @@ export async function yamlFacts(
 }
 
 function addSpec(document: YamlDocument, outward: FoundSpec['outward'], specs: FoundSpec[]): void {
-  const kind = specKindOf(kindOf(document.tree));
+  const kind = specKindOf(documentKind(document.tree));
   if (kind === undefined) return;
   // Another API group, such as another program's SupportBundle, or an older version.
   const apiVersion = document.tree.get('apiVersion');

@@ -41,7 +41,7 @@ interface Walk {
 
 /** Adds the images of a document to `images`. */
 export function collectImages({ tree, base }: YamlDocument, images: NamedImages): void {
-  if (kindOf(tree) === 'CustomResourceDefinition') return;
+  if (documentKind(tree) === 'CustomResourceDefinition') return;
   const walk: Walk = { images, base };
   const stack: { readonly node: unknown; readonly container: boolean }[] = [{ node: tree.contents, container: false }];
   for (let count = 0; count < MAX_NODES; count += 1) {
@@ -58,8 +58,8 @@ export function collectImages({ tree, base }: YamlDocument, images: NamedImages)
   }
 }
 
-export function kindOf(tree: Document): string | undefined {
-  return isMap(tree.contents) ? textOf(tree.contents, 'kind')?.text : undefined;
+export function documentKind(tree: Document): string | undefined {
+  return isMap(tree.contents) ? textUnder(tree.contents, 'kind')?.text : undefined;
 }
 
 interface Text extends Spot {
@@ -67,7 +67,7 @@ interface Text extends Spot {
 }
 
 /** The text under a key, without quotes. */
-export function textOf(map: YAMLMap, name: string): Text | undefined {
+export function textUnder(map: YAMLMap, name: string): Text | undefined {
   const pair = map.items.find(({ key }) => isScalar(key) && key.value === name);
   return scalarText(pair?.value);
 }
@@ -88,7 +88,7 @@ function readMap(walk: Walk, map: YAMLMap, container: boolean): void {
       if (container) checkPull(walk, map, text);
     } else if (VARIABLE.test(key.value) && looksLikeImage(text.text, 'hosted')) add(walk, text, false);
   }
-  const [name, value] = [textOf(map, 'name'), textOf(map, 'value')];
+  const [name, value] = [textUnder(map, 'name'), textUnder(map, 'value')];
   if (name !== undefined && value !== undefined && VARIABLE.test(name.text) && looksLikeImage(value.text, 'hosted')) {
     add(walk, value, false);
   }
@@ -108,7 +108,7 @@ function looksLikeImage(text: string, written: 'any' | 'tagged' | 'hosted'): boo
 }
 
 function checkPull({ images, base }: Walk, map: YAMLMap, image: Text): void {
-  const policy = textOf(map, 'imagePullPolicy');
+  const policy = textUnder(map, 'imagePullPolicy');
   const ref = parseImageRef(image.text);
   const latest = typeof ref !== 'string' && ref.digest === undefined && ref.tag === 'latest';
   if (policy?.text !== 'Always' && !(policy === undefined && latest && looksLikeImage(image.text, 'any'))) return;
@@ -126,8 +126,8 @@ function checkPull({ images, base }: Walk, map: YAMLMap, image: Text): void {
 function readRewrites({ images, base }: Walk, list: YAMLSeq): void {
   for (const item of list.items) {
     if (!isMap(item)) continue;
-    const [name, newName] = [textOf(item, 'name'), textOf(item, 'newName')];
-    const [tag, digest] = [textOf(item, 'newTag'), textOf(item, 'digest')];
+    const [name, newName] = [textUnder(item, 'name'), textUnder(item, 'newName')];
+    const [tag, digest] = [textUnder(item, 'newTag'), textUnder(item, 'digest')];
     if (name === undefined || (newName ?? tag ?? digest) === undefined) continue;
     const spot = digest ?? tag ?? newName ?? name;
     const suffix = digest === undefined ? tag && `:${tag.text}` : `@${digest.text}`;

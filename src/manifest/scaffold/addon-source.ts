@@ -6,7 +6,7 @@ import { CurlewError, fileError, isMissing, noSuchFile } from '../../core/errors
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
 
-export interface Source {
+interface Source {
   readonly text: string;
   /** Name of the text in messages. */
   readonly path: string;
@@ -35,7 +35,7 @@ async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'noth
  * for which a chart is rendered. Throws `NOT_FOUND`, `FILE_UNUSABLE`, `UNSUPPORTED` if helm is required and not installed,
  * `PROGRAM_FAILED` if helm fails.
  */
-export async function readSource(from: string, name: string, options: ReadOptions): Promise<Source> {
+export async function readAddonSource(from: string, name: string, options: ReadOptions): Promise<Source> {
   const path = resolve(options.cwd, from);
   const kind = await kindOf(path);
   if (kind === 'nothing') throw noSuchFile(`read ${from}`);

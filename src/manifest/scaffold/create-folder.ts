@@ -31,7 +31,7 @@ export async function assertNothingAt(path: string, hint: string): Promise<void>
  * Writes files to `root/<folder>`, which must not exist: they are written to a temporary folder in `root`, then renamed. Files
  * for which `runs` is true are executable. On failure and on abort nothing is left, including created parent folders.
  */
-export async function createFolder(
+export async function createAddonFolder(
   root: string,
   folder: string,
   files: ReadonlyMap<string, string>,

@@ -1,9 +1,9 @@
 /** Creates all files of a new add-on as texts. Pure. */
 import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import type { Hook } from '../hooks.ts';
-import { fill, fillEach, type Filling, type Replacements } from './fill.ts';
+import { fillText, fillEach, type Filling, type Replacements } from './fill.ts';
 import type { Survey } from './survey.ts';
-import type { Upstream } from './upstream.ts';
+import type { ChartUpstream } from './upstream.ts';
 import { labelOf, settingName, type AddonNames } from './names.ts';
 import { formatImageRef, type ImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
@@ -55,7 +55,7 @@ export function mainNamespace({ name }: AddonNames, { namespaces, createdNamespa
 interface Given {
   readonly names: AddonNames;
   readonly resources: Resources;
-  readonly upstream: Upstream;
+  readonly upstream: ChartUpstream;
   readonly hooks: (settings: boolean) => ReadonlySet<Hook>;
   /** With `template/`, which generates the next versions. */
   readonly hasTemplate: boolean;
@@ -89,7 +89,7 @@ export function draftAddon({ names, resources, upstream, hooks, hasTemplate, sam
     ]),
     lists: { deployment: settings.map(replicaWords) },
   };
-  const filled = (file: SampleFile): string => fill(samples[file], filling);
+  const filled = (file: SampleFile): string => fillText(samples[file], filling);
   const base = new Map<string, string>([
     [INSTALL_SH, filled('base/install.sh')],
     [MANIFEST, ''],

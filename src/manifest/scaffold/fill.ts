@@ -28,7 +28,7 @@ interface Block {
 }
 
 /** Fills in one text. Blocks may nest but not overlap. */
-export function fill(text: string, filling: Filling): string {
+export function fillText(text: string, filling: Filling): string {
   const open: Block[] = [{ kind: 'if', word: '', lines: [] }];
   for (const line of text.split('\n')) {
     const [, mark, word = ''] = MARK.exec(line) ?? [];
@@ -51,5 +51,5 @@ function blockLines({ kind, word, lines }: Block, { conditions, lists }: Filling
 
 /** Fills in one text for each item of a list. */
 export function fillEach(text: string, list: readonly Replacements[], filling: Filling): readonly string[] {
-  return list.map((words) => fill(replaced(text, words), filling));
+  return list.map((words) => fillText(replaced(text, words), filling));
 }

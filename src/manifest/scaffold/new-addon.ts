@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { type Draft, draftAddon, mainNamespace, type Resources, SAMPLE_FILES, type SampleTexts } from './draft.ts';
-import { assertNothingAt, createFolder } from './create-folder.ts';
-import { readSource, type ReadOptions } from './addon-source.ts';
+import { assertNothingAt, createAddonFolder } from './create-folder.ts';
+import { readAddonSource, type ReadOptions } from './addon-source.ts';
 import { surveyResources } from './survey.ts';
 import { upstreamOf } from './upstream.ts';
 import { type AddonNames, namesOf } from './names.ts';
@@ -65,7 +65,7 @@ export async function makeAddon(addon: NewAddon, { samples, ...options }: NewOpt
   await assertNothingAt(folder, hint);
   chooseHooks(addon.hooks, { settings: false });
   const texts = await readSamples(samples);
-  const source = from === undefined ? undefined : await readSource(from, name, options);
+  const source = from === undefined ? undefined : await readAddonSource(from, name, options);
   const names = namesOf(name, addon.version ?? (source?.chart?.version || FIRST_VERSION));
   const text = source?.text ?? texts['starter.yaml'].replaceAll('sample-addon', mainNamespace(names, NO_SURVEY));
   const chart = source?.chart?.name ?? '';
@@ -77,7 +77,7 @@ export async function makeAddon(addon: NewAddon, { samples, ...options }: NewOpt
   const upstream = upstreamOf(addon.upstream, addon.newest, source?.chart !== undefined);
   const hooks = (settings: boolean): ReturnType<typeof chooseHooks> => chooseHooks(addon.hooks, { settings });
   const draft = draftAddon({ names, resources, upstream, hooks, hasTemplate: addon.hasTemplate, samples: texts });
-  await createFolder(root, `addons/${name}`, draft.files, (path) => path === 'template/generate.sh', {
+  await createAddonFolder(root, `addons/${name}`, draft.files, (path) => path === 'template/generate.sh', {
     hint,
     signal: options.signal,
   });

@@ -1,7 +1,7 @@
 /** The source of the next version, as given by the template's author. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 
-export interface Upstream {
+export interface ChartUpstream {
   /** Contains `{version}`, or is the address of a chart; empty if not given. */
   readonly upstream: string;
   /** Address that shows the newest version; empty if unknown. */
@@ -27,7 +27,7 @@ function checked(option: string, text: string, schemes: readonly string[]): stri
 }
 
 /** Checks the arguments; throws `USAGE`. For a GitHub release, the newest version follows from its address. */
-export function upstreamOf(upstream: string | undefined, newest: string | undefined, chart: boolean): Upstream {
+export function upstreamOf(upstream: string | undefined, newest: string | undefined, chart: boolean): ChartUpstream {
   const from = upstream === undefined ? '' : checked('upstream', upstream, ['https', 'http', 'oci']);
   if (from !== '' && !chart && !from.includes('{version}')) {
     throw new CurlewError('USAGE', '--upstream: the address does not contain {version}', {

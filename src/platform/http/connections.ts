@@ -37,7 +37,7 @@ export interface ConnectionOptions {
 }
 
 /** Where to send a request for an address. */
-export interface Route {
+interface Route {
   readonly agent: PlainAgent | SecureAgent;
   /** The first connection uses TLS. */
   readonly secure: boolean;

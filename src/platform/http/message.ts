@@ -12,7 +12,7 @@ export interface ResponseHead {
 }
 
 /** A 401 of the requested host, and the authorization that it refused. */
-export interface Refusal {
+export interface HttpRefusal {
   readonly head: ResponseHead;
   readonly sent: Headers | undefined;
 }
@@ -22,7 +22,7 @@ export interface Refusal {
  * host; undefined then means that no better headers exist.
  */
 export type Authorize = (
-  refusal: Refusal | undefined,
+  refusal: HttpRefusal | undefined,
   options: { readonly signal: AbortSignal },
 ) => Promise<Headers | undefined>;
 

@@ -24,11 +24,11 @@ const ADDON = 'addon.';
 /** Maximum bytes of one key. */
 const VALUE_LIMIT = 64 << 10;
 
-export type Applied = Readonly<Record<string, AppliedRecord>>;
+export type AppliedRecords = Readonly<Record<string, AppliedRecord>>;
 
 export interface ClusterRecords {
   /** By name of the add-on. */
-  readonly applied: Applied;
+  readonly applied: AppliedRecords;
   /** State that was adopted from kURL; undefined if none was. */
   readonly adopted: Adopted | undefined;
   /** Address of its load balancer when a run with kubernetes last finished; undefined if it had none. */

@@ -22,7 +22,7 @@ import { apiPath } from '../../cluster/kube/path.ts';
 import { CONTROL_PLANE_LABELS } from '../../cluster/kube/core-kinds.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
-export interface Cluster {
+export interface NodeCluster {
   /** UID of its kube-system namespace; it identifies the cluster. */
   readonly uid: string;
   /** `absent`: there are none. `foreign`: they describe another cluster. */
@@ -66,7 +66,7 @@ export async function openCluster({
   patienceMs = PATIENCE_MS,
   answerMs,
   signal,
-}: OpenClusterOptions): Promise<Cluster | undefined> {
+}: OpenClusterOptions): Promise<NodeCluster | undefined> {
   const api = await openApi({ env, deadlineMs: answerMs });
   if (api === undefined) return undefined;
   const settleMs = Math.min(patienceMs, SETTLE_MS);

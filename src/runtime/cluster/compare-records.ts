@@ -1,7 +1,7 @@
 /** Compares the cluster's record of one add-on with this node's. */
 import { CurlewError } from '../../core/errors.ts';
 import { type AppliedRecord, type Records, recordOf } from '../plan/records.ts';
-import type { Cluster } from './cluster.ts';
+import type { NodeCluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 
 export interface ClusterComparison {
@@ -18,7 +18,7 @@ export interface ClusterComparison {
 export async function compareWithCluster(
   name: string,
   records: Records,
-  find: (() => Promise<Cluster | undefined>) | undefined,
+  find: (() => Promise<NodeCluster | undefined>) | undefined,
 ): Promise<ClusterComparison> {
   const own = (text: string | undefined): ClusterComparison => ({ records, text });
   if (!isOfCluster({ name })) return own(undefined);

@@ -4,9 +4,9 @@ import { RUN_RECORDS } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 import { NO_RUN, type Records, recordOf } from '../plan/records.ts';
-import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
-import type { Cluster } from './cluster.ts';
-import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../cluster/kube/config-map.ts';
+import { withRecords, type Adopted, type AppliedRecords } from './cluster-records.ts';
+import type { NodeCluster } from './cluster.ts';
+import { configMapBytes, CONFIG_MAP_LIMIT, configMapTitle } from '../../cluster/kube/config-map.ts';
 import { Unfinished } from '../../cluster/kube/kubeadm-made.ts';
 import {
   adoptKurl,
@@ -22,7 +22,7 @@ import type { RunPlan } from '../plan/run-plan.ts';
 /** How a run reads and records state in the cluster. */
 export interface ClusterRequest {
   /** The cluster that this node belongs to, if its API server answers. */
-  readonly find: () => Promise<Cluster | undefined>;
+  readonly find: () => Promise<NodeCluster | undefined>;
   /** Whether a cluster that kURL created may be taken over; undefined if the run does not support that. */
   readonly adopt: boolean | undefined;
   /** The run applies all add-ons of a spec, not a single one. */
@@ -34,13 +34,13 @@ export interface ClusterRequest {
 }
 
 export interface ClusterView {
-  readonly cluster: Cluster | undefined;
+  readonly cluster: NodeCluster | undefined;
   /** The node's records; the cluster's records override those of add-ons in the cluster. */
   readonly records: Records;
   /** Records of this node alone. */
-  readonly own: Applied;
+  readonly own: AppliedRecords;
   /** Records of the cluster; empty without a cluster. */
-  readonly known: Applied;
+  readonly known: AppliedRecords;
   /** The channels of add-ons that channels keep in the cluster, by the names of the add-ons. */
   readonly channels: ReadonlyMap<string, string>;
   /** State that this run takes over from kURL. */
@@ -85,7 +85,7 @@ export async function consultCluster(
   const notes: string[] = [];
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
   if (moved) notes.push(movedNote(records.cluster, cluster.uid));
-  if (recorded === 'foreign') notes.push(`${titleOf(RUN_RECORDS)} describes another cluster and is ignored`);
+  if (recorded === 'foreign') notes.push(`${configMapTitle(RUN_RECORDS)} describes another cluster and is ignored`);
   // If this node's records name the cluster, its ConfigMap was deleted: that does not make it a cluster of kURL.
   const isNew = recorded === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
@@ -128,7 +128,7 @@ export function isOfCluster(ref: { readonly name: string }): boolean {
  * The cluster's records, plus what only this node knows: its container runtime, rollback targets, unfinished installs and what
  * was installed before them.
  */
-export function merged(own: Applied, known: Applied): Applied {
+export function merged(own: AppliedRecords, known: AppliedRecords): AppliedRecords {
   // An unfinished removal may have removed the add-on from the cluster, but not yet from this node.
   const rows = Object.entries(own).filter(
     ([name, { finished }]) => !isOfCluster({ name }) || (!finished && !Object.hasOwn(known, name)),
@@ -151,7 +151,10 @@ export function movedNote(before: string | undefined, uid: string): string {
   return `the cluster (${uid}) is not the one before (${before ?? 'none'}): only add-ons in its own records count as applied`;
 }
 
-async function takeOver(request: ClusterRequest, cluster: Cluster): Promise<ReturnType<typeof adoptKurl> | undefined> {
+async function takeOver(
+  request: ClusterRequest,
+  cluster: NodeCluster,
+): Promise<ReturnType<typeof adoptKurl> | undefined> {
   const state = await cluster.readKurl();
   if (state === undefined) return undefined;
   if (request.adopt) return adoptKurl(state);
@@ -172,7 +175,7 @@ export function variablesFor(variables: readonly ShellVariable[], { adopted }: C
 }
 
 /** Throws `UNSUPPORTED` before any change if the state of a run does not fit into ConfigMaps. */
-export function requireRoom(request: ClusterRequest, view: ClusterView, plan: RunPlan): void {
+export function requireRecordRoom(request: ClusterRequest, view: ClusterView, plan: RunPlan): void {
   const addons = plan.addons.filter(({ ref }) => isOfCluster(ref));
   const rows = addons.map(({ ref, digest, settings }) => {
     return [ref.name, { version: ref.version, digest, settings, run: NO_RUN, finished: false }] as const;
@@ -186,11 +189,11 @@ export function requireRoom(request: ClusterRequest, view: ClusterView, plan: Ru
     [CURRENT_CONFIG, kurl.shown],
     [CURRENT_SECRET, kurl.secret],
   ] as const) {
-    const bytes = bytesOf(data);
+    const bytes = configMapBytes(data);
     if (bytes <= CONFIG_MAP_LIMIT) continue;
     throw new CurlewError(
       'UNSUPPORTED',
-      `plan: ${titleOf(map)} would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`,
+      `plan: ${configMapTitle(map)} would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`,
       {
         hint: 'keep large settings of an add-on in a file or a separate ConfigMap, and name that in the spec',
       },

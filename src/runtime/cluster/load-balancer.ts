@@ -1,6 +1,6 @@
 /** The address of a cluster's load balancer, and whether a run changes it (kurl.md 6.6). */
 import type { ShellVariable } from '../../spec/variables.ts';
-import type { Cluster } from './cluster.ts';
+import type { NodeCluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
 import { isLoadBalancer } from './cluster-records.ts';
 import type { LoadBalancerMove } from '../plan/run-plan.ts';
@@ -30,7 +30,7 @@ export async function loadBalancerMove(
 }
 
 /** The address from kubeadm's configuration, as kURL reads it, for clusters without a recorded address. */
-async function controlPlaneOf(cluster: Cluster): Promise<string | undefined> {
+async function controlPlaneOf(cluster: NodeCluster): Promise<string | undefined> {
   const text = await cluster.readKubeadm();
   const [, address = ''] = /^controlPlaneEndpoint:[ \t]*["']?([^\s"']+)/m.exec(text ?? '') ?? [];
   return isLoadBalancer(address) ? address : undefined;

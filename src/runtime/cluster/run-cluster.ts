@@ -10,8 +10,8 @@ import { type AppliedRecord, recordOf } from '../plan/records.ts';
 import { unfinished, type RunRecords } from '../node/run-records.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import type { Applied } from './cluster-records.ts';
-import type { Cluster } from './cluster.ts';
+import type { AppliedRecords } from './cluster-records.ts';
+import type { NodeCluster } from './cluster.ts';
 import {
   halfInstalledNote,
   isHalfInstalled,
@@ -56,11 +56,11 @@ async function recording({ ref }: PlannedAddon, what: string, writing: Promise<v
 /** The cluster of a run in progress. Without a request every call does nothing. */
 export class RunCluster {
   readonly #parts: RunClusterParts;
-  #cluster: Cluster | undefined;
+  #cluster: NodeCluster | undefined;
   /** Records of the cluster before this run. */
-  #known: Applied = {};
+  #known: AppliedRecords = {};
   /** Records of a cluster that was first reached during the run; undefined if the plan knew the cluster. */
-  #applied: Applied | undefined;
+  #applied: AppliedRecords | undefined;
   /** The hook of Kubernetes, which may repair a cluster that refuses, has not run yet. */
   #mayRefuse: boolean;
   /** The cluster does not take records until that hook has run. */
@@ -133,7 +133,7 @@ export class RunCluster {
       .map((addon) => this.#row(addon, true));
     // Not earlier: if the run fails before, add-ons handle the change of the address again.
     const loadBalancer = addons.some(({ ref }) => ref.name === KUBERNETES) ? this.#parts.loadBalancer : undefined;
-    await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied, loadBalancer });
+    await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as AppliedRecords, loadBalancer });
   }
 
   #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
@@ -141,7 +141,7 @@ export class RunCluster {
     return { [ref.name]: finished ? { ...state, finished } : unfinished(recordOf(this.#known, ref.name), state) };
   }
 
-  async #find(request: ClusterRequest): Promise<Cluster | undefined> {
+  async #find(request: ClusterRequest): Promise<NodeCluster | undefined> {
     return request.find().catch((error: unknown) => {
       if (this.#mayRefuse && isHalfInstalled(this.#parts.records.now, error)) return undefined;
       throw error;
@@ -177,7 +177,7 @@ export class RunCluster {
   }
 
   /** Marks the add-ons of this run as unfinished, and replaces kURL's state unless an earlier run has. */
-  async #enter(cluster: Cluster, known: Applied): Promise<void> {
+  async #enter(cluster: NodeCluster, known: AppliedRecords): Promise<void> {
     const { request, view, plan, run, records, once } = this.#parts;
     this.#known = known;
     // Add-ons that are removed only from this node stay in the cluster.

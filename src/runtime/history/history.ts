@@ -1,6 +1,6 @@
 /** Earlier runs on an install folder, read from their journals. Changes nothing and takes no lock. */
 import { CurlewError, errnoOf } from '../../core/errors.ts';
-import type { Hook } from '../plan/hooks.ts';
+import type { HookKind } from '../plan/hooks.ts';
 import type { JournalEntry } from '../journal/journal.ts';
 import { runInProgress } from '../node/lock.ts';
 import { readRecords } from '../node/records.ts';
@@ -24,7 +24,7 @@ export interface ActionHistory {
   readonly because: string;
   /** The function that is called, and its hook; undefined for actions that are not hooks. */
   readonly function: string | undefined;
-  readonly hook: Hook | undefined;
+  readonly hook: HookKind | undefined;
   readonly state: ActionState;
   /** Outcome or error message from the journal. */
   readonly outcome: string | undefined;

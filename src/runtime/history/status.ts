@@ -10,7 +10,7 @@ import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, offeredRollback, type ExtractedRecord, type Records } from '../plan/records.ts';
 import { whyUnavailable } from '../prepare/former-states.ts';
 
-export interface AddonStatus {
+interface AddonStatus {
   readonly name: string;
   readonly version: string;
   /** Digest of the package; undefined if another tool installed it. */

@@ -3,10 +3,10 @@ import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { addonRef } from '../../core/ref.ts';
 import { compareWithCluster } from '../cluster/compare-records.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeCluster } from '../cluster/cluster.ts';
 import { parseActionId, type ActionName } from '../plan/action-id.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
-import { AROUND_KUBERNETES, hookFunction, type Hook } from '../plan/hooks.ts';
+import { AROUND_KUBERNETES, hookCall, type HookKind } from '../plan/hooks.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import { type AppliedRecord, type ExtractedRecord, type Records, recordOf } from '../plan/records.ts';
 import type { DoneAction } from '../plan/run-plan.ts';
@@ -40,7 +40,7 @@ export interface AddonHistory {
   readonly next: string;
 }
 
-const HOOKS: readonly Hook[] = [
+const HOOKS: readonly HookKind[] = [
   'pre_init',
   'install',
   'already_applied',
@@ -54,7 +54,7 @@ const HOOKS: readonly Hook[] = [
 ];
 
 interface WhyOptions {
-  readonly find?: (() => Promise<Cluster | undefined>) | undefined;
+  readonly find?: (() => Promise<NodeCluster | undefined>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -95,7 +95,7 @@ function lastOf(history: RunHistory, name: string): AddonHistory['last'] {
   if (planned === undefined) return undefined;
   const { run, began, state, message, actions, plan } = history;
   const around = AROUND_KUBERNETES.filter(({ addon }) => addon === name).map((one) => one.function);
-  const hooks = new Set([...HOOKS.map((hook) => hookFunction(name, hook)), ...around]);
+  const hooks = new Set([...HOOKS.map((hook) => hookCall(name, hook)), ...around]);
   const isOwn = ({ kind, object }: Partial<ActionName>): boolean => kind === 'hook' && hooks.has(object ?? '');
   const before = (plan?.continues?.done ?? []).filter(({ action }) => isOwn(parseActionId(action) ?? {}));
   const own = actions.filter(({ addon }) => addon === name);

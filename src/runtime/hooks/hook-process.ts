@@ -45,7 +45,7 @@ export interface HookShell {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface HookRequest {
+export interface HookStart {
   readonly addon: string;
   /** Name of the shell function, and of the log. */
   readonly function: string;
@@ -91,11 +91,11 @@ const CHECKS = 4;
 const SHELL_VARIABLES = /^(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_FUNC_.*|CURLEW_.*)$/s;
 const EXTRA_PATH = '/usr/local/bin';
 
-function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 'function'>): string {
+function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookStart, 'function'>): string {
   return join(folder, `${hook.function}.log`);
 }
 
-function controlPath({ folder }: HookShell, hook: HookRequest): string {
+function controlPath({ folder }: HookShell, hook: HookStart): string {
   return join(folder, `${hook.function}.control`);
 }
 
@@ -105,7 +105,7 @@ function controlPath({ folder }: HookShell, hook: HookRequest): string {
  */
 export async function runShell(
   shell: HookShell,
-  request: HookRequest,
+  request: HookStart,
   options: HookOptions,
   args: readonly string[],
 ): Promise<HookOutcome> {
@@ -184,7 +184,7 @@ function trialOf({ place, env }: HookShell): FailedHook['trial'] {
 /** `answers` is the path prefix of the answer files; undefined if there is no terminal. */
 async function start(
   shell: HookShell,
-  request: HookRequest,
+  request: HookStart,
   runnerArgs: readonly string[],
   answers: string | undefined,
 ): Promise<{ readonly child: ChildProcess; /** The log, open. */ readonly output: FileHandle }> {
@@ -230,7 +230,7 @@ function pathOf(env: HookShell['env']): string {
   return env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
 }
 
-function hookEnvironment({ env, run }: HookShell, { function: called, attempt }: HookRequest): Record<string, string> {
+function hookEnvironment({ env, run }: HookShell, { function: called, attempt }: HookStart): Record<string, string> {
   const variables = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
   const path = pathOf(env);
   return {
@@ -253,14 +253,14 @@ async function exited(child: ChildProcess): Promise<number | NodeJS.Signals> {
   });
 }
 
-function reportLog(report: Report, { addon }: HookRequest, record: Extract<ControlRecord, { kind: 'log' }>): void {
+function reportLog(report: Report, { addon }: HookStart, record: Extract<ControlRecord, { kind: 'log' }>): void {
   const level = record.level === 'warning' || record.level === 'failure' ? 'warning' : 'info';
   report({ type: 'note', level, text: `${addon}: ${withoutName(addon, record.text.trimEnd())}` });
 }
 
 /** Reports that a hook is still running, and which programs, if its log has not grown for a while. */
 function watchSilence(
-  request: HookRequest,
+  request: HookStart,
   log: string,
   { report, heartbeatMs = HEARTBEAT_MS }: HookOptions,
   questions: Questions | undefined,

@@ -6,7 +6,7 @@ import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { LOOK_UP } from '../plan/action-id.ts';
 import { hookFailure } from './hook-failure.ts';
-import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
+import { runShell, type HookOptions, type HookOutcome, type HookStart, type HookShell } from './hook-process.ts';
 import { seenPath } from '../node/node-place.ts';
 
 export interface FinishedHook extends HookOutcome {
@@ -18,7 +18,7 @@ export interface FinishedHook extends HookOutcome {
  * Runs one hook to its end. `HOOK_FAILED` if it fails, is not defined, calls `exit`, or exceeds its limit; an abort ends
  * all processes that it started.
  */
-export async function runHook(shell: HookShell, request: HookRequest, options: HookOptions): Promise<FinishedHook> {
+export async function runHook(shell: HookShell, request: HookStart, options: HookOptions): Promise<FinishedHook> {
   const result = nextCarried(shell);
   await rm(result, { force: true });
   try {
@@ -66,7 +66,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
 function runnerArgs(
   { place, scripts, settings, carried, installScripts }: HookShell,
   result: string,
-  hook: Pick<HookRequest, 'function' | 'args' | 'own'> | undefined,
+  hook: Pick<HookStart, 'function' | 'args' | 'own'> | undefined,
 ): readonly string[] {
   const paths = [join(scripts, 'hook-runner.sh'), join(scripts, 'lib'), settings, carried, result];
   const own = hook?.own === undefined ? '' : seenPath(place, hook.own);
@@ -107,7 +107,7 @@ async function readBounded(path: string, whose: string): Promise<string | undefi
 
 /** A hook that ended with status 0 but without a complete result has called `exit`. */
 async function settleResult(
-  request: HookRequest,
+  request: HookStart,
   result: string,
   { log, notes }: Pick<HookOutcome, 'log' | 'notes'>,
 ): Promise<Digest> {

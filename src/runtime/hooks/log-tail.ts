@@ -9,13 +9,13 @@ const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\
 
 /** The last `count` lines. Reads only the end of the log. A log that does not exist has no lines. */
 export async function lastLines(path: string, count: number): Promise<readonly string[]> {
-  const lines = await endOf(path, (line) => shortened(plainLine(line), LINE_WIDTH));
+  const lines = await endOf(path, (line) => shortened(plainLogLine(line), LINE_WIDTH));
   return lines.filter((line) => line !== '').slice(-count);
 }
 
 /** The text of a log, or its last 64 KiB in whole lines, without leading and trailing blank lines. */
 export async function endOfLog(path: string): Promise<string> {
-  const lines = await endOf(path, plainLine);
+  const lines = await endOf(path, plainLogLine);
   return lines.join('\n').replace(/^\n+/, '').trimEnd();
 }
 
@@ -30,7 +30,7 @@ export interface FileEnd {
 /** The last `count` lines of at most 64 KiB. Throws the system's error if the log cannot be read. */
 export async function endOfFile(path: string, count: number): Promise<FileEnd> {
   const { size } = await stat(path);
-  const pieces = await endOf(path, plainLine);
+  const pieces = await endOf(path, plainLogLine);
   const lines = pieces.at(-1) === '' ? pieces.slice(0, -1) : pieces;
   return { bytes: size, lines: count === 0 ? [] : lines.slice(-count), cut: size > TAIL_BYTES || lines.length > count };
 }
@@ -47,7 +47,7 @@ export async function linesFrom(
   const start = Math.max(from > size ? 0 : from, size - TAIL_BYTES);
   const buffer = Buffer.alloc(size - start);
   const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
-  const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
+  const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLogLine);
   const first = lines.findIndex((line) => line !== '');
   return { lines: first === -1 ? [] : lines.slice(first), end: start + bytesRead };
 }
@@ -73,7 +73,7 @@ async function endOf(path: string, plain: (line: string) => string): Promise<rea
 }
 
 /** The text of a line that a terminal would show: without escape sequences, after the last carriage return. */
-export function plainLine(line: string): string {
+export function plainLogLine(line: string): string {
   const plain = line.replaceAll(ESCAPE, '').replace(/(?<!\r)\r+$/, '');
   const shown = plain.slice(plain.lastIndexOf('\r') + 1).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
   return shown.trimEnd();

@@ -1,15 +1,15 @@
 /** containerd through its client `ctr`, in the namespace of Kubernetes. `CONTAINERD_ADDRESS` names its socket. */
 import { access } from 'node:fs/promises';
 import { isDigest, type Digest } from '../../core/digest.ts';
-import { MANIFEST_LIMIT, parseManifest } from '../../formats/oci/manifest.ts';
+import { MANIFEST_LIMIT, parseImageManifest } from '../../formats/oci/manifest.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
-import { runClient, runClientOrThrow, feed, loadError, messageOf, type Env, type Command } from './program.ts';
+import { runClient, runClientOrThrow, feed, loadError, lastWords, type Env, type Argv } from './program.ts';
 import type { Cancellable } from './docker-archive.ts';
 
-const CTR: Command = ['ctr', '--namespace', 'k8s.io'];
+const CTR: Argv = ['ctr', '--namespace', 'k8s.io'];
 /** Names per command, far below the limit of a command line. */
 const NAMES_AT_ONCE = 500;
 /** The kubernetes package makes it: kubelets of other packages have their own rules about images. */
@@ -74,7 +74,7 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
           env,
           ...options,
         });
-        if (status !== 0) failed.push(`${name}: ${messageOf('ctr', status, stderr)}`);
+        if (status !== 0) failed.push(`${name}: ${lastWords('ctr', status, stderr)}`);
       }
       if (failed.length > 0) throw loadError('pin images of containerd', failed.join('; '));
     },
@@ -133,7 +133,7 @@ async function configOf(
   const { status, stdout } = await runClient([...CTR, 'content', 'get', manifest], { env, signal });
   if (status !== 0 || stdout.length > MANIFEST_LIMIT) return undefined;
   try {
-    const parsed = parseManifest(Buffer.from(stdout), undefined, manifest);
+    const parsed = parseImageManifest(Buffer.from(stdout), undefined, manifest);
     return parsed.kind === 'image' ? parsed.config.digest : undefined;
   } catch {
     // Another program's image in an unknown format.

@@ -4,7 +4,7 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
-import { changed, readVerified } from '../node/verified-file.ts';
+import { wrongBytes, readVerified } from '../node/verified-file.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { ImageFiles } from './docker-archive.ts';
 
@@ -42,7 +42,7 @@ export function placedFiles(folder: string, files: readonly PackageFile[]): Imag
     size: async (path) => find(path)?.size,
     read: (path, { signal }) => {
       const file = find(path);
-      if (file === undefined) throw changed(join(folder, path));
+      if (file === undefined) throw wrongBytes(join(folder, path));
       return readVerified([join(folder, path)], file, signal);
     },
   };

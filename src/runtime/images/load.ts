@@ -6,7 +6,7 @@ import { formatImageLayout } from '../../formats/oci/oci-layout.ts';
 import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { createFailures, type Failures } from './failed-images.ts';
-import { findMissing, problemOf, type MissingImages } from './missing-images.ts';
+import { findMissing, imageProblem, type MissingImages } from './missing-images.ts';
 import type { Cancellable } from './docker-archive.ts';
 import type { ImageForm, OciForm, RequiredImage } from './required-images.ts';
 
@@ -182,10 +182,10 @@ async function findProblem(
   image: RequiredImage,
   complete: boolean,
   { signal }: Cancellable,
-): ReturnType<typeof problemOf> {
+): ReturnType<typeof imageProblem> {
   const names = await runtime.namesOf(image, { signal });
   const known = await runtime.lookUp(names, { signal });
-  return problemOf(runtime, image, { names, known, complete, signal });
+  return imageProblem(runtime, image, { names, known, complete, signal });
 }
 
 async function check(load: Load, image: RequiredImage, { signal }: Cancellable): Promise<void> {

@@ -49,7 +49,7 @@ export async function findMissing(
     rows,
     async ({ image, names }, within) => {
       const options = { names, known, complete: false, ...within };
-      const problem = await damaged.keep(image, async () => problemOf(runtime, image, options));
+      const problem = await damaged.keep(image, async () => imageProblem(runtime, image, options));
       return problem === undefined && damaged.of(image) === undefined ? [] : [image];
     },
     { width: FORMS_AT_ONCE, signal },
@@ -72,7 +72,7 @@ interface ProblemOptions extends Cancellable {
 }
 
 /** The first problem of an image on this node; undefined if containers can start from it. */
-export async function problemOf(
+export async function imageProblem(
   runtime: ImageRuntime,
   image: RequiredImage,
   { names, known, complete, signal }: ProblemOptions,

@@ -6,13 +6,13 @@ import type { Cancellable } from './docker-archive.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-export interface Answer {
+interface Answer {
   readonly status: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export type Command = readonly [command: string, ...args: string[]];
+export type Argv = readonly [command: string, ...args: string[]];
 
 const MAX_OUTPUT = 64 << 20;
 /** Runtimes answer from memory, but the machine may be busy. */
@@ -20,7 +20,7 @@ const ANSWER_MS = 300_000;
 
 /** Its status and output, even after a failure; a missing program has no status. */
 export async function runClient(
-  [command, ...args]: Command,
+  [command, ...args]: Argv,
   { env, signal, timeoutMs = ANSWER_MS }: Cancellable & { readonly env: Env; readonly timeoutMs?: number },
 ): Promise<Answer> {
   const options = { env, signal, limitMs: timeoutMs, outputLimit: MAX_OUTPUT };
@@ -37,11 +37,11 @@ function noAnswer(stderr: string): Answer {
 /** Its output; throws an error with the program's message if it fails. */
 export async function runClientOrThrow(
   doing: string,
-  command: Command,
+  command: Argv,
   options: Cancellable & { readonly env: Env },
 ): Promise<string> {
   const { status, stdout, stderr } = await runClient(command, options);
-  if (status !== 0) throw loadError(doing, messageOf(command[0], status, stderr));
+  if (status !== 0) throw loadError(doing, lastWords(command[0], status, stderr));
   return stdout;
 }
 
@@ -51,19 +51,19 @@ export async function runClientOrThrow(
  */
 export async function feed(
   doing: string,
-  [command, ...args]: Command,
+  [command, ...args]: Argv,
   bytes: AsyncIterable<Uint8Array>,
   { env, signal }: Cancellable & { readonly env: Env },
 ): Promise<void> {
   const options = { env, signal, input: bytes, outputLimit: MAX_OUTPUT };
   const { status, stderr, inputError } = await tryProgram(command, args, options);
   // A runtime that ends early closes its input: report its own message, not the broken pipe.
-  if (status !== 0) throw loadError(doing, messageOf(command, status, stderr));
+  if (status !== 0) throw loadError(doing, lastWords(command, status, stderr));
   if (inputError !== undefined) throw loadError(doing, inputError.message, inputError);
 }
 
 /** The last lines that are not warnings. */
-export function messageOf(command: string, status: number | undefined, stderr: string): string {
+export function lastWords(command: string, status: number | undefined, stderr: string): string {
   const lines = stderr
     .split('\n')
     .filter((line) => line.trim() !== '' && !/\blevel=(?:warning|info|debug)\b/.test(line));

@@ -6,7 +6,7 @@ import { fileNameProblem, packagePath } from '../../core/layout.ts';
 import type { AddonJson, PackageImage } from '../../core/package.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../formats/oci/image.ts';
-import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../formats/oci/manifest.ts';
+import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseImageManifest } from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
 import { isFor } from '../../formats/oci/platform.ts';
 import { readArchive, type Cancellable, type ImageFiles } from './docker-archive.ts';
@@ -108,7 +108,7 @@ function layoutOf(
   const from = `${files.name}: image ${reference}`;
   return async ({ signal }) => {
     const manifest = await readBlob(files, { digest, limit: MANIFEST_LIMIT, from }, { signal });
-    const parsed = parseManifest(manifest, undefined, from);
+    const parsed = parseImageManifest(manifest, undefined, from);
     if (parsed.kind === 'index') throw invalid(files, `image ${reference}: expected a manifest, found an index`);
     const { config: descriptor, layers, mediaType } = parsed;
     const data = await readBlob(files, { digest: descriptor.digest, limit: CONFIG_LIMIT, from }, { signal });

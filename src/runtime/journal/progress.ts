@@ -2,7 +2,7 @@
 import type { Digest } from '../../core/digest.ts';
 import { FAILED, type JournalEntry, type PlannedEntry, type Resumable } from './journal.ts';
 
-export interface Progress<Plan> {
+export interface RunProgress<Plan> {
   readonly run: string;
   /** Attempts of each unfinished action, in this run and those before it. */
   readonly attempts: ReadonlyMap<string, number>;
@@ -21,7 +21,7 @@ export interface Progress<Plan> {
 export function progressOf<Plan extends Resumable>(
   run: string,
   entries: readonly JournalEntry<Plan>[],
-): Progress<Plan> {
+): RunProgress<Plan> {
   const planned = entries.find((entry) => entry.type === 'planned');
   const done = new Map(planned?.plan.continues?.done.map((one) => [one.action, one.run]));
   const refuted = new Map<string, string>();

@@ -14,7 +14,7 @@ import { areExposed, compareFiles, UNREPORTED } from './placed-files.ts';
 import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
-import { changed, readVerified } from './verified-file.ts';
+import { wrongBytes, readVerified } from './verified-file.ts';
 
 interface LookOptions {
   /** Receives progress if reading takes more than a second. */
@@ -151,7 +151,7 @@ async function copyPackage(
         await file.close();
       }
       // Other users cannot write to the copy, but may have been able to write to its source.
-      if ((await hashFile(target, { signal })).digest !== digest) throw changed(join(folder, path));
+      if ((await hashFile(target, { signal })).digest !== digest) throw wrongBytes(join(folder, path));
     }
     for (const one of folders) await syncFolder(one);
   } catch (error) {

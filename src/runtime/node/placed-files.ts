@@ -14,7 +14,7 @@ import { osFolderOf } from '../../core/omitted.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { isStranger } from '../../platform/files/state-file.ts';
 import type { Difference, FileDifference } from '../plan/run-plan.ts';
-import { markOf, type PlacedFile } from './placed-record.ts';
+import { placedMark, type PlacedFile } from './placed-record.ts';
 
 export interface ComparedFiles {
   readonly differences: readonly FileDifference[];
@@ -164,7 +164,7 @@ async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> 
   if (isStranger(Number(stats.uid))) what.push('owner');
   if (bits !== mode) what.push('mode');
   if (stats.size !== BigInt(size)) what.push('size');
-  return { what, mark: markOf(stats), writable: (bits & HARMFUL) !== 0 };
+  return { what, mark: placedMark(stats), writable: (bits & HARMFUL) !== 0 };
 }
 
 async function statOf(path: string): Promise<BigIntStats | undefined> {
@@ -250,7 +250,7 @@ async function readBytes(
       onBytes(bytesRead);
     }
     const after = await file.stat({ bigint: true });
-    return { digest: `sha256:${hash.digest('hex')}`, mark: markOf(after), changedMs: Number(after.ctimeMs) };
+    return { digest: `sha256:${hash.digest('hex')}`, mark: placedMark(after), changedMs: Number(after.ctimeMs) };
   } catch (error) {
     signal.throwIfAborted();
     // It was replaced since the lstat.

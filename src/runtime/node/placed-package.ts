@@ -13,7 +13,7 @@ import type { FileDifference } from '../plan/run-plan.ts';
 import { readPlacedRecord, writePlacedRecord, type PlacedRecord } from './placed-record.ts';
 import type { ExtractedRecord, Records } from '../plan/records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
-import { changed, readVerified } from './verified-file.ts';
+import { wrongBytes, readVerified } from './verified-file.ts';
 
 interface JudgeOptions {
   /** Receives progress of reads that take more than a second. */
@@ -206,7 +206,7 @@ export async function requireImages(
   const wanted = record.files.filter((file) => file.path === ADDON_JSON || file.path.startsWith('images/'));
   const { differences } = await compareFiles(join(directory, path), wanted, { known, thorough: false, signal });
   const wrong = differences.find(({ harmless }) => !harmless);
-  if (wrong !== undefined) throw changed(join(directory, path, wrong.path));
+  if (wrong !== undefined) throw wrongBytes(join(directory, path, wrong.path));
   return recordedPackage(directory, ref, record.digest, { signal });
 }
 

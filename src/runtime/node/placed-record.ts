@@ -18,7 +18,7 @@ const FORMAT = 1;
 const LIMIT = 384 << 20;
 
 export interface PlacedFile extends PackageFile {
-  /** See {@link markOf}; undefined if the bytes must be read each time. */
+  /** See {@link placedMark}; undefined if the bytes must be read each time. */
   readonly mark: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface PlacedRecord {
  * Identifies a file state without reading it: inode, size, and mtime and ctime in nanoseconds. The kernel sets ctime from its
  * own clock whenever bytes, mode or owner change, and no system call sets it to another value.
  */
-export function markOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+export function placedMark({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs, ctimeNs].join(' ');
 }
 

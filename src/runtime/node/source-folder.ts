@@ -24,7 +24,7 @@ import {
 } from './source.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
-import { changed, readVerified } from './verified-file.ts';
+import { wrongBytes, readVerified } from './verified-file.ts';
 
 const TOC_LIMIT = 1 << 30;
 /** Hashing uses one processor; meanwhile other files are read and synced. */
@@ -106,7 +106,7 @@ export async function folderPackages(
     const entry = entries.find(({ path }) => path === name);
     if (entry === undefined) return undefined;
     const root = await readStateFile(join(folder, name), limit);
-    if (root === undefined || digestOf(root) !== entry.digest) throw changed(join(folder, name));
+    if (root === undefined || digestOf(root) !== entry.digest) throw wrongBytes(join(folder, name));
     return root;
   };
   return { packages, readRoot };
@@ -154,12 +154,12 @@ async function takePackage(
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);
       await linkOrCopy(join(from, path), target);
-      if ((await settleFile(target, file, within.signal)) !== file.digest) throw changed(join(from, path));
+      if ((await settleFile(target, file, within.signal)) !== file.digest) throw wrongBytes(join(from, path));
     };
     await eachLimited(wanted, take, { width: FILES_AT_ONCE, signal });
     for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw changed(from);
+    if (errnoOf(error) === 'ENOENT') throw wrongBytes(from);
     throw fileError(`link or copy ${from}`, error);
   }
 }

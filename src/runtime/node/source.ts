@@ -134,7 +134,7 @@ export function missingFile(from: string, ref: AddonRef, path: string): CurlewEr
   });
 }
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   /** Reads and verifies the unpacked bytes of a payload; default: from the archive itself. */
   readonly read?: ReadEntry | undefined;
   /** Whether the payload of an entry is available; a package without its metadata is left out. Default: all are. */

@@ -17,7 +17,7 @@ export async function* readVerified(
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
-    if (others.length === 0) throw changed(path);
+    if (others.length === 0) throw wrongBytes(path);
     yield* readVerified(others, wanted, signal);
     return;
   }
@@ -35,14 +35,14 @@ export async function* readVerified(
       hash.update(chunk);
       yield chunk;
     }
-    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw changed(path);
+    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw wrongBytes(path);
   } finally {
     await file.close();
   }
 }
 
 /** The error for a package's file that is missing or has other bytes. */
-export function changed(path: string): CurlewError {
+export function wrongBytes(path: string): CurlewError {
   return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package contains`, {
     hint: 'unpack the bundle again; the same curlew install repairs installed files',
   });

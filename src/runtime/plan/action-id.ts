@@ -1,5 +1,5 @@
 /** Ids of actions. Plans and journals refer to an action by its id, so it is the same in every run and version. Pure. */
-import { hookFunction, type Hook } from './hooks.ts';
+import { hookCall, type HookKind } from './hooks.ts';
 
 const KINDS = ['fetch', 'extract', 'stage', 'images', 'hook', 'cluster', 'node'] as const;
 
@@ -24,8 +24,8 @@ export function parseActionId(id: string): ActionName | undefined {
   return kind === undefined ? undefined : { kind, object: id.slice(space + 1) };
 }
 
-export function hookActionId(addon: string, hook: Hook): string {
-  return actionId('hook', hookFunction(addon, hook));
+export function hookActionId(addon: string, hook: HookKind): string {
+  return actionId('hook', hookCall(addon, hook));
 }
 
 /** The environment entry that marks all processes of a hook; `called` is its function, or {@link LOOK_UP}. */

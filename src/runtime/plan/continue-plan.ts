@@ -1,8 +1,8 @@
 /** Resuming an unfinished run: when it is safe, and which actions remain. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
-import { hookFunction } from './hooks.ts';
+import { hookCall } from './hooks.ts';
 import { actionId, hookActionId, parseActionId } from './action-id.ts';
-import type { Progress } from '../journal/progress.ts';
+import type { RunProgress } from '../journal/progress.ts';
 import { isRemoved } from './order.ts';
 import type { HookAction, PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
@@ -17,7 +17,7 @@ export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variab
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
 }
 
-export type LastRun = Progress<RunPlan>;
+export type LastRun = RunProgress<RunPlan>;
 
 export interface RunFingerprint {
   readonly identity: Digest;
@@ -71,6 +71,6 @@ function withLimit({ limit: _before, ...action }: HookAction, limit: number | un
 
 /** The action that installs an add-on whose check has failed. */
 export function installAfter(check: HookAction, because: string): HookAction {
-  const name = hookFunction(check.addon, 'install');
+  const name = hookCall(check.addon, 'install');
   return { ...check, id: actionId('hook', name), hook: 'install', function: name, because };
 }

@@ -5,7 +5,7 @@
  * that are called before and after kubernetes is installed or joined. `upgrade` upgrades kubernetes on a node. `pre_remove`
  * removes an add-on from the cluster, `uninstall` from this node; `leave` is called if only the node leaves the cluster.
  */
-export type Hook =
+export type HookKind =
   | 'pre_init'
   | 'install'
   | 'already_applied'
@@ -28,7 +28,7 @@ export function isContainerRuntime({ name }: { readonly name: string }): boolean
 export const KUBERNETES = 'kubernetes';
 
 /** The folder's name verbatim, dashes included; install is the bare name, but `containerd_install`. */
-export function hookFunction(addon: string, hook: Hook): string {
+export function hookCall(addon: string, hook: HookKind): string {
   if (hook !== 'install') return `${addon}_${hook}`;
   return addon === 'containerd' ? 'containerd_install' : addon;
 }
@@ -40,9 +40,9 @@ export function healthFunction(addon: string): string {
 
 /** What the removal of an add-on leaves behind because it has no hook for it; undefined if it has one. */
 export function leftByRemoval(addon: string, isDefined: (called: string) => boolean): string | undefined {
-  if (isDefined(hookFunction(addon, 'uninstall'))) return undefined;
-  const others = (['pre_remove', 'leave'] as const).some((hook) => isDefined(hookFunction(addon, hook)));
-  return `${others ? 'files and services' : 'everything'} that its hooks installed: it has no ${hookFunction(addon, 'uninstall')}`;
+  if (isDefined(hookCall(addon, 'uninstall'))) return undefined;
+  const others = (['pre_remove', 'leave'] as const).some((hook) => isDefined(hookCall(addon, hook)));
+  return `${others ? 'files and services' : 'everything'} that its hooks installed: it has no ${hookCall(addon, 'uninstall')}`;
 }
 
 /** A function of an add-on that is called before or after kubernetes is installed or joined, and when. */

@@ -4,11 +4,11 @@ import { formatRef, type AddonRef } from '../../core/ref.ts';
 import { actionId } from './action-id.ts';
 import {
   AROUND_KUBERNETES,
-  hookFunction,
+  hookCall,
   isContainerRuntime,
   KUBERNETES,
   type AroundHook,
-  type Hook,
+  type HookKind,
 } from './hooks.ts';
 import type {
   FileDifference,
@@ -79,7 +79,7 @@ function removalPhases(kind: RunKind, run: Phased): Actions {
 
 function installPhases(run: Phased): Actions {
   const { facts, addons } = run;
-  const every = (hook: Hook): Actions => addons.flatMap((addon) => hookOf(run, addon, hook));
+  const every = (hook: HookKind): Actions => addons.flatMap((addon) => hookOf(run, addon, hook));
   const later = addons.filter(({ ref }) => !isContainerRuntime(ref) && ref.name !== KUBERNETES);
   return [
     ...every('pre_init'),
@@ -201,9 +201,9 @@ function apply(run: Phased, addon: PlannedAddon): Actions {
   return hookOf(run, addon, addon.mode === 'already applied' ? 'already_applied' : 'install');
 }
 
-function hookOf({ facts }: Phased, addon: PlannedAddon, hook: Hook, name?: string): Actions {
+function hookOf({ facts }: Phased, addon: PlannedAddon, hook: HookKind, name?: string): Actions {
   if (!addon.hasInstallScript) return [];
-  const called = name ?? hookFunction(addon.ref.name, hook);
+  const called = name ?? hookCall(addon.ref.name, hook);
   const isOwn = hook === 'install' || hook === 'already_applied' || isRemoved(addon);
   const because = isOwn ? addon.because : 'every run';
   const limit = facts.find(({ ref }) => ref.name === addon.ref.name)?.hookLimit;

@@ -4,7 +4,7 @@ import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import type { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import { compareText, isAddonName, type AddonRef } from '../../core/ref.ts';
-import { addonName, digest, fits, texts, tree, version, type Read } from '../../core/schema.ts';
+import { addonName, digest, fits, textList, tree, version, type Read } from '../../core/schema.ts';
 import { KUBERNETES } from './hooks.ts';
 
 const RECORDS_FORMAT = 1;
@@ -18,7 +18,7 @@ const extractedRecord = v.object({
   version,
   digest,
   /** Folders of operating systems that its bundle omitted; absent if it is whole. */
-  omitted: v.optional(texts),
+  omitted: v.optional(textList),
 });
 export type ExtractedRecord = Read<typeof extractedRecord>;
 

@@ -4,7 +4,7 @@ import type { Digest } from '../../core/digest.ts';
 import type { PackageImage } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { addonName, fits, tree, version } from '../../core/schema.ts';
-import type { Hook } from './hooks.ts';
+import type { HookKind } from './hooks.ts';
 
 import { runId } from './records.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
@@ -85,7 +85,7 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
   | {
       readonly kind: 'hook';
       readonly addon: string;
-      readonly hook: Hook;
+      readonly hook: HookKind;
       readonly function: string;
       /** Arguments of the function; absent for none. */
       readonly words?: readonly string[] | undefined;

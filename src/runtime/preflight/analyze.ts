@@ -41,7 +41,7 @@ function comparable(title: string): string {
 
 /** The results of all analyzers, in the order of the specs. */
 export function analyzeFacts(specs: readonly HostPreflight[], facts: readonly Fact[]): readonly PreflightResult[] {
-  return analyzeWith(specs, (analyzer) => analyzeOne(analyzer, facts), titleOf);
+  return analyzeWith(specs, (analyzer) => analyzeOne(analyzer, facts), analyzerTitle);
 }
 
 /** What `judge` says about each analyzer that is not excluded. */
@@ -67,7 +67,7 @@ export function analyzeWith(
 }
 
 /** Title of its results. */
-export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): string {
+export function analyzerTitle({ kind, checkName, collectorName }: AnalyzerSpec): string {
   const title = ANALYZERS.get(kind)?.title ?? kind;
   return checkName ?? (typeof title === 'string' ? title : title(collectorName ?? '').trim());
 }
@@ -118,7 +118,7 @@ export function countsOf(results: readonly PreflightResult[]): Counts {
 }
 
 /** kURL's exit statuses: 0 all passed, 1 failures, 2 ignored warnings, 3 warnings. */
-export function statusOf({ warn, fail }: Counts, ignoreWarnings: boolean): 0 | 1 | 2 | 3 {
+export function analysisStatus({ warn, fail }: Counts, ignoreWarnings: boolean): 0 | 1 | 2 | 3 {
   if (fail > 0) return 1;
   if (warn === 0) return 0;
   return ignoreWarnings ? 2 : 3;

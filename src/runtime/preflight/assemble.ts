@@ -6,19 +6,19 @@ import { ORDER_ON_NODE } from '../../spec/order.ts';
 import { isJsonObject } from '../../formats/yaml/yaml.ts';
 import { builtInSpec } from './built-in.ts';
 import { parsePreflight } from './parse-preflight.ts';
-import { settingText, templateData, versionOf, type Situation } from './situation.ts';
+import { settingText, templateData, versionIn, type Situation } from './situation.ts';
 import type { HostPreflight } from './spec.ts';
 
 /** Maximum bytes of a spec. */
 export const SPEC_LIMIT: number = 1 << 20;
 
-export interface SpecText {
+export interface PreflightText {
   /** For messages. */
   readonly file: string;
   readonly text: string;
 }
 
-export interface AddonSpec extends SpecText {
+export interface AddonSpec extends PreflightText {
   readonly addon: string;
 }
 
@@ -26,7 +26,7 @@ export interface AssembleOptions {
   /** Add-ons in the order of installation. */
   readonly addons: readonly AddonSpec[];
   /** Specs that the operator named; they are last. */
-  readonly others: readonly SpecText[];
+  readonly others: readonly PreflightText[];
   /** Include the built-in checks. They are for Kubernetes nodes, so they are left out if the spec has no Kubernetes. */
   readonly builtIn: boolean;
 }
@@ -52,7 +52,7 @@ export function assembleSpecs(situation: Situation, { addons, others, builtIn }:
     const files = broken.map(({ file }) => file).join(', ');
     throw new CurlewError('SPEC_INVALID', `cannot read host preflights: ${files}: not valid`, { diagnostics });
   }
-  const own = builtIn && !withoutOwn && versionOf(situation, 'kubernetes') !== '' ? [builtInSpec(situation)] : [];
+  const own = builtIn && !withoutOwn && versionIn(situation, 'kubernetes') !== '' ? [builtInSpec(situation)] : [];
   return { specs: [...own, ...parsed.flatMap(({ preflight }) => preflight ?? [])], warnings: diagnostics };
 }
 
@@ -67,7 +67,7 @@ function inKurlOrder(addons: readonly AddonSpec[]): readonly AddonSpec[] {
 }
 
 /** The spec inside the installer spec, as text because its values may be templates. */
-function vendorSpec({ installer }: Situation): readonly SpecText[] {
+function vendorSpec({ installer }: Situation): readonly PreflightText[] {
   const settings = installer?.sections.find(({ specName }) => specName === 'kurl')?.settings ?? {};
   const { hostPreflights } = settings;
   if (hostPreflights === undefined) return [];

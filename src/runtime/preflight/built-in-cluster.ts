@@ -1,22 +1,22 @@
 /** Built-in checks of connections between the machines of a cluster: load balancer, other nodes, API, certificates. Pure. */
 import type { JsonObject } from '../../formats/yaml/yaml.ts';
-import { settingText, versionOf, type Situation } from './situation.ts';
-import type { Outcome } from './spec.ts';
+import { settingText, versionIn, type Situation } from './situation.ts';
+import type { OutcomeRule } from './spec.ts';
 
 /** Outcome of a built-in check. */
-export type Row = readonly [verdict: Outcome['verdict'], when: string, message: string];
+export type CheckRow = readonly [verdict: OutcomeRule['verdict'], when: string, message: string];
 
 /** A built-in check: a collector and its analyzer. */
-export interface Check {
+export interface BuiltIn {
   readonly kind: string;
   readonly name?: string;
   readonly settings?: JsonObject;
   readonly excluded?: boolean;
   readonly checkName?: string;
-  readonly outcomes: readonly Row[];
+  readonly outcomes: readonly CheckRow[];
 }
 
-function reachable(what: string, verdict: 'warn' | 'fail'): readonly Row[] {
+function reachable(what: string, verdict: 'warn' | 'fail'): readonly CheckRow[] {
   return [
     [verdict, 'connection-refused', `A connection to ${what} was refused`],
     [verdict, 'connection-timeout', `${what} does not respond: check the firewalls between`],
@@ -24,7 +24,7 @@ function reachable(what: string, verdict: 'warn' | 'fail'): readonly Row[] {
   ];
 }
 
-function healthy(url: string, verdict: 'warn' | 'fail'): readonly Row[] {
+function healthy(url: string, verdict: 'warn' | 'fail'): readonly CheckRow[] {
   return [
     [verdict, 'error', `No response from ${url}`],
     ['pass', 'statusCode == 200', `${url} responds`],
@@ -34,16 +34,16 @@ function healthy(url: string, verdict: 'warn' | 'fail'): readonly Row[] {
 
 const AHEAD = 'The clock of this machine differs from that of';
 
-export function clusterChecks(situation: Situation): readonly Check[] {
+export function clusterChecks(situation: Situation): readonly BuiltIn[] {
   const { isPrimary, isJoin, isUpgrade } = situation;
-  const hasKubernetes = versionOf(situation, 'kubernetes') !== '';
+  const hasKubernetes = versionIn(situation, 'kubernetes') !== '';
   const balancer = settingText(situation, 'kubernetes', 'loadBalancerAddress');
   const master = settingText(situation, 'kubernetes', 'masterAddress');
   const internal =
-    versionOf(situation, 'ekco') !== '' && settingText(situation, 'ekco', 'enableInternalLoadBalancer') !== '';
+    versionIn(situation, 'ekco') !== '' && settingText(situation, 'ekco', 'enableInternalLoadBalancer') !== '';
   const isFirst = hasKubernetes && balancer !== '' && isPrimary && !isJoin;
   const address = balancer.replace(/\/$/, '');
-  const health = (name: string, url: string, excluded: boolean, verdict: 'warn' | 'fail'): Check => ({
+  const health = (name: string, url: string, excluded: boolean, verdict: 'warn' | 'fail'): BuiltIn => ({
     kind: 'http',
     name,
     settings: { get: { url, insecureSkipVerify: true } },
@@ -94,11 +94,11 @@ export function clusterChecks(situation: Situation): readonly Check[] {
 }
 
 /** A node that joins must reach the others (kurl.md 8.2). */
-function otherNodes({ isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts }: Situation): readonly Check[] {
+function otherNodes({ isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts }: Situation): readonly BuiltIn[] {
   if (!isJoin || isUpgrade) return [];
   const to =
     (what: string, port: number) =>
-    (host: string): Check => {
+    (host: string): BuiltIn => {
       const address = host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;
       return {
         kind: 'tcpConnect',
@@ -118,8 +118,8 @@ function otherNodes({ isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts
   ];
 }
 
-function keyPairs(excluded: boolean): readonly Check[] {
-  const pair = (name: string, path: string): Check => ({
+function keyPairs(excluded: boolean): readonly BuiltIn[] {
+  const pair = (name: string, path: string): BuiltIn => ({
     kind: 'certificate',
     name: `${name} key pair certificate`,
     settings: { certificatePath: `${path}.crt`, keyPath: `${path}.key` },

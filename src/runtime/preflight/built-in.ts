@@ -1,8 +1,8 @@
 /** The checks that every node must pass, regardless of its add-ons (kurl.md 8.3). Pure. */
 import type { Place } from '../../core/diagnostic.ts';
-import { clusterChecks, type Check, type Row } from './built-in-cluster.ts';
-import { settingsOf } from './check-settings.ts';
-import { versionOf, type Situation } from './situation.ts';
+import { clusterChecks, type BuiltIn, type CheckRow } from './built-in-cluster.ts';
+import { checkSettingsOf } from './check-settings.ts';
+import { versionIn, type Situation } from './situation.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight } from './spec.ts';
 import { satisfiesConstraint } from '../../formats/go-template/constraint.ts';
 import { UnfitValue } from '../../formats/go-template/values.ts';
@@ -25,20 +25,20 @@ export function builtInSpec(situation: Situation): HostPreflight {
   };
 }
 
-function collectorOf({ kind, name, settings = {}, excluded = false }: Check): readonly CollectorSpec[] {
+function collectorOf({ kind, name, settings = {}, excluded = false }: BuiltIn): readonly CollectorSpec[] {
   // One collector of the system serves all its checks.
   if (kind === 'hostOS') return [];
   const named = name === undefined ? settings : { collectorName: name, ...settings };
-  return [{ kind, name, excluded, settings: settingsOf(named), place: PLACE }];
+  return [{ kind, name, excluded, settings: checkSettingsOf(named), place: PLACE }];
 }
 
 function otherCollectors(): readonly CollectorSpec[] {
   return ['hostOS', 'hostServices'].map((kind) => {
-    return { kind, name: undefined, excluded: false, settings: settingsOf({}), place: PLACE };
+    return { kind, name: undefined, excluded: false, settings: checkSettingsOf({}), place: PLACE };
   });
 }
 
-function analyzerOf({ kind, name, checkName, excluded = false, outcomes }: Check): AnalyzerSpec {
+function analyzerOf({ kind, name, checkName, excluded = false, outcomes }: BuiltIn): AnalyzerSpec {
   return {
     kind,
     checkName: checkName ?? name,
@@ -46,12 +46,12 @@ function analyzerOf({ kind, name, checkName, excluded = false, outcomes }: Check
     excluded,
     strict: false,
     outcomes: outcomes.map(([verdict, when, message]) => ({ verdict, when, message, uri: undefined, place: PLACE })),
-    settings: settingsOf({}),
+    settings: checkSettingsOf({}),
     place: PLACE,
   };
 }
 
-function machineChecks(): readonly Check[] {
+function machineChecks(): readonly BuiltIn[] {
   return [
     {
       kind: 'cpu',
@@ -85,24 +85,24 @@ function machineChecks(): readonly Check[] {
   ];
 }
 
-function diskChecks(situation: Situation): readonly Check[] {
-  const total = (path: string): readonly Row[] => [
+function diskChecks(situation: Situation): readonly BuiltIn[] {
+  const total = (path: string): readonly CheckRow[] => [
     ['fail', 'total < 30Gi', `The disk of ${path} has less than 30Gi in total`],
     ['fail', 'used/total > 80%', `The disk of ${path} is more than 80% full`],
     ['warn', 'used/total > 60%', `The disk of ${path} is more than 60% full`],
     ['warn', 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
     ['pass', '', `The disk of ${path} has at least 30Gi in total and 10Gi left, and is less than 60% full`],
   ];
-  const space = (path: string, verdict: 'warn' | 'fail'): readonly Row[] => [
+  const space = (path: string, verdict: 'warn' | 'fail'): readonly CheckRow[] => [
     [verdict, 'used/total > 80%', `The disk of ${path} is more than 80% full`],
     [verdict, 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
     ['pass', '', `The disk of ${path} has enough space`],
   ];
-  const check = (path: string, outcomes: readonly Row[], addon?: string): Check => ({
+  const check = (path: string, outcomes: readonly CheckRow[], addon?: string): BuiltIn => ({
     kind: 'diskUsage',
     name: `Ephemeral Disk Usage ${path}`,
     settings: { path },
-    excluded: addon !== undefined && versionOf(situation, addon) === '',
+    excluded: addon !== undefined && versionIn(situation, addon) === '',
     outcomes,
   });
   return [
@@ -126,7 +126,7 @@ const PORTS: readonly (readonly [name: string, port: number, loopback: boolean, 
   ['Kube Scheduler Health Server', 10_259, true, true],
 ];
 
-function portChecks({ isPrimary, isUpgrade, hasKubernetes = false }: Situation): readonly Check[] {
+function portChecks({ isPrimary, isUpgrade, hasKubernetes = false }: Situation): readonly BuiltIn[] {
   return PORTS.map(([name, port, loopback, primary]) => ({
     kind: 'tcpPortStatus',
     name: `${name} TCP Port Status`,
@@ -153,13 +153,13 @@ function within(constraint: string, version: string): boolean {
   }
 }
 
-function systemChecks(situation: Situation): readonly Check[] {
+function systemChecks(situation: Situation): readonly BuiltIn[] {
   const { isPrimary, isJoin, isUpgrade } = situation;
-  const [docker, containerd, weave] = ['docker', 'containerd', 'weave'].map((name) => versionOf(situation, name));
-  const [kotsadm = '', kubernetes = ''] = ['kotsadm', 'kubernetes'].map((name) => versionOf(situation, name));
-  const onNewest = (message: string): readonly Row[] =>
+  const [docker, containerd, weave] = ['docker', 'containerd', 'weave'].map((name) => versionIn(situation, name));
+  const [kotsadm = '', kubernetes = ''] = ['kotsadm', 'kubernetes'].map((name) => versionIn(situation, name));
+  const onNewest = (message: string): readonly CheckRow[] =>
     ['ubuntu = 24.04', 'ubuntu = 26.04', 'amazon >= 2023'].map((when) => ['fail', when, message] as const);
-  const check = (checkName: string, applies: boolean, outcomes: readonly Row[]): Check => {
+  const check = (checkName: string, applies: boolean, outcomes: readonly CheckRow[]): BuiltIn => {
     return { kind: 'hostOS', checkName, excluded: !applies, outcomes };
   };
   return [

@@ -16,7 +16,7 @@ export interface Settings {
   readonly map: (name: string) => Settings | undefined;
 }
 
-export function settingsOf(values: JsonObject): Settings {
+export function checkSettingsOf(values: JsonObject): Settings {
   const own = (name: string): Json | undefined => (Object.hasOwn(values, name) ? values[name] : undefined);
   return {
     text: (name) => {
@@ -38,7 +38,7 @@ export function settingsOf(values: JsonObject): Settings {
     },
     map: (name) => {
       const value = own(name);
-      return isJsonObject(value) ? settingsOf(value) : undefined;
+      return isJsonObject(value) ? checkSettingsOf(value) : undefined;
     },
   };
 }

@@ -12,7 +12,7 @@ import type { Fact } from './facts.ts';
 import { CollectProblem, type Host } from './host.ts';
 import type { CollectorSpec, HostPreflight } from './spec.ts';
 
-export interface CollectOptions extends Host {
+interface CollectOptions extends Host {
   readonly report: Report;
   /** Maximum milliseconds of any collector; by default each has its own limit. */
   readonly limitMs?: number | undefined;

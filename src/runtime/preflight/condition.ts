@@ -1,8 +1,8 @@
 /** Conditions with `&&`, `||`, `!`, parentheses, comparisons and `in (…)` over named numbers. Pure. */
 import { AnalyzerProblem, compareNumbers } from './outcome.ts';
 
-export type Names = Readonly<Record<string, number>>;
-export type Condition = (names: Names) => boolean;
+type Names = Readonly<Record<string, number>>;
+type Condition = (names: Names) => boolean;
 type Amount = (names: Names) => number;
 
 const WORD = /\s*(?:(\d+(?:\.\d+)?)|([A-Za-z_][A-Za-z0-9_.]*)|(&&|\|\||[=!<>]=?=?|[(),-]))/y;

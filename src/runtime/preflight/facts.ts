@@ -25,7 +25,7 @@ export type Fact = {
   | { readonly status: 'failed' | 'late'; readonly problem: string }
 );
 
-export interface HostFacts {
+export interface CollectedFacts {
   readonly format: typeof FACTS_FORMAT;
   /** Version of curlew that collected them. */
   readonly tool: string;
@@ -41,12 +41,12 @@ export function findFact(facts: readonly Fact[], check: AnyCheck, name: string |
   return matching.findLast(({ status }) => status === 'collected') ?? matching.at(-1);
 }
 
-export function formatFacts(facts: HostFacts): string {
+export function formatFacts(facts: CollectedFacts): string {
   return `${JSON.stringify(facts, undefined, 2)}\n`;
 }
 
 /** Parses an untrusted facts file; `file` is its name for messages. `SPEC_INVALID` for any error. */
-export function parseFacts(text: string, file: string): HostFacts {
+export function parseFacts(text: string, file: string): CollectedFacts {
   const bad = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('SPEC_INVALID', `cannot read ${file}: not a facts file: ${what}`, {
       hint: 'create one with: curlew preflight --save-facts FILE …',

@@ -4,7 +4,7 @@ import { renderText } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 import { parseQuantity } from './go-notation.ts';
 import type { Settings } from './check-settings.ts';
-import type { AnalyzerSpec, Outcome, Verdict } from './spec.ts';
+import type { AnalyzerSpec, OutcomeRule, Verdict } from './spec.ts';
 
 export interface AnalyzerResult {
   readonly verdict: Verdict;
@@ -15,14 +15,14 @@ export interface AnalyzerResult {
 /** A condition that is invalid, or cannot be evaluated on the facts. */
 export class AnalyzerProblem extends Error {
   /** The outcome that contains it. */
-  readonly outcome: Outcome | undefined;
-  constructor(message: string, options: { readonly outcome?: Outcome | undefined; readonly cause?: unknown } = {}) {
+  readonly outcome: OutcomeRule | undefined;
+  constructor(message: string, options: { readonly outcome?: OutcomeRule | undefined; readonly cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.outcome = options.outcome;
   }
 }
 
-export function resultOf({ verdict, message, uri }: Outcome): AnalyzerResult {
+export function checkResult({ verdict, message, uri }: OutcomeRule): AnalyzerResult {
   return { verdict, message, uri };
 }
 
@@ -34,12 +34,12 @@ export function firstOutcome<Facts>(
     const match = outcomes.find(
       (outcome) => outcome.when === '' || inOutcome(outcome, () => holds(outcome.when, facts, settings)),
     );
-    return match === undefined ? noOutcome(outcomes) : [resultOf(match)];
+    return match === undefined ? noOutcome(outcomes) : [checkResult(match)];
   };
 }
 
 /** The result if no outcome holds: a check that names only problems found none; one that says what passes is not met. */
-export function noOutcome(outcomes: readonly Outcome[]): readonly AnalyzerResult[] {
+export function noOutcome(outcomes: readonly OutcomeRule[]): readonly AnalyzerResult[] {
   if (outcomes.every(({ verdict }) => verdict !== 'pass')) {
     return [{ verdict: 'pass', message: 'none of its problems was found', uri: undefined }];
   }
@@ -48,7 +48,7 @@ export function noOutcome(outcomes: readonly Outcome[]): readonly AnalyzerResult
 }
 
 /** Adds the outcome to a problem. */
-export function inOutcome<Result>(outcome: Outcome, body: () => Result): Result {
+export function inOutcome<Result>(outcome: OutcomeRule, body: () => Result): Result {
   try {
     return body();
   } catch (error) {

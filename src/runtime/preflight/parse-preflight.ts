@@ -4,8 +4,8 @@ import { nearest } from '../../core/nearest.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
 import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { parseTruth } from './go-notation.ts';
-import { settingProblem, settingsOf, type SettingForms } from './check-settings.ts';
-import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
+import { settingProblem, checkSettingsOf, type SettingForms } from './check-settings.ts';
+import type { AnalyzerSpec, CollectorSpec, HostPreflight, OutcomeRule, Verdict } from './spec.ts';
 import { KURL_DELIMITERS, renderTemplate } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 
@@ -225,7 +225,7 @@ function checkSettings(
       add('error', 'schema', path, `${String(path.at(-1))} needs "${name}"`);
     }
   }
-  return settingsOf(content);
+  return checkSettingsOf(content);
 }
 
 /** A boolean or its text form, since templates produce text; empty text is false. */
@@ -239,7 +239,7 @@ function readTruth(content: JsonObject, name: string, path: Path, { add }: Findi
   return truth ?? false;
 }
 
-function readOutcomes(value: Json | undefined, path: Path, findings: Findings): readonly Outcome[] {
+function readOutcomes(value: Json | undefined, path: Path, findings: Findings): readonly OutcomeRule[] {
   if (value === undefined || !Array.isArray(value)) {
     findings.add('error', 'schema', path, 'outcomes must be a list of pass, warn and fail');
     return [];

@@ -3,14 +3,14 @@ import type { Report } from '../../core/events.ts';
 import type { Host } from './host.ts';
 import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { collectFacts } from './collect.ts';
-import { FACTS_FORMAT, type HostFacts } from './facts.ts';
-import { analyzeFacts, countsOf, titleOf, type Counts, type PreflightResult } from './analyze.ts';
+import { FACTS_FORMAT, type CollectedFacts } from './facts.ts';
+import { analyzeFacts, countsOf, analyzerTitle, type Counts, type PreflightResult } from './analyze.ts';
 import type { HostPreflight } from './spec.ts';
 
 export interface PreflightOutcome {
   readonly results: readonly PreflightResult[];
   readonly counts: Counts;
-  readonly facts: HostFacts;
+  readonly facts: CollectedFacts;
 }
 
 export interface PreflightContext {
@@ -34,7 +34,7 @@ export async function runPreflights(
 }
 
 /** Evaluates facts that were collected before, perhaps on another machine. */
-export function judged(specs: readonly HostPreflight[], facts: HostFacts): PreflightOutcome {
+export function judged(specs: readonly HostPreflight[], facts: CollectedFacts): PreflightOutcome {
   const results = analyzeFacts(specs, facts.facts);
   return { results, counts: countsOf(results), facts };
 }
@@ -52,7 +52,7 @@ export function withoutChanges(specs: readonly HostPreflight[]): ReadOnlySpecs {
   const readOnly = specs.map((spec) => {
     const analyzers = spec.analyzers.map((one) => {
       if (one.excluded || !acts(ANALYZERS.get(one.kind)?.kind)) return one;
-      leftOut.push(titleOf(one));
+      leftOut.push(analyzerTitle(one));
       return { ...one, excluded: true };
     });
     const collectors = spec.collectors.map((one) => (acts(one.kind) ? { ...one, excluded: true } : one));

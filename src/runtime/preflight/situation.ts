@@ -59,7 +59,7 @@ export function settingText({ installer }: Pick<Situation, 'installer'>, specNam
 }
 
 /** The version of an add-on; empty if it is not in the spec. */
-export function versionOf({ installer, versions }: Situation, name: string): string {
+export function versionIn({ installer, versions }: Situation, name: string): string {
   const addon = installer?.addons.find((one) => one.name === name);
   return addon === undefined ? '' : (versions.get(name) ?? addon.requested);
 }

@@ -4,7 +4,7 @@ import type { Settings } from './check-settings.ts';
 
 export type Verdict = 'pass' | 'warn' | 'fail';
 
-export interface Outcome {
+export interface OutcomeRule {
   readonly verdict: Verdict;
   /** Empty: always true. */
   readonly when: string;
@@ -25,7 +25,7 @@ export interface AnalyzerSpec extends Pick<CollectorSpec, 'kind' | 'excluded' | 
   readonly checkName: string | undefined;
   readonly collectorName: string | undefined;
   readonly strict: boolean;
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly OutcomeRule[];
 }
 
 export interface HostPreflight {

@@ -6,7 +6,7 @@ import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
 import { companionLabel, neededCompanions } from '../plan/companions.ts';
 import { refuseChannelAddons } from '../cluster/channel-owners.ts';
 import { KUBERNETES } from '../plan/hooks.ts';
-import { consultCluster, requireRoom, variablesFor } from '../cluster/consult.ts';
+import { consultCluster, requireRecordRoom, variablesFor } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';
 import { canContinue, continuePlan, type RunFingerprint, runIdentity, type LastRun } from '../plan/continue-plan.ts';
 import { hookLimit } from '../hooks/hook-limit.ts';
@@ -102,7 +102,7 @@ export async function viewRun(runRequest: RunRequest, look: LookOptions): Promis
   const isWhole = [...packages, ...companions].every(({ differs = [] }) => differs.length === 0);
   const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, fingerprint);
   if (kind !== 'reset') refuseChannelAddons(view.channels, resumed.plan.addons);
-  if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
+  if (cluster !== undefined) requireRecordRoom(cluster, view, resumed.plan);
   const sources = [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
   return { request, records, view, last, packages, companions, sources, fingerprint, placed, ...resumed };
 }

@@ -14,20 +14,20 @@ import { readRecords } from '../node/records.ts';
 import { type AppliedRecord, type Records, recordOf, recordedRef } from '../plan/records.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 import type { SourcePackage } from '../node/source.ts';
-import type { Removal, RunRequest, RequestedPackage } from './request.ts';
+import type { PlannedRemoval, RunRequest, RequestedPackage } from './request.ts';
 import { hostname } from 'node:os';
 import type { ClusterView } from '../cluster/consult.ts';
 import { runsOf } from './run-folder.ts';
 
-/** Options of a requested {@link Removal}. */
-export type RemovalOptions = Pick<Removal, 'keepGoing' | 'keepData' | 'pruneImages'>;
+/** Options of a requested {@link PlannedRemoval}. */
+export type RemovalOptions = Pick<PlannedRemoval, 'keepGoing' | 'keepData' | 'pruneImages'>;
 
 interface Cancellable {
   readonly signal: AbortSignal;
 }
 
 interface KeptAddons {
-  readonly removal: Pick<Removal, 'packages' | 'forgotten'>;
+  readonly removal: Pick<PlannedRemoval, 'packages' | 'forgotten'>;
   readonly variables: readonly ShellVariable[];
 }
 
@@ -39,7 +39,7 @@ export async function resetRequest(
   directory: string,
   options: RemovalOptions,
   { report, signal }: Cancellable & { readonly report: Report },
-): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'> & { readonly removal: Removal }> {
+): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'> & { readonly removal: PlannedRemoval }> {
   const records = await readRecords(directory);
   const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   const { removal, variables } = await keptAddons(directory, records, Object.keys(records.applied), {
@@ -83,7 +83,7 @@ export async function pruneRequest(
   required: readonly SourcePackage[],
   options: RemovalOptions,
   within: Cancellable & { readonly report: Report },
-): Promise<{ readonly removal: Removal; readonly variables: readonly ShellVariable[] }> {
+): Promise<{ readonly removal: PlannedRemoval; readonly variables: readonly ShellVariable[] }> {
   const records = await readRecords(directory);
   const isRequired = (name: string): boolean => required.some(({ ref }) => ref.name === name);
   const names = Object.entries(records.applied).flatMap(([name, { digest }]) =>
@@ -107,7 +107,7 @@ async function removableAddons(
   directory: string,
   records: Records,
   names: readonly string[],
-  { keepGoing, report, signal }: Pick<Removal, 'keepGoing'> & Cancellable & { readonly report: Report },
+  { keepGoing, report, signal }: Pick<PlannedRemoval, 'keepGoing'> & Cancellable & { readonly report: Report },
 ): Promise<KeptAddons> {
   const base = names.find(isBase);
   if (base !== undefined) {
@@ -193,7 +193,7 @@ async function requireNoDependents(
     removal,
     names,
     signal,
-  }: Cancellable & { readonly removal: Pick<Removal, 'packages'>; readonly names: readonly string[] },
+  }: Cancellable & { readonly removal: Pick<PlannedRemoval, 'packages'>; readonly names: readonly string[] },
 ): Promise<void> {
   const stay: StayingFacts[] = [];
   for (const [name, { version, digest }] of Object.entries(applied)) {
@@ -209,7 +209,7 @@ async function requireNoDependents(
 
 /** Throws `USAGE` if an add-on that stays requires a removed one, and no other that stays fulfills it. */
 function refuseDependents(
-  { packages }: Pick<Removal, 'packages'>,
+  { packages }: Pick<PlannedRemoval, 'packages'>,
   stay: readonly StayingFacts[],
   describe: (name: string, by: string, all: readonly string[]) => { readonly what: string; readonly hint: string },
 ): void {

@@ -33,7 +33,7 @@ export interface CheckRequest {
 }
 
 /** The add-ons that a run removes, and how. */
-export interface Removal {
+export interface PlannedRemoval {
   /** Packages whose hooks run, with the settings that they were installed with. */
   readonly packages: readonly RequestedPackage[];
   /** Names of other add-ons, whose records and files are removed without running hooks. */
@@ -55,7 +55,7 @@ export interface RunRequest {
   readonly scripts: string;
   readonly packages: readonly RequestedPackage[];
   /** Absent if nothing is removed. */
-  readonly removal?: Removal | undefined;
+  readonly removal?: PlannedRemoval | undefined;
   /** Companion packages that the source has. */
   readonly offered?: readonly OfferedPackage[] | undefined;
   readonly variables: readonly ShellVariable[];

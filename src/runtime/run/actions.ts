@@ -13,11 +13,11 @@ import { loadPackages } from '../images/load-packages.ts';
 import { packageImages } from '../images/required-images.ts';
 import { LOOK_UP, hookActionId, parseActionId } from '../plan/action-id.ts';
 import { installAfter } from '../plan/continue-plan.ts';
-import { type Hook, isContainerRuntime } from '../plan/hooks.ts';
+import { type HookKind, isContainerRuntime } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import type { HookAction, PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
 import { whyUnavailable } from '../prepare/former-states.ts';
-import { drainNode } from './node-steps.ts';
+import { drainOwnNode } from './node-steps.ts';
 import { sourceOf } from './packages.ts';
 import { survive } from './remove.ts';
 import type { Run } from './run.ts';
@@ -51,7 +51,7 @@ export async function prepareHooks(run: Run): Promise<void> {
   const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
   // Cut in the middle of its own upgrade, the runtime comes back with its hook.
   if (images.length > 0 && runtime !== undefined) await loadImages(images, run);
-  await drainNode(run);
+  await drainOwnNode(run);
 }
 
 /** The add-ons of the run count as unfinished, on the node and in the cluster. */
@@ -203,7 +203,7 @@ async function runHookAction(action: HookAction, addon: PlannedAddon, run: Run):
 }
 
 /** Step titles; hooks without a better title use the name that `curlew logs ADDON HOOK` takes. */
-const TITLES: Readonly<Record<Hook, string>> = {
+const TITLES: Readonly<Record<HookKind, string>> = {
   pre_init: 'pre_init',
   install: 'install',
   already_applied: 'check that it is applied',

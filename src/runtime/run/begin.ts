@@ -15,7 +15,7 @@ import { rollbackWarnings } from '../prepare/former-states.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE, pruneRuns } from '../prepare/run-folder.ts';
 import type { Run } from './run.ts';
 
-export async function requireFit(run: Run): Promise<void> {
+export async function requirePlanFit(run: Run): Promise<void> {
   run.checks = await checkHost(run, { readOnly: false });
   if (run.checks !== undefined) requireFitting(run.checks, run);
 }
@@ -30,7 +30,7 @@ export async function endLastRun(run: Run): Promise<void> {
   await clearStaging(run.directory);
 }
 
-export async function createFolder(run: Run): Promise<void> {
+export async function beginFolder(run: Run): Promise<void> {
   const { folder, directory, request, carried, checks } = run;
   const { scripts, variables, packages, removal, command } = request;
   const rows = [...packages, ...(removal?.packages ?? [])].map(({ source, settings }) => [source.ref.name, settings]);

@@ -5,12 +5,12 @@ import { requireOwnSystem } from '../host/own-system.ts';
 import { CLOSED } from '../journal/journal.ts';
 import type { RunView } from '../prepare/request.ts';
 import { enterCluster, leaveCluster, performActions, prepareHooks, sourceScripts } from './actions.ts';
-import { beginJournal, createFolder, endLastRun, endRun, requireFit, warnOfRollbacks } from './begin.ts';
+import { beginJournal, beginFolder, endLastRun, endRun, requirePlanFit, warnOfRollbacks } from './begin.ts';
 import { dropFormer, dropOlder } from './former-packages.ts';
-import { uncordonNode } from './node-steps.ts';
+import { uncordonOwnNode } from './node-steps.ts';
 import { extractPackages, fetchPackages } from './packages.ts';
 import { recordFinished, removeFiles, removeImages } from './remove.ts';
-import { beginRun, resultOf, type Run } from './run.ts';
+import { beginRun, runResultOf, type Run } from './run.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 
 type Phase = (run: Run) => Promise<void>;
@@ -19,10 +19,10 @@ type Phase = (run: Run) => Promise<void>;
 const PHASES: readonly Phase[] = [
   requireOwnSystem,
   requireHost,
-  requireFit,
+  requirePlanFit,
   warnOfRollbacks,
   endLastRun,
-  createFolder,
+  beginFolder,
   beginJournal,
   dropOlder,
   fetchPackages,
@@ -33,7 +33,7 @@ const PHASES: readonly Phase[] = [
   performActions,
   leaveCluster,
   removeImages,
-  uncordonNode,
+  uncordonOwnNode,
   dropFormer,
   recordFinished,
   removeFiles,
@@ -60,7 +60,7 @@ export async function execute(view: RunView, options: RunOptions): Promise<RunRe
       reached = phase;
       await phase(run);
     }
-    return await resultOf(run);
+    return await runResultOf(run);
   } catch (error) {
     if (run.journal === CLOSED) throw error;
     const outcome = run.signal.aborted ? 'cancelled' : 'failed';

@@ -6,11 +6,11 @@ import { reportStep } from '../../core/events.ts';
 import { NODE_ACTIONS } from '../plan/node-actions.ts';
 import type { Run } from './run.ts';
 
-export async function drainNode(run: Run): Promise<void> {
+export async function drainOwnNode(run: Run): Promise<void> {
   await perform('drain', run);
 }
 
-export async function uncordonNode(run: Run): Promise<void> {
+export async function uncordonOwnNode(run: Run): Promise<void> {
   await perform('uncordon', run);
 }
 

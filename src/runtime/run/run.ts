@@ -11,7 +11,7 @@ import { RunRecords } from '../node/run-records.ts';
 import { actionId } from '../plan/action-id.ts';
 import { withNodeActions } from '../plan/node-actions.ts';
 import { recordOf, rollbackTarget } from '../plan/records.ts';
-import { hookFunction, leftByRemoval } from '../plan/hooks.ts';
+import { hookCall, leftByRemoval } from '../plan/hooks.ts';
 import type { PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
 import { newRunId, runFolder, runsOf, type RunFolder } from '../prepare/run-folder.ts';
@@ -109,7 +109,7 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
   return mode === 'already applied' ? mode : mode === 'install' ? 'installed' : 'removed';
 }
 
-export async function resultOf(run: Run): Promise<RunResult> {
+export async function runResultOf(run: Run): Promise<RunResult> {
   const { plan, request, refuted, spent, functions, loaded, removedImages, failed, messages } = run;
   const addons = plan.addons.map(({ ref, mode, because, replaces, hasInstallScript }): RunResult['addons'][number] => {
     const again = refuted.get(ref.name);
@@ -146,7 +146,7 @@ export async function resultOf(run: Run): Promise<RunResult> {
 async function earlierMessages({ directory, plan }: Run): Promise<RunResult['messages']> {
   const messages: RunResult['messages'][number][] = [];
   for (const { ref } of plan.addons) {
-    const name = hookFunction(ref.name, 'outro');
+    const name = hookCall(ref.name, 'outro');
     const done = plan.continues?.done.find(({ action }) => action === actionId('hook', name));
     if (done === undefined) continue;
     const text = await endOfLog(join(runFolder(directory, done.run).path, `${name}.log`));

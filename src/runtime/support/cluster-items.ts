@@ -57,7 +57,7 @@ const KINDS: Readonly<
 };
 
 /** What was collected, for analyzers. */
-export interface ClusterFacts {
+export interface CollectedCluster {
   /** Undefined if it is not known. */
   version?: string;
   /** By kind. */
@@ -66,9 +66,9 @@ export interface ClusterFacts {
   problem?: string;
 }
 
-export interface ClusterPlan {
+interface ClusterPlan {
   readonly items: readonly Item[];
-  readonly facts: ClusterFacts;
+  readonly facts: CollectedCluster;
   /** Values of Secrets, to hide them everywhere. */
   readonly secrets: readonly Secret[];
 }
@@ -88,7 +88,7 @@ async function kubeconfigOf(env: Env): Promise<string | undefined> {
  * Asks for names only, besides pods and the values to hide. An API server that does not answer is an item that fails. `answerMs` is for
  * tests: how long its first answer may take.
  */
-export async function planCluster(
+export async function planClusterItems(
   specs: readonly CollectorSpec[],
   {
     env,
@@ -96,7 +96,7 @@ export async function planCluster(
     answerMs = ANSWER_MS,
   }: { readonly env: Env; readonly signal: AbortSignal; readonly answerMs?: number },
 ): Promise<ClusterPlan> {
-  const facts: ClusterFacts = { objects: new Map() };
+  const facts: CollectedCluster = { objects: new Map() };
   const kubeconfig = await kubeconfigOf(env);
   if (kubeconfig === undefined) {
     facts.problem = 'this machine has no kubeconfig of the cluster';
@@ -134,7 +134,7 @@ export async function planCluster(
 type Lists = (kind: string) => Promise<readonly LiveObject[]>;
 
 /** Each kind is listed once for all namespaces. */
-function createLists(call: Call, facts: ClusterFacts): Lists {
+function createLists(call: Call, facts: CollectedCluster): Lists {
   const lists = new Map<string, Promise<readonly LiveObject[]>>();
   return async (kind) => {
     const known = lists.get(kind);
@@ -168,7 +168,7 @@ function objectItems(lists: Lists, namespaces: readonly string[]): readonly Item
   });
 }
 
-function versionItem(call: Call, facts: ClusterFacts): Item {
+function versionItem(call: Call, facts: CollectedCluster): Item {
   const path = 'cluster-info/cluster_version.json';
   return {
     path,

@@ -9,7 +9,7 @@ import type { SupportArchive } from './archive.ts';
 import type { Redactor } from './redact.ts';
 
 /** The end of a `text` is kept where it is too long. A `problem` says why the file is missing. */
-export type Piece = { readonly path: string } & (
+export type CollectedPiece = { readonly path: string } & (
   | { readonly text: string }
   | { readonly value: unknown }
   | { readonly problem: string }
@@ -23,14 +23,14 @@ export interface Item {
   /** Milliseconds. */
   readonly limit?: number;
   /** Empty if there is nothing of it on this machine. */
-  readonly collect: (at: { readonly signal: AbortSignal }) => Promise<readonly Piece[]>;
+  readonly collect: (at: { readonly signal: AbortSignal }) => Promise<readonly CollectedPiece[]>;
 }
 
 /**
  * `shortened`: only its end; `absent`: this machine does not have it; `failed`: it could not be read; `left out`: by the end of the time,
  * of the space, or of the command.
  */
-export interface Collected {
+interface Collected {
   readonly path: string;
   readonly source: string;
   readonly state: 'collected' | 'shortened' | 'absent' | 'failed' | 'left out';
@@ -104,7 +104,7 @@ function problemOf(error: unknown): string {
 }
 
 async function writePiece(
-  piece: Piece,
+  piece: CollectedPiece,
   source: string,
   { archive, redactor, maxBytes = MAX_BYTES }: CollectOptions,
 ): Promise<Collected> {

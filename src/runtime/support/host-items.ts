@@ -5,9 +5,9 @@ import { COLLECTORS } from '../preflight/checks.ts';
 import { collectFacts } from '../preflight/collect.ts';
 import type { Fact } from '../preflight/facts.ts';
 import { CollectProblem, type Host } from '../preflight/host.ts';
-import { settingsOf } from '../preflight/check-settings.ts';
+import { checkSettingsOf } from '../preflight/check-settings.ts';
 import type { CollectorSpec } from '../preflight/spec.ts';
-import type { Item, Piece } from './collect.ts';
+import type { Item, CollectedPiece } from './collect.ts';
 
 const OUTPUT_LIMIT = 16 << 20;
 /** Programs of specs may take longer than to read a file. */
@@ -69,7 +69,7 @@ export function hostItems(
     });
 }
 
-function piecesOf(path: string, kind: string, data: Json): readonly Piece[] {
+function piecesOf(path: string, kind: string, data: Json): readonly CollectedPiece[] {
   if (kind === 'certificate') return [{ path, text: data as string }];
   if (kind !== 'run') return [{ path, value: theirForm(kind, data) }];
   const { exitCode, stdout, stderr, files } = data as {
@@ -112,7 +112,7 @@ function theirForm(kind: string, data: Json): unknown {
 const JOURNAL = '--no-pager --output=short-iso --lines=10000';
 
 function ownSpec(kind: string, values: JsonObject): CollectorSpec {
-  const settings = settingsOf(values);
+  const settings = checkSettingsOf(values);
   const place = { file: 'built-in', line: 1, column: 1, length: 1 };
   return { kind, name: settings.text('collectorName'), excluded: false, settings, place };
 }

@@ -9,7 +9,7 @@ export const INDEX_PATH = 'curlew/index.json';
 /** Where Troubleshoot's programs recognize a bundle, and what they expect there. */
 export const VERSION_PATH = 'version.yaml';
 
-export function versionText(tool: string): string {
+export function indexVersionText(tool: string): string {
   const head = 'apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\n';
   return `${head}spec:\n  versionNumber: ${JSON.stringify(`curlew ${tool}`)}\n`;
 }

@@ -4,7 +4,7 @@ import type { LiveObject } from '../../cluster/kube/objects.ts';
 import { fieldsOf } from '../../core/json.ts';
 import { satisfiesConstraint } from '../../formats/go-template/constraint.ts';
 import { UnfitValue } from '../../formats/go-template/values.ts';
-import { analyzeWith, factOf, titleOf } from '../preflight/analyze.ts';
+import { analyzeWith, factOf, analyzerTitle } from '../preflight/analyze.ts';
 import { ANALYZERS } from '../preflight/checks.ts';
 import type { Fact } from '../preflight/facts.ts';
 import { parseQuantity } from '../preflight/go-notation.ts';
@@ -14,16 +14,16 @@ import {
   firstOutcome,
   messageOf,
   quantityOf,
-  resultOf,
+  checkResult,
   wholeNumber,
   type AnalyzerResult,
 } from '../preflight/outcome.ts';
 import type { AnalyzerSpec, HostPreflight } from '../preflight/spec.ts';
-import type { ClusterFacts } from './cluster-items.ts';
+import type { CollectedCluster } from './cluster-items.ts';
 import type { Verdicts } from './support-index.ts';
 
 type Objects = readonly LiveObject[];
-type Judge = (spec: AnalyzerSpec, objects: Objects, facts: ClusterFacts) => readonly AnalyzerResult[];
+type Judge = (spec: AnalyzerSpec, objects: Objects, facts: CollectedCluster) => readonly AnalyzerResult[];
 
 /** The kind of objects that it needs, and how it evaluates them. */
 const CLUSTER_ANALYZERS: Readonly<Record<string, readonly [of: string, judge: Judge]>> = {
@@ -73,10 +73,10 @@ export function hostVerdicts(specs: readonly HostPreflight[], facts: readonly Fa
     if (fact?.status !== 'collected') throw new AnalyzerProblem(fact?.problem ?? 'nothing was collected for it');
     return analyzer.analyze(fact.data, spec);
   };
-  return verdictsOf(specs, judge, titleOf);
+  return verdictsOf(specs, judge, analyzerTitle);
 }
 
-export function clusterVerdicts(specs: readonly HostPreflight[], facts: ClusterFacts): Verdicts {
+export function clusterVerdicts(specs: readonly HostPreflight[], facts: CollectedCluster): Verdicts {
   const judge = (spec: AnalyzerSpec): readonly AnalyzerResult[] => {
     const [of, evaluate] = Object.hasOwn(CLUSTER_ANALYZERS, spec.kind) ? (CLUSTER_ANALYZERS[spec.kind] ?? []) : [];
     if (of === undefined || evaluate === undefined) throw unknown(spec);
@@ -93,7 +93,7 @@ function nameIn({ kind, settings }: AnalyzerSpec): string | undefined {
   return settings.text('name') ?? settings.text(`${kind}Name`);
 }
 
-function judgeVersion(spec: AnalyzerSpec, _: Objects, { version }: ClusterFacts): readonly AnalyzerResult[] {
+function judgeVersion(spec: AnalyzerSpec, _: Objects, { version }: CollectedCluster): readonly AnalyzerResult[] {
   if (version === undefined) throw new AnalyzerProblem('the version of the cluster is not known');
   return firstOutcome<string>((when, present) => satisfiesConstraint(when, present))(version.replace(/^v/, ''), spec);
 }
@@ -120,7 +120,7 @@ function judgePresence(spec: AnalyzerSpec, objects: Objects): readonly AnalyzerR
     return isNamed && isIn && (key === undefined || Object.hasOwn(fieldsOf(data), key));
   });
   const outcome = outcomes.find(({ verdict }) => (verdict === 'pass') === isThere);
-  if (outcome !== undefined) return [resultOf(outcome)];
+  if (outcome !== undefined) return [checkResult(outcome)];
   return [{ verdict: isThere ? 'pass' : 'fail', message: isThere ? 'it exists' : 'it does not exist', uri: undefined }];
 }
 
@@ -140,7 +140,7 @@ function judgeWorkload(spec: AnalyzerSpec, objects: Objects): readonly AnalyzerR
   const found = objects.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
   if (found === undefined) {
     const absent = spec.outcomes.find(({ when }) => when === 'absent');
-    if (absent !== undefined) return [resultOf(absent)];
+    if (absent !== undefined) return [checkResult(absent)];
     return [
       {
         verdict: 'fail',
@@ -183,7 +183,7 @@ function judgePods({ outcomes, settings }: AnalyzerSpec, pods: Objects): readonl
     if (outcome === undefined) return [];
     const { namespace = '', name } = pod.metadata;
     const data = { Namespace: namespace, Name: name, Status: { Phase: phase, Reason: reason, Message: reason } };
-    return [{ ...resultOf(outcome), message: messageOf(outcome.message, data) }];
+    return [{ ...checkResult(outcome), message: messageOf(outcome.message, data) }];
   });
   const message = 'none of its outcomes holds for a pod';
   return results.length > 0 ? results : [{ verdict: 'pass', message, uri: undefined }];

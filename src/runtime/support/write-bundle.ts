@@ -11,7 +11,7 @@ import {
   INDEX_PATH,
   supportIndex,
   VERSION_PATH,
-  versionText,
+  indexVersionText,
   type SupportIndex,
   type Verdicts,
 } from './support-index.ts';
@@ -52,7 +52,7 @@ export async function writeSupportBundle(
   let index: SupportIndex | undefined;
   const write: Parameters<typeof writeWhole>[1] = async (handle) => {
     const archive = await openSupportArchive(handle, folder);
-    await archive.add(VERSION_PATH, Buffer.from(versionText(tool)));
+    await archive.add(VERSION_PATH, Buffer.from(indexVersionText(tool)));
     const files = await collectItems(withoutRepeated(items), { ...options, archive, redactor });
     const found = {
       tool,

@@ -14,15 +14,15 @@ export type ResolvedExtra = ResolvedPackage & Pick<BesidePackage, 'role'>;
 type SpecPackage = Pick<ResolvedPackage, 'name' | 'version'>;
 
 /** A name with a version: exact, `latest` or `1.2.x`. */
-export interface RequestedPackage {
+export interface ExtraPackage {
   readonly name: string;
   readonly version: string;
 }
 
 export interface ExtraOptions {
-  readonly also: readonly RequestedPackage[];
+  readonly also: readonly ExtraPackage[];
   /** Version of an add-on of the spec on the oldest node. */
-  readonly upgradeFrom: readonly RequestedPackage[];
+  readonly upgradeFrom: readonly ExtraPackage[];
 }
 
 export const NO_EXTRAS: ExtraOptions = { also: [], upgradeFrom: [] };
@@ -38,7 +38,7 @@ export function chooseExtras(
 ): readonly ResolvedExtra[] {
   const known = new Set(packages.map(formatRef));
   const chosen: ResolvedExtra[] = [];
-  const add = (role: BesideRole, requested: RequestedPackage, because?: string): void => {
+  const add = (role: BesideRole, requested: ExtraPackage, because?: string): void => {
     const { resolved } = resolvePackage({ name: requested.name, requested: requested.version }, from);
     const ref = formatRef(resolved);
     if (known.has(ref)) return;
@@ -84,9 +84,7 @@ function notInSpec(name: string, packages: readonly SpecPackage[]): CurlewError 
 const CONFORMANCE = '1.17';
 
 /** Packages that kURL always adds to bundles (kurl.md 5.1); the caller adds those that the release has. */
-function machinePackages(
-  packages: readonly SpecPackage[],
-): readonly (RequestedPackage & { readonly because: string })[] {
+function machinePackages(packages: readonly SpecPackage[]): readonly (ExtraPackage & { readonly because: string })[] {
   const has = (name: string): SpecPackage | undefined => packages.find((one) => one.name === name);
   const kubernetes = has('kubernetes')?.version;
   const required = [];

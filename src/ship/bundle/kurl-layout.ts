@@ -9,7 +9,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem } from '../../core/layout.ts';
 import { compareText, formatRef } from '../../core/ref.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { readAddon, type OpenPackage } from './open-packages.ts';
+import { readPackageAddon, type OpenPackage } from './open-packages.ts';
 import type { RootFile } from '../../own/root-files.ts';
 
 /** Maximum total bytes, because they are kept in memory. The largest, kurl-util.tar, contains an image. */
@@ -81,7 +81,7 @@ export async function requireDockerArchives(
 ): Promise<void> {
   const others: string[] = [];
   for (const one of packages) {
-    const { images, imageFormat } = await readAddon(one, { signal });
+    const { images, imageFormat } = await readPackageAddon(one, { signal });
     if (images.length > 0 && imageFormat !== 'docker-archive') others.push(formatRef(one.resolved));
   }
   if (others.length === 0) return;

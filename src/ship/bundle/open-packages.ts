@@ -23,7 +23,7 @@ export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage>
 const CONCURRENCY = 8;
 
 /** Reads a package's `addon.json` with one small range, verified with its table of contents. */
-export async function readAddon(
+export async function readPackageAddon(
   { resolved, source, index }: OpenPackage,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<AddonJson> {
@@ -48,7 +48,7 @@ export async function checkSettings(
       const { name, toc } = one.resolved;
       const addon = installer.addons.find((one) => one.name === name);
       if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
-      return [{ addon, schema: (await readAddon(one, context)).settings }];
+      return [{ addon, schema: (await readPackageAddon(one, context)).settings }];
     },
     { width: CONCURRENCY, signal },
   );

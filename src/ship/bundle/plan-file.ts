@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
-import { planSplice, type Origin, type SplicePart } from '../../formats/archive/splice.ts';
+import { planSplice, type PayloadOrigin, type SplicePart } from '../../formats/archive/splice.ts';
 import { readTocRows, tocRow } from '../../formats/archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../../core/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -79,7 +79,7 @@ export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
 }
 
 /** The row of the table of contents without derived fields, and the location of its bytes. */
-function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Array | undefined): string {
+function rowText(entry: PlacedEntry, origin: PayloadOrigin | undefined, data: Uint8Array | undefined): string {
   const { modtime: _modtime, chunkDigest: _chunkDigest, ...row } = tocRow(entry);
   if (origin !== undefined) return JSON.stringify({ ...row, from: origin });
   if (entry.linkTo !== undefined || data === undefined) return JSON.stringify(row);
@@ -166,7 +166,7 @@ function readParts(
 }
 
 /** Without a schema: a plan may have a million rows. */
-function readOrigin(value: unknown, path: string): Origin {
+function readOrigin(value: unknown, path: string): PayloadOrigin {
   const { source, offset, length } = fieldsOf(value);
   if (!isSize(source) || !isSize(offset) || !isSize(length)) throw wrong(`${path}: its range`);
   return { source, offset, length };

@@ -1,6 +1,6 @@
 /** Resolves the add-ons of an installer spec to packages of a catalog, in the order of installation. Pure. */
 import { entryTitle } from '../../cluster/channel/channel.ts';
-import { choose, explain } from '../../cluster/channel/choose.ts';
+import { choose, explainChoice } from '../../cluster/channel/choose.ts';
 import { publishedEntries } from '../../cluster/channel/published-channels.ts';
 import { formatRange, kubernetesTriple } from '../../cluster/channel/range.ts';
 import { findPackage, packageKey, type Catalog } from '../../core/catalog.ts';
@@ -33,7 +33,7 @@ interface Candidate {
 }
 
 /** The resolved add-ons of a spec. */
-export interface ResolvedSpec {
+interface ResolvedSpec {
   /** The packages that were found, in the order of installation. */
   readonly packages: readonly ResolvedPackage[];
   /** Lists all other add-ons with their place in the spec; undefined if none. */
@@ -186,7 +186,7 @@ function resolveInChannel(name: string, channel: string, { catalog, arch, kubern
   const triple = kubernetesTriple(kubernetes);
   const chosen = choose(own, triple, 'native').get(name);
   if (chosen === undefined) {
-    const { near } = explain(own, { addon: name, kubernetes: triple, compat: 'native' });
+    const { near } = explainChoice(own, { addon: name, kubernetes: triple, compat: 'native' });
     const shown = near.map((entry) => `${entryTitle(entry)} (${formatRange(entry.range)})`);
     throw refused(`no entry is for Kubernetes ${kubernetes}`, `nearest: ${shown.join(', ')}`);
   }

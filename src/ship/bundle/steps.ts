@@ -7,7 +7,7 @@ import { compareVersions } from '../../core/ref.ts';
 import { resolveVersion } from '../../spec/version.ts';
 
 /** An intermediate package of an upgrade. */
-export interface Step {
+interface Step {
   readonly name: string;
   readonly version: string;
   /** For people. */

@@ -65,7 +65,7 @@ export function fileOf({ name, version, arch }: Pick<ListedPackage, 'name' | 've
 }
 
 /** What makes it another package to readers of a catalog, as text: its digest does not cover the metadata in addon.json. */
-export function identityOf(listed: ListedPackage): string {
+export function packageIdentity(listed: ListedPackage): string {
   const { requires, fulfills, recommends = [], kubernetesVersion = '', entry } = listed;
   return canonicalJson([fileOf(listed), entry.digest, requires, fulfills, recommends, kubernetesVersion]);
 }

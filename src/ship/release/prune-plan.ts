@@ -18,7 +18,7 @@ interface ReleaseObjects {
   readonly marked: boolean;
 }
 
-export interface Survey {
+export interface Usage {
   readonly releases: ReadonlyMap<string, ReleaseObjects>;
   /** Keys of unversioned copies. */
   readonly latest: ReadonlySet<string>;
@@ -39,7 +39,7 @@ export interface PruneChoice {
 }
 
 /** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package, such as the current channels. */
-export function surveyOf(objects: Iterable<ListedObject>): Survey {
+export function surveyOf(objects: Iterable<ListedObject>): Usage {
   const groups = new Map<string, ListedObject[]>();
   const latest = new Set<string>();
   for (const object of objects) {
@@ -68,7 +68,7 @@ const GENERATED_NAME = /^v\d{4}\.\d\d\.\d\d-/;
  * without a catalog only if its removal was interrupted, or if its newest object is older than `olderThan` and a day.
  */
 export function choosePruned(
-  { releases }: Survey,
+  { releases }: Usage,
   { current, signed }: { readonly current: string; readonly signed: string | undefined },
   { keep = 1, olderThan, now }: PruneRule,
 ): PruneChoice {

@@ -13,7 +13,7 @@ import type { ListedObject, Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous-release.ts';
-import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
+import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Usage } from './prune-plan.ts';
 
 export interface PruneOptions extends PruneRule {
   readonly dryRun: boolean;
@@ -107,12 +107,12 @@ async function signedCurrent(store: Store, signal: AbortSignal): Promise<string 
   return readUnverified(text, storeKey.versionSignature)?.release;
 }
 
-function filesOf({ releases }: Survey, release: string): readonly string[] {
+function filesOf({ releases }: Usage, release: string): readonly string[] {
   return (releases.get(release)?.objects ?? []).map(({ key }) => key.slice(release.length + 1));
 }
 
 /** Unversioned copies of packages that are only in releases to be removed. */
-function orphansOf(survey: Survey, { go, stay }: PruneChoice): ReadonlySet<string> {
+function orphansOf(survey: Usage, { go, stay }: PruneChoice): ReadonlySet<string> {
   const needed = new Set(stay.flatMap((release) => filesOf(survey, release)));
   const files = go.flatMap(({ release }) => filesOf(survey, release));
   return new Set(files.filter((file) => survey.latest.has(file) && !needed.has(file)));
@@ -137,7 +137,7 @@ async function removalProblem(
 }
 
 interface RemoveOptions extends PruneOptions {
-  readonly survey: Survey;
+  readonly survey: Usage;
   readonly orphans: ReadonlySet<string>;
 }
 

@@ -12,7 +12,7 @@ import { findCatalog } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
 import {
   fileOf,
-  identityOf,
+  packageIdentity,
   listPackages,
   makeCatalog,
   type ListedPackage,
@@ -33,7 +33,7 @@ import {
   placePackage,
   type UploadOutcome,
   type PackageFileToPublish,
-  type Placed,
+  type PlacedObject,
   type PackageToPlace,
 } from './upload.ts';
 
@@ -183,7 +183,7 @@ export function previousPackages({ current, packages }: Previous): ReleasePackag
   return { release: current.release, packages: [...packages.values()].map(({ listed }) => listed) };
 }
 
-function objectsOf(placed: readonly Placed[]): ReadonlyMap<string, KnownObject> {
+function objectsOf(placed: readonly PlacedObject[]): ReadonlyMap<string, KnownObject> {
   return new Map(
     placed.flatMap(({ listed, object }) => (object === undefined ? [] : [[fileOf(listed), object] as const])),
   );
@@ -198,7 +198,7 @@ function gather(
   const built = files.map((file): PackageToPlace => {
     const before = packages.get(fileOf(file.addon));
     const fresh: PackageToPlace = { file, earlier: undefined };
-    const same = before !== undefined && identityOf(before.listed) === identityOf(listedOf(fresh));
+    const same = before !== undefined && packageIdentity(before.listed) === packageIdentity(listedOf(fresh));
     return same ? { file, earlier: before } : fresh;
   });
   const names = new Set(files.map(({ addon }) => fileOf(addon)));
@@ -208,7 +208,7 @@ function gather(
 
 interface PlacedRelease {
   readonly release: string;
-  readonly placed: readonly Placed[];
+  readonly placed: readonly PlacedObject[];
   /** True if the release was empty before. */
   readonly fresh: boolean;
 }
@@ -250,7 +250,7 @@ async function placeAll(
     one: PackageToPlace,
     fresh: boolean,
     within: { readonly signal: AbortSignal },
-  ): Promise<Placed> => {
+  ): Promise<PlacedObject> => {
     const id = listedOf(one);
     const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
     return reportStep(
@@ -288,7 +288,7 @@ export async function requireSame(
   }: Pick<PublishOptions, 'store' | 'channels' | 'signal'> & { readonly unbuilt?: ReadonlySet<string> },
 ): Promise<boolean> {
   const catalog = await findCatalog(store, release, { signal });
-  const row = (one: ListedPackage): string => (unbuilt.has(fileOf(one)) ? fileOf(one) : identityOf(one));
+  const row = (one: ListedPackage): string => (unbuilt.has(fileOf(one)) ? fileOf(one) : packageIdentity(one));
   const rows = (all: readonly ListedPackage[]): string => all.map(row).toSorted().join();
   if (catalog === undefined) return false;
   const isSame = rows(listPackages(catalog)) === rows(requested);
@@ -302,7 +302,7 @@ export async function requireSame(
 async function writeRecorded(
   release: string,
   requested: readonly PackageToPlace[],
-  placed: readonly Placed[],
+  placed: readonly PlacedObject[],
   { store, commit, fresh, signal }: PublishOptions & { readonly fresh: boolean },
 ): Promise<Uint8Array | undefined> {
   const recorded = new Map<string, RecordedPackage>();

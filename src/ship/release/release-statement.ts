@@ -14,7 +14,7 @@ import {
   verifyStatement,
   type SignedStatement,
   type Statement,
-  type Verified,
+  type VerifiedStatement,
 } from '../../formats/signing/statement.ts';
 import { claimFields, DAY, parseClaim, secondsOf, untimely } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
@@ -66,7 +66,7 @@ export function verifyRelease<Role extends ReleaseStatement['role']>(
   signed: SignedStatement,
   role: Role,
   trusted: readonly TrustedKey[],
-): Verified<Extract<ReleaseStatement, { role: Role }>> {
+): VerifiedStatement<Extract<ReleaseStatement, { role: Role }>> {
   const parse = (statement: Statement): Extract<ReleaseStatement, { role: Role }> | undefined => {
     const parsed = parseReleaseStatement(statement);
     return isOf(parsed, role) ? parsed : undefined;

@@ -17,7 +17,7 @@ import {
   type ReleaseStatement,
   type ReleaseTexts,
 } from './release-statement.ts';
-import { claimsCurrent, readSigned, requireContents, type ReleaseTrust } from './signed-release.ts';
+import { claimsCurrent, readSigned, requireReleaseContents, type ReleaseTrust } from './signed-release.ts';
 
 export interface Signer {
   readonly key: KeyObject;
@@ -51,7 +51,7 @@ export async function signCatalog(
   { signal }: Cancellable,
 ): Promise<Statement<'release'>> {
   const key = storeKey.catalogSignature(texts.release);
-  requireContents(parseCatalog(Buffer.from(texts.catalog).toString(), key), `${store.address}/${texts.release}`);
+  requireReleaseContents(parseCatalog(Buffer.from(texts.catalog).toString(), key), `${store.address}/${texts.release}`);
   for (let attempt = 1; ; attempt += 1) {
     const existing = await readText(store, key, signal);
     const { version } = await nextOf(store, signer, signal);

@@ -280,7 +280,7 @@ async function textsOf(
   }
   const parsed = parseCatalog(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
   if (parsed.release !== release) throw invalid(`${store.address}/${key} is the catalog of ${parsed.release}`, SWAPPED);
-  requireContents(parsed, `${store.address}/${key}`);
+  requireReleaseContents(parsed, `${store.address}/${key}`);
   const verified = await readInputs(store, release, inputs, signal);
   return { release, catalog: stored.data, parsed, inputs: verified, signedBy, version };
 }
@@ -297,7 +297,7 @@ async function readInputs(
 }
 
 /** A signed catalog must contain the digest of each package's table of contents: parts are used before all bytes arrive. */
-export function requireContents(catalog: Catalog, from: string): void {
+export function requireReleaseContents(catalog: Catalog, from: string): void {
   for (const { name, versions } of catalog.addons) {
     for (const { version, packages } of versions) {
       if (Object.values(packages).every(({ toc }) => toc !== undefined)) continue;

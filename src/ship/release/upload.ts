@@ -48,7 +48,7 @@ export type UploadOutcome = 'uploaded' | 'copied' | 'present';
 /** The release has a different object under the key. Publishing under another release string may succeed. */
 export class OtherContent extends CurlewError {}
 
-export interface Placed {
+export interface PlacedObject {
   readonly listed: ListedPackage;
   readonly outcome: UploadOutcome;
   /** Bytes sent; less than the size if an interrupted upload was resumed. */
@@ -70,7 +70,7 @@ export interface PlaceOptions {
 }
 
 /** Adds a package to the release. An object with different content under its key is `STORE_CONFLICT`. */
-export async function placePackage(requested: PackageToPlace, options: PlaceOptions): Promise<Placed> {
+export async function placePackage(requested: PackageToPlace, options: PlaceOptions): Promise<PlacedObject> {
   const { file, earlier } = requested;
   const { release } = options;
   if (earlier !== undefined && earlier.release === release && earlier.object !== undefined) {
@@ -100,7 +100,7 @@ async function copyPackage(
   { listed, release: from, recorded }: EarlierPackage,
   object: ListedObject,
   { store, release, signal }: PlaceOptions,
-): Promise<Placed> {
+): Promise<PlacedObject> {
   const key = fileOf(listed);
   const copied = await store.copy(storeKey.package(from, key), storeKey.package(release, key), {
     ifNoneMatch: '*',
@@ -119,7 +119,7 @@ async function copyPackage(
 async function uploadPackage(
   file: PackageFileToPublish,
   { store, release, commit, signal }: PlaceOptions,
-): Promise<Placed> {
+): Promise<PlacedObject> {
   await using source = await openFileSource(file.path);
   const sha256 = await hashSource(source, signal);
   const { tocDigest: toc } = await readIndex(source, { signal });
@@ -163,7 +163,7 @@ async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> 
 async function adopt(
   requested: PackageToPlace,
   { store, release, signed, signal }: PlaceOptions,
-): Promise<Placed | undefined> {
+): Promise<PlacedObject | undefined> {
   const { file, earlier } = requested;
   const object = await store.head(storeKey.package(release, fileOf(listedOf(requested))), { signal });
   if (object === undefined) return undefined;

@@ -19,12 +19,12 @@ import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import type { Layout } from './plan-protocol.ts';
 import type { Planner } from './planner.ts';
-import { createWatch, type Watch, type WatchOptions } from './watch.ts';
+import { createWatch, type SiteWatch, type WatchOptions } from './watch.ts';
 
 /** The tool for nodes, open while the server runs; `UNSUPPORTED` if this build has none for an architecture. */
 export type Executable = (arch: Arch) => Promise<{ readonly source: RangeSource; readonly index: ArchiveIndex }>;
 
-export interface BundleRequest {
+interface BundleRequest {
   readonly spec: KnownSpec;
   readonly release: string | undefined;
   readonly arch: Arch;
@@ -147,7 +147,7 @@ function bytesOf({ segments, sources }: CachedPlan): number {
 }
 
 /** Limits concurrency, because a thousand responses at once would delay all other requests. */
-async function unchanged(sources: readonly PlanSource[], watch: Watch, signal: AbortSignal): Promise<boolean> {
+async function unchanged(sources: readonly PlanSource[], watch: SiteWatch, signal: AbortSignal): Promise<boolean> {
   const objects = sources.flatMap(({ object }) => object ?? []);
   const isCurrent = async ({ key, etag }: StoredObject): Promise<boolean> => (await watch(key)) === etag;
   return (await mapLimited(objects, isCurrent, { width: HEAD_CONCURRENCY, signal })).every(Boolean);

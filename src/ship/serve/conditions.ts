@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteRange } from '../store/store.ts';
 import type { Content } from './content.ts';
 
-export type Verdict =
+type Verdict =
   | { readonly status: 200 }
   | { readonly status: 206; readonly ranges: readonly ByteRange[] }
   | { readonly status: 304 }
@@ -26,7 +26,7 @@ export function evaluate(
   const noneMatch = headers['if-none-match'];
   if (noneMatch !== undefined && matches(noneMatch, etag, 'weak')) return { status: 304 };
   if (method !== 'GET' || !mayBeRanged(headers['if-range'], etag)) return { status: 200 };
-  const requested = parseRange(headers.range, size);
+  const requested = parseByteRange(headers.range, size);
   switch (requested.kind) {
     case 'whole':
       return { status: 200 };
@@ -70,7 +70,7 @@ const MAX_RANGES = 64;
 const UNSATISFIABLE = { kind: 'unsatisfiable' } as const;
 
 /** Parses a Range header for a content of `size` bytes. */
-export function parseRange(header: string | undefined, size: number): RequestedRanges {
+export function parseByteRange(header: string | undefined, size: number): RequestedRanges {
   if (header === undefined) return { kind: 'whole' };
   const [, unit, list] = /^\s*([^\s=]+)\s*=(.*)$/s.exec(header) ?? [];
   if (unit === undefined || list === undefined) return UNSATISFIABLE;

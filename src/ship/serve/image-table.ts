@@ -19,7 +19,7 @@ export interface TaggedManifest {
   readonly digest: Digest;
 }
 
-export interface Repository {
+export interface ImageRepo {
   /** With its original registry: `docker.io/library/nginx`. */
   readonly name: string;
   /** One manifest per architecture. */
@@ -31,12 +31,12 @@ export interface Repository {
 
 export interface ImageTable {
   /** Sorted by name, in UTF-16 code units. */
-  readonly repositories: readonly Repository[];
+  readonly repositories: readonly ImageRepo[];
   /**
    * Finds a repository by full name, or by name without registry. In the latter case uses `registry`, which a client of a mirror
    * names, otherwise the only match, or that of docker.io.
    */
-  readonly find: (name: string, registry: string | undefined) => Repository | undefined;
+  readonly find: (name: string, registry: string | undefined) => ImageRepo | undefined;
 }
 
 interface Draft {

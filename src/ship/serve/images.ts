@@ -5,14 +5,14 @@ import { storedRange } from '../../formats/archive/stored-member.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
-import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../../formats/oci/manifest.ts';
+import { MANIFEST_LIMIT, OCI_INDEX, parseImageManifest } from '../../formats/oci/manifest.ts';
 import { storeSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { bytesOfBlobs, findBlob, type BlobTable } from './blob-table.ts';
 import type { Catalogs } from './catalogs.ts';
 import { dataContent, type Content } from './content.ts';
 import { asServerError } from './failure.ts';
-import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
+import { imageTable, type ImageHolder, type ImageTable, type ImageRepo, type TaggedManifest } from './image-table.ts';
 import type { Planner } from './planner.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
@@ -20,8 +20,8 @@ export interface Images {
   /** Images of the current release. */
   readonly table: () => Promise<ImageTable>;
   /** By tag or digest; undefined if it does not exist. */
-  readonly manifest: (repository: Repository, reference: string) => Promise<Content | undefined>;
-  readonly blob: (repository: Repository, digest: Digest) => Promise<Content | undefined>;
+  readonly manifest: (repository: ImageRepo, reference: string) => Promise<Content | undefined>;
+  readonly blob: (repository: ImageRepo, digest: Digest) => Promise<Content | undefined>;
 }
 
 /** Memory for blob tables in bytes: about 250,000 blobs. */
@@ -67,13 +67,13 @@ export function createImages(store: Store, { catalogs, planner, ...options }: Im
     }
     return undefined;
   };
-  const read = async (repository: Repository, digest: Digest): Promise<Manifest | undefined> => {
+  const read = async (repository: ImageRepo, digest: Digest): Promise<Manifest | undefined> => {
     const place = await find(repository.manifests.get(digest) ?? [], digest);
     if (place === undefined) return undefined;
     const data = await readFile(place.source, place.entry, { limit: MANIFEST_LIMIT, signal });
-    return { data, digest, type: parseManifest(data, undefined, place.source.name).mediaType };
+    return { data, digest, type: parseImageManifest(data, undefined, place.source.name).mediaType };
   };
-  const indexOf = async (repository: Repository, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
+  const indexOf = async (repository: ImageRepo, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
     const rows: unknown[] = [];
     for (const { arch, digest } of tagged) {
       const one = await read(repository, digest);
@@ -85,8 +85,8 @@ export function createImages(store: Store, { catalogs, planner, ...options }: Im
     return { data, digest: digestOf(data), type: OCI_INDEX };
   };
   /** Indexes of each repository by digest, created once while its table is cached. */
-  const indexes = new WeakMap<Repository, Promise<ReadonlyMap<Digest, Manifest>>>();
-  const indexesOf = async (repository: Repository): Promise<ReadonlyMap<Digest, Manifest>> => {
+  const indexes = new WeakMap<ImageRepo, Promise<ReadonlyMap<Digest, Manifest>>>();
+  const indexesOf = async (repository: ImageRepo): Promise<ReadonlyMap<Digest, Manifest>> => {
     const created = new Map<Digest, Manifest>();
     for (const tagged of repository.tags.values()) {
       const one = tagged.length > 1 ? await indexOf(repository, tagged) : undefined;
@@ -94,12 +94,12 @@ export function createImages(store: Store, { catalogs, planner, ...options }: Im
     }
     return created;
   };
-  const byTag = async (repository: Repository, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
+  const byTag = async (repository: ImageRepo, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
     const [first, ...more] = tagged;
     if (first === undefined) return undefined;
     return more.length === 0 ? read(repository, first.digest) : indexOf(repository, tagged);
   };
-  const byDigest = async (repository: Repository, digest: Digest): Promise<Manifest | undefined> => {
+  const byDigest = async (repository: ImageRepo, digest: Digest): Promise<Manifest | undefined> => {
     const own = await read(repository, digest);
     if (own !== undefined) return own;
     const pending = indexes.get(repository) ?? indexesOf(repository);

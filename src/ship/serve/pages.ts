@@ -15,7 +15,7 @@ import { type Choice, formatChoice, parseChoice, specNameOf, specOfChoice, withA
 import { changesPage } from './page/changes.ts';
 import { choosePage, type ChoiceResult } from './page/choose.ts';
 import { contentsPage } from './page/contents.ts';
-import { settingFields, type Fields } from './page/fields.ts';
+import { settingFields, type PageFields } from './page/fields.ts';
 import { PAGE_HEADERS, pageText } from './page/frame.ts';
 import { html, type Html } from './page/html.ts';
 import type { Description } from './plan-protocol.ts';
@@ -60,7 +60,10 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     );
 
   /** The fields of chosen add-ons. Packages are read one after the other, as a connection has one job at a time. */
-  const fieldsOf = async ({ packages }: ChoiceResult, signal: AbortSignal): Promise<ReadonlyMap<string, Fields>> => {
+  const fieldsOf = async (
+    { packages }: ChoiceResult,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PageFields>> => {
     const fields = new Map([['kurl', settingFields('kurl', undefined)]]);
     for (const resolved of packages) {
       signal.throwIfAborted();

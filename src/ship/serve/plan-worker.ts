@@ -5,7 +5,7 @@
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { memorySource, readTocText } from '../../formats/archive/read.ts';
 import { planSplice, type Segment, type SplicePlan } from '../../formats/archive/splice.ts';
-import { checkSettings, openIndex, openPackages, readAddon, type OpenOptions } from '../bundle/open-packages.ts';
+import { checkSettings, openIndex, openPackages, readPackageAddon, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/bundle-plan.ts';
 import { digestOf } from '../../core/digest.ts';
@@ -126,7 +126,7 @@ async function describePackage(
   const [opened] = await openPackages(store, [resolved], options);
   if (opened === undefined) throw new Error('one package was opened');
   checkPackage(resolved, opened.index);
-  const { settings, ...addon } = await readAddon(opened, options);
+  const { settings, ...addon } = await readPackageAddon(opened, options);
   const prefix = prefixOf(resolved);
   const files = opened.index.entries
     .map(({ path, size }) => ({ path: path.slice(prefix.length), size }))

@@ -176,7 +176,7 @@ function isRepositoryPart(text: string): boolean {
   return isAddonName(text) || /^[A-Za-z0-9._-]+(?::\d{1,5})?$/.test(text);
 }
 
-export interface Target {
+interface Target {
   /** Without empty segments, `.` and `..`. Empty for `/`. */
   readonly segments: readonly string[];
   /** The path ends with a slash. */

@@ -11,11 +11,11 @@ export interface WatchOptions {
 }
 
 /** The etag of the object at this key; undefined if it does not exist. */
-export type Watch = (key: string) => Promise<string | undefined>;
+export type SiteWatch = (key: string) => Promise<string | undefined>;
 
 const MAX_KEYS = 10_000;
 
-export function createWatch(store: Store, { signal, freshMs, now }: WatchOptions): Watch {
+export function createWatch(store: Store, { signal, freshMs, now }: WatchOptions): SiteWatch {
   const etags = createSingleFlightCache<string | undefined>({ most: MAX_KEYS, freshMs, now });
   return async (key) => etags.get(key, async () => (await store.head(key, { signal }))?.etag);
 }

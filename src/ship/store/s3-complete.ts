@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { CurlewError } from '../../core/errors.ts';
 import type { Purpose, S3Connection } from './s3-connection.ts';
-import { attemptsOf, nameOf, s3Error, statusOf } from './s3-error.ts';
+import { attemptsOf, nameOf, s3Error, s3Status } from './s3-error.ts';
 import type { StoredObject } from './store.ts';
 
 interface Completion {
@@ -34,7 +34,7 @@ export async function completeOnce(
   findOurs: () => Promise<StoredObject | undefined>,
 ): Promise<CompleteMultipartUploadCommandOutput | StoredObject> {
   const mayBeDone = (error: unknown): boolean =>
-    attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || [404, 409, 412].includes(statusOf(error) ?? 0));
+    attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || [404, 409, 412].includes(s3Status(error) ?? 0));
   try {
     const done = await connection.call(
       purpose,

@@ -3,9 +3,9 @@ import { UploadPartCopyCommand, type CompletedPart } from '@aws-sdk/client-s3';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { startUpload, abortUpload, type StartedUpload, type UploadJob } from './s3-started-upload.ts';
-import { connectionOf, placeOf } from './s3-connection.ts';
+import { connectionOf, s3Place } from './s3-connection.ts';
 import { copySourceOf } from './s3-copy.ts';
-import { planParts, type PartLimits, type PlannedPart } from './s3-part-plan.ts';
+import { planUpload, type PartLimits, type UploadPart } from './s3-part-plan.ts';
 import { probeMultipart } from './s3-probe.ts';
 import { headObject } from './s3-read.ts';
 import { completeUpload, sendPart, withGrace } from './s3-upload.ts';
@@ -16,7 +16,7 @@ const CONCURRENCY = 8;
 
 interface ComposeJob {
   readonly upload: UploadJob;
-  readonly parts: readonly PlannedPart[];
+  readonly parts: readonly UploadPart[];
   /** True if the server refuses to copy from an object with another etag. */
   readonly sourceConditions: boolean;
 }
@@ -27,10 +27,10 @@ interface ComposeJob {
  */
 export async function composeWherePossible(upload: UploadJob, limits: PartLimits): Promise<StoredObject | undefined> {
   const { connection, body, digest, signal } = upload;
-  const { server } = placeOf(connection);
+  const { server } = s3Place(connection);
   const copies = (body.copies ?? []).filter(({ place }) => place.server === server);
   if (copies.length === 0 || digest !== undefined) return undefined;
-  const parts = planParts(body.size, copies, limits);
+  const parts = planUpload(body.size, copies, limits);
   if (!parts.some(({ copy }) => copy !== undefined)) return undefined;
   const { partCopy, sourceConditions } = await probeMultipart(connection, signal);
   if (!partCopy) return undefined;
@@ -59,7 +59,7 @@ async function composeByParts(job: ComposeJob): Promise<StoredObject> {
   }
 }
 
-type NumberedPart = PlannedPart & {
+type NumberedPart = UploadPart & {
   readonly number: number;
   /** Aborts the request of this part. */
   readonly late: AbortSignal;
@@ -87,7 +87,7 @@ async function makePart(upload: UploadJob, started: StartedUpload, part: Numbere
 async function copyPart(
   { connection, key, body }: UploadJob,
   { target }: StartedUpload,
-  { length, number: PartNumber, range, offset, late: signal }: NumberedPart & NonNullable<PlannedPart['copy']>,
+  { length, number: PartNumber, range, offset, late: signal }: NumberedPart & NonNullable<UploadPart['copy']>,
 ): Promise<CompletedPart> {
   const from = connectionOf(connection, range.place);
   const doing = `copy ${from.address}/${range.key} into ${connection.address}/${key}`;

@@ -4,7 +4,7 @@ import { openConnections, type Connections } from '../../platform/http/connectio
 import { proxyFor } from '../../platform/http/proxy.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { s3Error, statusOf } from './s3-error.ts';
+import { s3Error, s3Status } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 import { Readable } from 'node:stream';
 import { credentialsRequired } from '../../platform/http/failure.ts';
@@ -56,7 +56,7 @@ export function connectS3(place: S3Place, options: S3Options): S3Connection {
   return connectionTo(place, { client, endpoint, profile, idleMs });
 }
 
-export function placeOf({ endpoint, address }: S3Connection): StorePlace {
+export function s3Place({ endpoint, address }: S3Connection): StorePlace {
   return { server: `s3:${endpoint ?? ''}`, base: address.slice('s3://'.length) };
 }
 
@@ -65,7 +65,7 @@ export function placeOf({ endpoint, address }: S3Connection): StorePlace {
  * or the same. A place on another server is `UNSUPPORTED`.
  */
 export function connectionOf(connection: S3Connection, place: StorePlace | undefined): S3Connection {
-  const own = placeOf(connection);
+  const own = s3Place(connection);
   if (place === undefined || (place.server === own.server && place.base === own.base)) return connection;
   if (place.server === own.server) return connectionTo(parseS3Address(`s3://${place.base}`), connection);
   throw new CurlewError('UNSUPPORTED', `${connection.address}: the server cannot copy from another server`);
@@ -190,7 +190,7 @@ function markRetryable(client: S3Client): void {
       try {
         return await next(args);
       } catch (error) {
-        if (error instanceof Error && isRetryable(statusOf(error) ?? 0)) Object.assign(error, { $retryable: {} });
+        if (error instanceof Error && isRetryable(s3Status(error) ?? 0)) Object.assign(error, { $retryable: {} });
         throw error;
       }
     },

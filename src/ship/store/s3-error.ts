@@ -76,7 +76,7 @@ const STATUS: Readonly<Record<number, string>> = {
 };
 
 /** HTTP status of a failure; undefined without a readable response. */
-export function statusOf(error: unknown): number | undefined {
+export function s3Status(error: unknown): number | undefined {
   const metadata = metadataOf(error)?.['httpStatusCode'];
   return typeof metadata === 'number' ? metadata : undefined;
 }
@@ -101,7 +101,7 @@ export function nameOf(error: unknown): string {
 export function s3Error(error: unknown, call: S3Call): CurlewError {
   const { doing } = call;
   if (error instanceof CurlewError) return error.with({ message: `cannot ${doing}: ${error.message}` });
-  const status = statusOf(error);
+  const status = s3Status(error);
   const name = nameOf(error);
   if (name === 'CredentialsProviderError' && call.profile !== undefined) {
     return new CurlewError(

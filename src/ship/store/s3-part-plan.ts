@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 /** Copied parts are smaller than S3 allows, because each occupies a connection until the copy is done. */
 export const PART_LIMITS: PartLimits = { least: 5 * MIB, copied: 512 * MIB, sent: 6 * MIB, parts: 10_000 };
 
-export interface PlannedPart {
+export interface UploadPart {
   readonly at: number;
   readonly length: number;
   /** The range that the server copies, starting at `offset`; undefined for uploaded bytes. */
@@ -29,7 +29,7 @@ export interface PlannedPart {
  * Parts that cover the object. Uploads the bytes between copied ranges and, next to them, at most the minimum part size of each
  * range. Uploads ranges shorter than a part entirely.
  */
-export function planParts(size: number, copies: readonly CopiedRange[], limits: PartLimits): readonly PlannedPart[] {
+export function planUpload(size: number, copies: readonly CopiedRange[], limits: PartLimits): readonly UploadPart[] {
   checkTiling(size, copies);
   // Doubles the part size until the number of parts is within the limit.
   for (let { least } = limits; ; least *= 2) {
@@ -49,9 +49,9 @@ function checkTiling(size: number, copies: readonly CopiedRange[]): void {
   }
 }
 
-function cut(size: number, copies: readonly CopiedRange[], limits: Omit<PartLimits, 'parts'>): readonly PlannedPart[] {
+function cut(size: number, copies: readonly CopiedRange[], limits: Omit<PartLimits, 'parts'>): readonly UploadPart[] {
   const { least, copied, sent } = limits;
-  const parts: PlannedPart[] = [];
+  const parts: UploadPart[] = [];
   /** Offset of the first byte that is not yet in a part. */
   let begin = 0;
   const send = (end: number): void => {

@@ -13,7 +13,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { S3Connection } from './s3-connection.ts';
 import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
-import { nameOf, statusOf } from './s3-error.ts';
+import { nameOf, s3Status } from './s3-error.ts';
 import { HIDDEN } from './key.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
@@ -64,12 +64,12 @@ const UNSUPPORTED: MultipartAbilities = { conditions: false, partCopy: false, so
 type Outcome = 'done' | 'refused' | 'rejected';
 
 function isCondition(error: unknown): boolean {
-  return statusOf(error) === 412 || statusOf(error) === 409;
+  return s3Status(error) === 412 || s3Status(error) === 409;
 }
 
 /** True for responses that concern the request rather than permissions, bucket or load. */
 function isRejection(error: unknown): boolean {
-  const status = statusOf(error);
+  const status = s3Status(error);
   if (nameOf(error) === 'NoSuchBucket' || nameOf(error) === 'AuthorizationHeaderMalformed') return false;
   return isCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
 }

@@ -11,7 +11,7 @@ import { keyProblem, tooLarge } from './key.ts';
 import { MIN_RATE, paced } from '../../platform/http/pace.ts';
 import { wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
-import { nameOf, s3Error, statusOf } from './s3-error.ts';
+import { nameOf, s3Error, s3Status } from './s3-error.ts';
 import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.ts';
 
 /** Attempts for one range without progress. */
@@ -40,14 +40,14 @@ export async function headObject(
       { doing, permission: 's3:GetObject', signal },
       (options) =>
         connection.client.send(new HeadObjectCommand({ ...connection.target(key), ChecksumMode: 'ENABLED' }), options),
-      (error) => [400, 301, 403, 404].includes(statusOf(error) ?? 0),
+      (error) => [400, 301, 403, 404].includes(s3Status(error) ?? 0),
     );
     return objectOf(key, response);
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted) throw error;
     // A response to HEAD has no body with the reason; a response to a listing has.
     await checkBucket(connection, doing, signal);
-    if (statusOf(error) === 404) return undefined;
+    if (s3Status(error) === 404) return undefined;
     const { bucket } = connection;
     throw s3Error(error, { doing, bucket, permission: 's3:GetObject and s3:ListBucket', secrets: [] });
   }
@@ -70,7 +70,7 @@ export async function readSmall(
   const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
   // A 404 may also mean that the bucket is missing or, with versitygw, the user.
   const isMissing = (error: unknown): boolean =>
-    statusOf(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
+    s3Status(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
   let response: GetObjectCommandOutput;
   try {
     response = await connection.call(
@@ -90,7 +90,7 @@ export async function readSmall(
   }
   const range = { offset: 0, length: object.size };
   const parts: Uint8Array[] = [];
-  for await (const part of readRange(connection, object, range, signal, body)) parts.push(part);
+  for await (const part of readS3Range(connection, object, range, signal, body)) parts.push(part);
   return { data: Buffer.concat(parts), object };
 }
 
@@ -117,7 +117,7 @@ function bodyOf({ Body: body }: GetObjectCommandOutput, doing: string): Readable
  * Reads a range of the object with this etag; resumes if the connection breaks. Sends the first request when the first chunk
  * is requested, unless `opened` is given.
  */
-export async function* readRange(
+export async function* readS3Range(
   connection: S3Connection,
   { key, etag }: StoredObject,
   { offset, length }: ByteRange,
@@ -180,7 +180,7 @@ async function openRange(
 }
 
 /** All objects with a key prefix; skips keys that are not valid in a store. */
-export async function* listObjects(
+export async function* listS3Objects(
   connection: S3Connection,
   prefix: string,
   signal: AbortSignal,

@@ -12,7 +12,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { HIDDEN } from './key.ts';
 import type { ChecksumKind, HeldPart } from './s3-checksum.ts';
 import type { Purpose, S3Connection } from './s3-connection.ts';
-import { statusOf } from './s3-error.ts';
+import { s3Status } from './s3-error.ts';
 import type { PartMemory } from './s3-parts.ts';
 import { plainEtag } from './s3-read.ts';
 import type { Conditions, Metadata, Upload } from './store.ts';
@@ -83,7 +83,7 @@ async function readNote(job: UploadJob, note: string): Promise<string | undefine
       { ...purposeOf(job), permission: 's3:GetObject' },
       (options) =>
         connection.client.send(new GetObjectCommand({ ...connection.target(note), Range: 'bytes=0-2047' }), options),
-      (error) => [403, 404, 416].includes(statusOf(error) ?? 0),
+      (error) => [403, 404, 416].includes(s3Status(error) ?? 0),
     );
     const text = await response.Body?.transformToString();
     return text === undefined || text === '' || text.length >= 2048 ? undefined : text;
@@ -104,7 +104,7 @@ async function listParts(job: UploadJob, target: StartedUpload['target']): Promi
       const page = await connection.call(
         { ...purposeOf(job), permission: 's3:ListMultipartUploadParts' },
         (options) => connection.client.send(new ListPartsCommand(input), options),
-        (error) => [400, 404].includes(statusOf(error) ?? 0),
+        (error) => [400, 404].includes(s3Status(error) ?? 0),
       );
       for (const { PartNumber, Size, ETag, ChecksumCRC32 } of page.Parts ?? []) {
         if (PartNumber === undefined) continue;
@@ -127,11 +127,11 @@ export async function abortUpload(job: UploadJob, started: StartedUpload): Promi
   await connection
     .call(late, (options) => connection.client.send(new AbortMultipartUploadCommand(started.target), options))
     .catch(() => undefined);
-  await removeNote({ ...job, signal: late.signal }, started);
+  await removeUploadNote({ ...job, signal: late.signal }, started);
 }
 
 /** Removes the note. Ignores failures: the next run detects a note of an upload that no longer exists. */
-export async function removeNote(job: UploadJob, { note }: StartedUpload): Promise<void> {
+export async function removeUploadNote(job: UploadJob, { note }: StartedUpload): Promise<void> {
   const { connection } = job;
   if (note === undefined) return;
   await connection

@@ -9,7 +9,7 @@ import {
   startUpload,
   abortUpload,
   purposeOf,
-  removeNote,
+  removeUploadNote,
   type StartedUpload,
   type UploadJob,
 } from './s3-started-upload.ts';
@@ -49,7 +49,7 @@ export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
   try {
     const Parts = await sendParts(job, started, partSize);
     const object = await completeUpload(job, started, Parts);
-    await removeNote(job, started);
+    await removeUploadNote(job, started);
     return object;
   } catch (error) {
     const cannotResume =

@@ -7,13 +7,13 @@ import { checkedKey } from './key.ts';
 import { parseS3Address, type S3Options } from './s3-address.ts';
 import { composeWherePossible } from './s3-compose.ts';
 import { checksumOf } from './s3-checksum.ts';
-import { connectionOf, connectS3, placeOf, type S3Connection } from './s3-connection.ts';
+import { connectionOf, connectS3, s3Place, type S3Connection } from './s3-connection.ts';
 import { copyByParts, copyWhole, COPY_LIMITS, type CopyLimits } from './s3-copy.ts';
-import { attemptsOf, nameOf, statusOf } from './s3-error.ts';
+import { attemptsOf, nameOf, s3Status } from './s3-error.ts';
 import { PART_LIMITS, type PartLimits } from './s3-part-plan.ts';
 import { createPartMemory, type PartMemory } from './s3-parts.ts';
 import { probe, probeMultipart } from './s3-probe.ts';
-import { headObject, listObjects, plainEtag, quotedEtag, readRange, readSmall } from './s3-read.ts';
+import { headObject, listS3Objects, plainEtag, quotedEtag, readS3Range, readSmall } from './s3-read.ts';
 import { sweepUploads } from './s3-sweep.ts';
 import { uploadByParts } from './s3-upload.ts';
 import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, Upload } from './store.ts';
@@ -63,7 +63,7 @@ export function createS3Store(
   const where = connection.address;
   return {
     address: where,
-    place: placeOf(connection),
+    place: s3Place(connection),
     head: async (key, { signal }) => look(s3, checkedKey(key, where), signal),
     get: async (key, options) => get(s3, checkedKey(key, where), options),
     read: async (key, options) => {
@@ -80,7 +80,7 @@ export function createS3Store(
     list: (prefix, { signal }) => {
       const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
       if (folder !== '') checkedKey(folder.slice(0, -1), where);
-      return listObjects(connection, prefix, signal);
+      return listS3Objects(connection, prefix, signal);
     },
     sweepUploads: async (before, options) => sweepUploads(connection, before, options),
     delete: async (key, { signal }) => {
@@ -135,7 +135,7 @@ async function get(s3: S3, key: string, { range, ifMatch, signal }: GetOptions):
   if (offset < 0 || length < 0 || offset + length > object.size) {
     throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} ends before byte ${offset + length}`);
   }
-  return { ...object, body: readRange(s3.connection, object, { offset, length }, signal) };
+  return { ...object, body: readS3Range(s3.connection, object, { offset, length }, signal) };
 }
 
 /** Checks conditions before any bytes are sent. */
@@ -221,7 +221,7 @@ async function putWhole(
       : {}),
   });
   const isCondition = (error: unknown): boolean =>
-    [409, 412].includes(statusOf(error) ?? 0) || (ifMatch !== undefined && nameOf(error) === 'NoSuchKey');
+    [409, 412].includes(s3Status(error) ?? 0) || (ifMatch !== undefined && nameOf(error) === 'NoSuchKey');
   try {
     const { ETag } = await connection.call(
       { doing, permission: 's3:PutObject', signal },
@@ -251,7 +251,7 @@ async function hasSameContent(
   if (object.size !== data.byteLength) return false;
   if (names.some((name) => object.metadata[name] !== metadata[name])) return false;
   let at = 0;
-  for await (const chunk of readRange(connection, object, { offset: 0, length: object.size }, signal)) {
+  for await (const chunk of readS3Range(connection, object, { offset: 0, length: object.size }, signal)) {
     if (Buffer.compare(chunk, data.subarray(at, at + chunk.byteLength)) !== 0) return false;
     at += chunk.byteLength;
   }

@@ -112,7 +112,7 @@ export async function inspectExisting(
 }
 
 /** `FILE_EXISTS` for a file that is not the one of the sha256. */
-export async function requireFree(file: string): Promise<void> {
+export async function requireFreeName(file: string): Promise<void> {
   if ((await sizeOf(file)) !== undefined) throw exists(file, 'it has a different sha256');
 }
 

@@ -1,6 +1,6 @@
 /** Fetches the missing bytes of a file from one place, over several connections, and verifies each section once it is complete. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { versionOf, type ArchiveEnd, type OpenPlace } from './open-place.ts';
+import { placeVersion, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { archiveSections, sectionsIn, wholeSection, type Section } from './sections.ts';
 import type { PartialFile } from './partial-file.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
@@ -9,7 +9,7 @@ import { eachLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 
 /** A file that is being fetched. */
-export interface Filling {
+export interface FileFilling {
   readonly file: PartialFile;
   readonly sections: readonly Section[];
   readonly verified: Set<Section>;
@@ -38,7 +38,7 @@ const SMALLEST_SPAN = 1 << 20;
 const CHUNK = 1 << 19;
 
 /** Sections of the archive if its end is known; otherwise the file is verified as a whole. */
-export function fillingOf(file: PartialFile, end: ArchiveEnd | undefined, digest: Digest | undefined): Filling {
+export function fillingOf(file: PartialFile, end: ArchiveEnd | undefined, digest: Digest | undefined): FileFilling {
   const { size, name } = file.source;
   const sections = end === undefined ? [wholeSection(size, digest)] : archiveSections(end.index, name);
   return { file, sections, verified: new Set(), verifying: new Set(), end };
@@ -46,7 +46,7 @@ export function fillingOf(file: PartialFile, end: ArchiveEnd | undefined, digest
 
 /** Verifies the sections that are complete; wrong ones are forgotten. */
 export async function verifyComplete(
-  filling: Filling,
+  filling: FileFilling,
   {
     onVerified,
     ...options
@@ -61,7 +61,7 @@ export async function verifyComplete(
 
 /** True if the bytes are right. Wrong ones are forgotten. */
 async function verifySection(
-  { file, verified, verifying }: Filling,
+  { file, verified, verifying }: FileFilling,
   section: Section,
   { onBytes, signal }: Pick<FillOptions, 'onBytes' | 'signal'>,
 ): Promise<boolean> {
@@ -86,7 +86,7 @@ async function verifySection(
  * place has just sent the whole file; then the place fails with `DIGEST_MISMATCH`. Any failure stops all connections; what they
  * have written stays.
  */
-export async function fill(filling: Filling, from: OpenPlace, options: FillOptions): Promise<void> {
+export async function fillFile(filling: FileFilling, from: OpenPlace, options: FillOptions): Promise<void> {
   const { file } = filling;
   const { size } = file.source;
   await verifyComplete(filling, options);
@@ -128,7 +128,7 @@ function lastGap(requested: Ranges, size: number): Range {
 }
 
 async function fetchRange(
-  { file }: Filling,
+  { file }: FileFilling,
   { name, place, object, unpinned }: OpenPlace,
   { offset, end }: Range,
   { pace, onBytes, onFetched, signal }: FillOptions,
@@ -137,7 +137,7 @@ async function fetchRange(
   // Each chunk is written before the next one arrives.
   const memory = Buffer.allocUnsafeSlow(CHUNK);
   const allocate = (length: number): Uint8Array => memory.subarray(0, length);
-  const { body } = await place.store.get(place.key, { ...versionOf(object, unpinned), range, allocate, signal });
+  const { body } = await place.store.get(place.key, { ...placeVersion(object, unpinned), range, allocate, signal });
   const write = file.writer();
   let at = offset;
   for await (const chunk of body) {
@@ -166,7 +166,7 @@ interface VerifyOptions extends FillOptions {
 
 /** Verifies the sections that a range has completed. */
 async function verifyIn(
-  filling: Filling,
+  filling: FileFilling,
   range: Range,
   { requested, damaged, from, ...options }: VerifyOptions,
 ): Promise<void> {

@@ -7,9 +7,9 @@ import { reportStep } from '../../core/events.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
 import { checkExisting, type ExistingOptions } from './existing-file.ts';
-import { fill, type Filling, fillingOf, type FillOptions, verifyComplete } from './fill.ts';
+import { fillFile, type FileFilling, fillingOf, type FillOptions, verifyComplete } from './fill.ts';
 import { type ArchiveEnd, type OpenPlace, readArchiveEnd } from './open-place.ts';
-import { type Identity, inspectPartial, isSameFile, openPartial, pathsBeside } from './partial-file.ts';
+import { type FileIdentity, inspectPartial, isSameFile, openPartial, pathsBeside } from './partial-file.ts';
 import type { PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { isMemberHeader, MEMBER_HEADER } from '../../formats/archive/member.ts';
 import { headerMember, paddingMember } from '../../formats/archive/place.ts';
@@ -44,7 +44,7 @@ export interface Pulled {
 export interface Transfer {
   readonly file: string;
   readonly options: TransferOptions;
-  filling: Filling | undefined;
+  filling: FileFilling | undefined;
   fetched: number;
   readonly from: Set<string>;
   /** Places whose file was replaced during the transfer. */
@@ -60,7 +60,7 @@ export function acceptsAnyFile({ options: { sha256, contents, check } }: Transfe
 export async function fromPlace(run: Transfer, place: OpenPlace): Promise<Pulled> {
   const { file, options } = run;
   // A file that was really replaced is fetched in one version.
-  const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), identityOf(place));
+  const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), placeIdentity(place));
   const opened = { ...place, unpinned: place.unpinned && isSame };
   requireExpected(run, opened, opened.end);
   const existing = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
@@ -111,25 +111,25 @@ function requireExpected({ options }: Transfer, { name, object }: OpenPlace, end
   });
 }
 
-async function fillFrom(run: Transfer, filling: Filling, opened: OpenPlace): Promise<void> {
+async function fillFrom(run: Transfer, filling: FileFilling, opened: OpenPlace): Promise<void> {
   const { onBytes } = run.options;
   onBytes(filling.file.have.bytes(), filling.file.source.size);
   const onFetched = (bytes: number): void => {
     run.fetched += bytes;
     run.from.add(opened.name);
   };
-  await fill(filling, opened, { ...run.options, onFetched });
+  await fillFile(filling, opened, { ...run.options, onFetched });
 }
 
-export function identityOf({ name, object: { size, etag }, unpinned, end }: OpenPlace): Identity {
+export function placeIdentity({ name, object: { size, etag }, unpinned, end }: OpenPlace): FileIdentity {
   return { size, contents: end?.index.tocDigest, from: name, etag: unpinned ? undefined : etag };
 }
 
 /** The file that is being fetched, if this place has the same one. */
-async function fillingFor(run: Transfer, opened: OpenPlace): Promise<Filling> {
+async function fillingFor(run: Transfer, opened: OpenPlace): Promise<FileFilling> {
   const current = run.filling;
   const { sha256, check, report } = run.options;
-  const offered = identityOf(opened);
+  const offered = placeIdentity(opened);
   if (current !== undefined && isSameFile(current.file.identity(), offered)) {
     const isArchive = opened.end !== undefined;
     if (current.end === undefined && isArchive) return withEnd(run, current, opened.end, opened);
@@ -158,7 +158,7 @@ async function fillingFor(run: Transfer, opened: OpenPlace): Promise<Filling> {
 /** Requires free space, and warns if an earlier run has begun another file. */
 async function prepareDisk({ file, options }: Transfer, opened: OpenPlace, isFirst: boolean): Promise<void> {
   const [folder, paths] = [dirname(file), pathsBeside(file)];
-  const { otherFrom, aside, bytes } = await inspectPartial(paths, identityOf(opened));
+  const { otherFrom, aside, bytes } = await inspectPartial(paths, placeIdentity(opened));
   const hint = aside
     ? `${paths.partial} is of another version: remove it, or free some space, and run the same command again`
     : undefined;
@@ -178,7 +178,7 @@ function warnUncompared({ file, options }: Transfer, { name }: OpenPlace): void 
   options.report({ type: 'note', level: 'warning', text });
 }
 
-function another({ name, object, end }: OpenPlace, { size, contents, from }: Identity): CurlewError {
+function another({ name, object, end }: OpenPlace, { size, contents, from }: FileIdentity): CurlewError {
   const what =
     object.size === size
       ? `its contents are ${end?.index.tocDigest ?? 'unknown'}, not ${contents ?? 'those'}`
@@ -194,10 +194,10 @@ function another({ name, object, end }: OpenPlace, { size, contents, from }: Ide
  */
 async function withEnd(
   run: Transfer,
-  { file }: Filling,
+  { file }: FileFilling,
   end: ArchiveEnd,
   unchecked: OpenPlace | undefined,
-): Promise<Filling> {
+): Promise<FileFilling> {
   const { options } = run;
   if (unchecked !== undefined) await options.check?.(end.toc, unchecked);
   const filling = fillingOf(file, end, undefined);
@@ -213,7 +213,7 @@ async function withEnd(
 }
 
 /** Reports progress: for a large file that is almost complete, this takes a while. */
-async function verifyPartial({ file, options }: Transfer, filling: Filling): Promise<void> {
+async function verifyPartial({ file, options }: Transfer, filling: FileFilling): Promise<void> {
   const { report, onBytes, signal } = options;
   const bytes = filling.file.have.bytes() - (filling.end?.bytes.byteLength ?? 0);
   if (bytes === 0) return;
@@ -232,7 +232,7 @@ async function verifyPartial({ file, options }: Transfer, filling: Filling): Pro
 }
 
 /** The end of a file that came in one stream. Without one, and without a digest, none of its bytes can be verified. */
-async function endOf(run: Transfer, filling: Filling, opened: OpenPlace): Promise<ArchiveEnd | undefined> {
+async function endOf(run: Transfer, filling: FileFilling, opened: OpenPlace): Promise<ArchiveEnd | undefined> {
   const { file } = filling;
   const { size } = file.source;
   try {
@@ -256,7 +256,7 @@ function payloadKey({ digest, packed, packedDigest }: PlacedEntry): string {
 /** Copies missing entries whose payloads are in the archive at this path, if it is one. */
 async function reusePayloads(
   path: string,
-  filling: Filling,
+  filling: FileFilling,
   options: Pick<FillOptions, 'onBytes' | 'signal'>,
 ): Promise<void> {
   const { signal } = options;
@@ -286,7 +286,7 @@ async function copySection(
   { offset, entry }: Section,
   payloads: ReadonlyMap<string, PlacedEntry>,
   source: RangeSource,
-  { file }: Filling,
+  { file }: FileFilling,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (entry === undefined) return false;

@@ -60,7 +60,7 @@ export async function openPlace(place: FetchPlace, { anyFile, unpinned, signal }
 }
 
 /** Which version of an object to read: this one, or any, whose bytes the caller verifies. */
-export function versionOf({ etag }: StoredObject, unpinned: boolean): Pick<GetOptions, 'ifMatch' | 'verified'> {
+export function placeVersion({ etag }: StoredObject, unpinned: boolean): Pick<GetOptions, 'ifMatch' | 'verified'> {
   return unpinned ? { verified: true } : { ifMatch: etag };
 }
 
@@ -72,7 +72,7 @@ function sourceAt(name: string, { store, key }: FetchPlace, object: StoredObject
     name,
     size: object.size,
     async *read(offset, length, { signal }) {
-      const version = versionOf(object, unpinned);
+      const version = placeVersion(object, unpinned);
       yield* (await store.get(key, { ...version, range: { offset, length }, partsOnly: true, signal })).body;
     },
   };

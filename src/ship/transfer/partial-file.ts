@@ -25,7 +25,7 @@ import { writeFully } from '../../platform/files/write-fully.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
 
 /** Which version of which file it is. */
-export interface Identity {
+export interface FileIdentity {
   /** Bytes of the whole file; undefined if not known. */
   readonly size: number | undefined;
   /** Digest of the table of contents, or of the whole file if that is known instead; undefined before either is. */
@@ -41,9 +41,9 @@ export interface PartialFile extends AsyncDisposable {
   readonly source: RangeSource;
   /** Ranges that have been written, in this run or before. */
   readonly have: Ranges;
-  readonly identity: () => Identity;
+  readonly identity: () => FileIdentity;
   /** Records new facts about the file. */
-  readonly identify: (identity: Identity) => void;
+  readonly identify: (identity: FileIdentity) => void;
   /** The chunk may be used again when the call returns. */
   readonly write: (offset: number, chunk: Uint8Array) => Promise<void>;
   /** {@link write} for one connection, with a checkpoint every 1.5 MiB while the next bytes arrive. */
@@ -80,11 +80,11 @@ export function pathsBeside(file: string): Required<PartialPaths> {
   return { file, partial, note: `${partial}.json`, older: `${partial}.old` };
 }
 
-interface Note extends Identity {
+interface Note extends FileIdentity {
   readonly have: readonly Range[];
 }
 
-function formatNote({ size, contents, from, etag }: Identity, have: readonly Range[]): string {
+function formatNote({ size, contents, from, etag }: FileIdentity, have: readonly Range[]): string {
   const pairs = have.map(({ offset, end }) => [offset, end]);
   return `${JSON.stringify({ format: 1, size, contents, from, etag, have: pairs })}\n`;
 }
@@ -119,7 +119,7 @@ function parseNote(text: string): Note | undefined {
 }
 
 /** False if two descriptions cannot be of one file. */
-export function isSameFile(a: Identity, b: Identity): boolean {
+export function isSameFile(a: FileIdentity, b: FileIdentity): boolean {
   if (differs(a.size, b.size)) return false;
   if (a.contents !== undefined && b.contents !== undefined) return a.contents === b.contents;
   return a.from !== b.from || !differs(a.etag, b.etag);
@@ -140,7 +140,7 @@ async function readNote({ note }: PartialPaths): Promise<Note | undefined> {
 }
 
 /** Inspects what an earlier run has left, and changes nothing. */
-export async function inspectPartial(paths: Required<PartialPaths>, requested: Identity): Promise<LeftPartial> {
+export async function inspectPartial(paths: Required<PartialPaths>, requested: FileIdentity): Promise<LeftPartial> {
   const { partial, older } = paths;
   const note = await readNote(paths);
   const isOther = note !== undefined && !isSameFile(note, requested) && (await bytesOnDisk(partial)) > 0;
@@ -170,7 +170,7 @@ async function guarded<Result>(doing: string, work: () => Promise<Result>): Prom
  */
 export async function openPartial(
   paths: PartialPaths,
-  requested: Identity,
+  requested: FileIdentity,
   keep: 'all' | 'noted',
 ): Promise<PartialFile> {
   const { partial, older } = paths;
@@ -277,7 +277,7 @@ function coalesced(save: () => Promise<void>) {
   };
 }
 
-function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: Identity): PartialFile {
+function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: FileIdentity): PartialFile {
   const { file, partial } = paths;
   const doing = `write ${partial}`;
   const notes = noteWriter(paths.note);

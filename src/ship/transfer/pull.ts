@@ -11,11 +11,11 @@ import { openFileSource } from '../../formats/archive/read.ts';
 import { claim } from '../../platform/files/claim.ts';
 import { allFailed, isPlaceError, tryPlaces as tryEach, type FetchPlace } from '../store/places.ts';
 import { NoLength } from '../store/web.ts';
-import { completeHere, endOf, inspectExisting, requireFree } from './existing-file.ts';
+import { completeHere, endOf, inspectExisting, requireFreeName } from './existing-file.ts';
 import {
   acceptsAnyFile,
   fromPlace,
-  identityOf,
+  placeIdentity,
   type Pulled,
   type Transfer,
   type TransferOptions,
@@ -92,7 +92,7 @@ export async function planPull(
       if (opened.end !== undefined) await check?.(opened.end.toc, opened);
       const existing = await inspectExisting(file, opened, { sha256, check, force, report, signal });
       const { size } = opened.object;
-      const { bytes } = await inspectPartial(pathsBeside(file), identityOf(opened));
+      const { bytes } = await inspectPartial(pathsBeside(file), placeIdentity(opened));
       const present = existing === undefined ? bytes : typeof existing === 'number' ? existing : size;
       const contents = opened.end?.index.tocDigest;
       return { file, size, contents, missing: Math.max(0, size - present), from: opened.name };
@@ -171,7 +171,7 @@ function withoutLength({ options: { sha256, check, elsewhere } }: Transfer, erro
 async function inOneStream(run: Transfer, { store, key }: FetchPlace, { http, url }: NoLength): Promise<Pulled> {
   const { file, options } = run;
   const { doing, sha256: digest, size: limit, force, pace, elsewhere, signal } = options;
-  if (!force) await requireFree(file);
+  if (!force) await requireFreeName(file);
   await run.filling?.file[Symbol.asyncDispose]();
   run.filling = undefined;
   const name = `${store.address}/${key}`;

@@ -1,6 +1,6 @@
 /** Selects packages of a bundle that are not in its spec, and omits parts of the spec. */
 import { resolve } from 'node:path';
-import type { ExtraOptions, RequestedPackage } from '../../ship/bundle/extras.ts';
+import type { ExtraOptions, ExtraPackage } from '../../ship/bundle/extras.ts';
 import { systemsOfPlan, type BundlePlan } from '../../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -66,7 +66,7 @@ export function kurlScriptsOf(
   return scripts === undefined ? undefined : resolve(cwd, scripts);
 }
 
-function parseWanted(option: string, text: string): RequestedPackage {
+function parseWanted(option: string, text: string): ExtraPackage {
   const at = text.indexOf('@');
   const [name, version] = [text.slice(0, at), text.slice(at + 1)];
   if (isAddonName(name) && isVersion(version)) return { name, version };

@@ -23,7 +23,7 @@ export interface ByteSink {
 }
 
 /** The written files. */
-export interface Written {
+export interface WrittenFiles {
   /** The bundle; undefined if only the plan was requested. */
   readonly file: string | undefined;
   /** The saved plan, if requested. */
@@ -33,7 +33,7 @@ export interface Written {
 }
 
 /** Executes a plan. */
-export type BundleTarget = (open: NamedPlan) => Promise<Written>;
+export type BundleTarget = (open: NamedPlan) => Promise<WrittenFiles>;
 
 /** Before anything is read: throws `USAGE` if the request names no target, `FILE_EXISTS` if the target exists. */
 export async function bundleTarget(

@@ -6,8 +6,8 @@ import { hashOfManifest, isUrl } from '../../cluster/channel/location.ts';
 import {
   type Pass as PassPlan,
   type PassOptions,
-  type PlannedAddon,
-  type SeenAddon,
+  type PassAddon,
+  type LookedAddon,
   channelOwner,
   planPass,
   requiredKey,
@@ -40,7 +40,7 @@ interface PassParts {
   readonly errors: ChannelPass['errors'];
 }
 
-function needsWork({ action }: PlannedAddon): boolean {
+function needsWork({ action }: PassAddon): boolean {
   return action !== 'none' && action !== 'refused';
 }
 
@@ -140,7 +140,7 @@ class Pass {
   }
 
   /** The first requirement of an add-on that is not met. */
-  #unmet({ channel, entry }: PlannedAddon): { readonly name: string; readonly what: string } | undefined {
+  #unmet({ channel, entry }: PassAddon): { readonly name: string; readonly what: string } | undefined {
     const { channels, cluster } = this.#parts;
     for (const required of entry.requires) {
       const key = requiredKey(required.name, [channel, ...channels], cluster.facts);
@@ -179,7 +179,7 @@ interface WorkOptions extends PassOptions {
 }
 
 /** A planned add-on, and the same for its delivery. */
-type Work = SeenAddon & Task;
+type Work = LookedAddon & Task;
 
 interface WorkPlan extends Omit<PassPlan, 'addons'> {
   /** Work in the order of application. */
@@ -196,7 +196,7 @@ async function planWork(
 ): Promise<WorkPlan> {
   const { facts } = cluster;
   const { addons, ...others } = planPass(channels, facts, options);
-  const isWanted = ({ entry }: PlannedAddon): boolean => named.length === 0 || named.includes(entry.name);
+  const isWanted = ({ entry }: PassAddon): boolean => named.length === 0 || named.includes(entry.name);
   const taken = typeof options.takeOver === 'object' ? options.takeOver : [];
   const unknown = [...named, ...taken].find((name) => !addons.some((one) => isWanted(one) && one.entry.name === name));
   if (unknown !== undefined) {
@@ -212,7 +212,7 @@ async function planWork(
   );
   const still = wanted.flatMap(({ action, record }) => (action === 'none' && record !== undefined ? [record] : []));
   const looks = await observe(cluster, still);
-  const look = async (one: PlannedAddon): Promise<Work> => {
+  const look = async (one: PassAddon): Promise<Work> => {
     const live = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? UNSEEN;
     const work = { ...withLive(one, live), addon: addonOf(one, files, cluster) };
     if (one.action === 'none' && (await isChartChanged(work, cluster)))
@@ -231,7 +231,7 @@ const UNSEEN = { missing: [], changed: [] } as const;
 
 /** The hash of the manifest of an unchanged entry that has none. */
 async function contentHash(
-  { channel, entry, action, installed }: PlannedAddon,
+  { channel, entry, action, installed }: PassAddon,
   files: ChannelFiles,
   cluster: ChannelCluster,
 ): Promise<string | undefined> {
@@ -243,7 +243,7 @@ async function contentHash(
 }
 
 function addonOf(
-  { channel, entry }: PlannedAddon,
+  { channel, entry }: PassAddon,
   files: ChannelFiles,
   { signal }: Pick<ChannelCluster, 'signal'>,
 ): Addon {

@@ -1,5 +1,5 @@
 /** What a pass is asked to do, and what it reports. */
-import type { AddonAction, UnlistedAddon, PlannedAddon, UnfitAddon } from '../../cluster/channel/pass.ts';
+import type { AddonAction, UnlistedAddon, PassAddon, UnfitAddon } from '../../cluster/channel/pass.ts';
 import { redact } from '../../core/errors.ts';
 import type { Outcome, Trouble } from '../../cluster/deliver/outcome.ts';
 
@@ -34,7 +34,7 @@ export interface ChannelPass {
   readonly errors: readonly Trouble[];
 }
 
-export function resultOf(planned: PlannedAddon, outcome: Pick<AddonResult, keyof Outcome>): AddonResult {
+export function resultOf(planned: PassAddon, outcome: Pick<AddonResult, keyof Outcome>): AddonResult {
   const { channel, entry, action, reason, installed, incompatible } = planned;
   return {
     addon: entry.name,

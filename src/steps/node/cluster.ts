@@ -2,7 +2,7 @@
 import { redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Installer } from '../../spec/installer.ts';
-import { openCluster, type Cluster } from '../../runtime/cluster/cluster.ts';
+import { openCluster, type NodeCluster } from '../../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
 import type { Context } from '../../core/context.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
@@ -18,7 +18,7 @@ interface ClusterFacts {
 }
 
 /** Undefined with --root: the cluster of this machine must not be changed. */
-export function clusterOf(
+export function runClusterOf(
   request: FolderRequest & { readonly adopt?: boolean | undefined },
   { env, signal }: Pick<Context, 'env' | 'signal'>,
   { installer, versions, schemas, release }: ClusterFacts,
@@ -30,7 +30,7 @@ export function clusterOf(
     const entry = { version: versions.get(name) ?? requested, ...override, ...settings };
     return [name, { entry, schema: schemas.get(name) }] as const;
   });
-  const find = async (): Promise<Cluster | undefined> => openCluster({ env, signal });
+  const find = async (): Promise<NodeCluster | undefined> => openCluster({ env, signal });
   return { find, adopt: request.adopt === true, whole: true, release, entries: new Map(entries) };
 }
 
@@ -41,7 +41,7 @@ const ANSWER_MS = 5000;
 export function clusterFinder(
   request: FolderRequest,
   { env, signal }: Pick<Context, 'env' | 'signal'>,
-): () => Promise<Cluster | undefined> {
+): () => Promise<NodeCluster | undefined> {
   if (request.root !== undefined) return async () => Promise.resolve(undefined);
   return async () => openCluster({ env, patienceMs: 0, answerMs: ANSWER_MS, signal });
 }
@@ -60,6 +60,6 @@ export function clusterOfKept(
       { entry: { version, ...(isObject(settings) ? settings : {}) }, schema: source.addon.settings },
     ] as const;
   });
-  const find = async (): Promise<Cluster | undefined> => openCluster({ env, signal });
+  const find = async (): Promise<NodeCluster | undefined> => openCluster({ env, signal });
   return { find, adopt: undefined, whole: false, release: undefined, entries: new Map(entries) };
 }

@@ -14,7 +14,7 @@ import { toolVersion } from '../../own/version.ts';
 import { clusterOfKept } from './cluster.ts';
 import { installedFolder } from './install-folder.ts';
 import { findTrialCluster } from './trial-cluster.ts';
-import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
+import { hookEnv, hookLimitOf, placeOf, placesOf, nodeTargetOf, whySkipImages } from './target.ts';
 import type { KeptRequest, RemovalRequest } from '../../requests/node.ts';
 
 export function removalOptions(
@@ -95,7 +95,7 @@ async function performInstalled<Result>(
   context: Context,
   after: (result: RunResult, directory: string) => Result | Promise<Result>,
 ): Promise<Result> {
-  const target = targetOf(request, context);
+  const target = nodeTargetOf(request, context);
   const { directory } = target;
   await installedFolder(request, context);
   const cluster = await findTrialCluster(request, context);

@@ -1,7 +1,7 @@
 /** Requests as JSON that is saved with a run, for `resume`. Everything that is read is untrusted until it is checked. */
 import type { Fields } from '../../core/field.ts';
 import { isObject, isTexts } from '../../core/json.ts';
-import { fieldName, problemOf, type RequestOf } from '../../core/request.ts';
+import { fieldName, requestProblem, type RequestOf } from '../../core/request.ts';
 
 /** The JSON in the folder of a run. */
 export interface SavedCommand<Request> {
@@ -18,7 +18,7 @@ function savedFields(fields: Fields): Fields {
 }
 
 /** The JSON of a request; fields that a resumed run does not get are left out. */
-export function commandOf(asked: SavedCommand<object>, fields: Fields): SavedCommand<object> {
+export function savedCommandOf(asked: SavedCommand<object>, fields: Fields): SavedCommand<object> {
   const saved = savedFields(fields);
   const entries = Object.entries(asked.request).filter(([field]) => Object.hasOwn(saved, field));
   return { ...asked, request: Object.fromEntries(entries) };
@@ -30,7 +30,7 @@ export function commandName(document: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Parses JSON of {@link commandOf}, or of former versions, which saved options by name; undefined for anything else. */
+/** Parses JSON of {@link savedCommandOf}, or of former versions, which saved options by name; undefined for anything else. */
 export function parseCommand<Own extends Fields>(
   document: unknown,
   fields: Own,
@@ -72,5 +72,5 @@ export function requestOfOptions<Own extends Fields>(
 
 function checked<Own extends Fields>(value: unknown, fields: Own): RequestOf<Own> | undefined {
   // What is in the JSON is only compared with the fields: it is the request, or nothing.
-  return problemOf(savedFields(fields), value) === undefined ? (value as RequestOf<Own>) : undefined;
+  return requestProblem(savedFields(fields), value) === undefined ? (value as RequestOf<Own>) : undefined;
 }

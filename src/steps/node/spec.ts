@@ -14,7 +14,7 @@ import type { SourcePackage } from '../../runtime/node/source.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
 import type { InstallSource } from '../sources/install-source.ts';
-import { installerText, noteWarnings, readSpec } from '../sources/run-source.ts';
+import { installerText, noteWarnings, readRunSpec } from '../sources/run-source.ts';
 import type { FlagRequest, SpecRequest } from '../../requests/node.ts';
 
 /** Parses the flags and applies those for the run itself to the request. Reports flags without effect. */
@@ -61,7 +61,7 @@ export async function specOf(
   const above = overlay === undefined ? undefined : { file: overlay, text: await overlayText(overlay, context) };
   const hasBase = above === undefined || request.installer !== undefined || source.installerText !== undefined;
   const below = hasBase ? (recorded ?? (await installerText(request, context, source))) : undefined;
-  const { installer, document } = readSpec(request, context, below, above);
+  const { installer, document } = readRunSpec(request, context, below, above);
   const variables = new Map([['INSTALLER_ID', installerId(installer)], ...flags.variables]);
   const changed = withSettings(withFlags(installer, flags), request.set ?? []);
   return {

@@ -41,7 +41,7 @@ export function usage(what: string): CurlewError {
 }
 
 /** The place of an install. */
-export interface Target {
+interface Target {
   /** The install folder. */
   readonly directory: string;
   /** Path of the same folder for hooks. */
@@ -55,7 +55,7 @@ export interface Target {
 }
 
 /** Like {@link placesOf}, for a run that changes the machine: `UNSUPPORTED` if this user may not. */
-export function targetOf(request: TargetRequest, context: Context): Target {
+export function nodeTargetOf(request: TargetRequest, context: Context): Target {
   if (request.root === undefined && context.user !== 0 && request.unconfined !== true) {
     throw new CurlewError('UNSUPPORTED', 'hooks change this machine, which requires root', {
       hint: 'run it as root; for a trial in a sandbox, use --root DIR; --unconfined runs hooks as this user, and they change this machine',

@@ -1,7 +1,7 @@
 /** Channels and the manifests that they name: at paths, `file:` and `https:` URLs, and in S3. */
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { entryTitle, fileOf, type Channel, type Entry } from '../../cluster/channel/channel.ts';
+import { entryTitle, entryFile, type Channel, type Entry } from '../../cluster/channel/channel.ts';
 import type { ReadManifest } from '../../cluster/channel/check-manifests.ts';
 import {
   hashOfManifest,
@@ -132,7 +132,7 @@ async function readChecked(
 ): Promise<Uint8Array> {
   const { hash } = entry;
   const title = entryTitle(entry);
-  const location = fileOf(entry);
+  const location = entryFile(entry);
   if (location === undefined) throw new CurlewError('UNSUPPORTED', `cannot read ${title}: it has no file`);
   const content = await read(location, { signal });
   if (content === undefined) throw missing(`the ${entry.source?.type ?? 'file'} of ${title}, ${location}`);

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError, asError, errnoOf, fileError } from '../../core/errors.ts';
 import { parseText, shallowJson } from '../../core/json.ts';
-import { type Read, byKey, closed, convert, texts } from '../../core/schema.ts';
+import { type Read, byKey, closed, convert, textList } from '../../core/schema.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { OS_IDS, type OsId, osRow } from '../../core/os.ts';
 import { parseMirror } from '../../build/registry/endpoint.ts';
@@ -61,7 +61,7 @@ const ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const URL_FORM = /^(?:https?|file):\/\/[^\s]+$/;
 
 const text = v.exactOptional(v.string());
-const list = v.optional(texts, []);
+const list = v.optional(textList, []);
 const words = v.exactOptional(v.array(v.pipe(v.string(), v.regex(/^[^\s]+$/, 'not a word'))));
 const common = {
   id: v.pipe(v.string(), v.regex(ID, 'not a name of a-z, 0-9 and "-"')),
@@ -77,7 +77,7 @@ const apt = v.pipe(
 );
 
 const mirrors = v.pipe(
-  byKey(v.union([v.string(), texts], 'not a list of hosts')),
+  byKey(v.union([v.string(), textList], 'not a list of hosts')),
   v.rawTransform(({ dataset, addIssue, NEVER }) =>
     Object.entries(dataset.value).flatMap(([host, addresses]) =>
       [addresses].flat().map((address) => {

@@ -7,7 +7,7 @@ import { readGivenFile, readStateFile } from '../../platform/files/state-file.ts
 import {
   requireBareAcceptable,
   requireAcceptable,
-  verifyArchive,
+  verifyArchiveStatement,
   type ArchiveRole,
   type ArchiveStatement,
   type SignatureRequirements,
@@ -133,7 +133,7 @@ async function verifySignature({ about, text, signature, from }: Found, against:
     report({ type: 'note', level: 'warning', text: `${about}: ${warning}` });
     return { by, statement: undefined, remember: check };
   }
-  const { statement, signedBy } = verifyArchive({ text: signature, from, about }, digestOf(text), keys);
+  const { statement, signedBy } = verifyArchiveStatement({ text: signature, from, about }, digestOf(text), keys);
   const check = async (): Promise<void> => requireAcceptable(statement, about, await wantedNow());
   await check();
   const remember = async (): Promise<void> => {

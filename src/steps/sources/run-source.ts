@@ -16,7 +16,7 @@ import { bundleSource, unpackedSource, type InstallSource } from './install-sour
 import { releaseTrust } from '../open/release-trust.ts';
 import { SEEN_RELEASES } from '../open/seen-versions.ts';
 import { trustOf } from '../open/trust.ts';
-import { storeSource } from './store-source.ts';
+import { releaseSource } from './store-source.ts';
 import type { SourceRequest } from '../../requests/node.ts';
 
 /**
@@ -53,7 +53,7 @@ export async function openSource(
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
   const allowOlder = request.allowDowngrade === true;
   const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
-  return storeSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
+  return releaseSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
 }
 
 /** The architecture of packages for a machine, by Node's name of it; by default, for this one. */
@@ -79,7 +79,7 @@ export async function installerText(
 }
 
 /** Parses and merges a base and an overlay, at least one of which is given. Throws `SPEC_INVALID`; reports warnings. */
-export function readSpec(
+export function readRunSpec(
   request: Pick<SourceRequest, 'installer'>,
   { report }: Pick<Context, 'report'>,
   base: string | undefined,

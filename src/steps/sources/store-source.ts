@@ -48,7 +48,7 @@ interface Opened {
 }
 
 /** A release of a store. Only metadata of its packages is read here; the run fetches them. */
-export async function storeSource(
+export async function releaseSource(
   { places, release, arch, directory, trust }: StoreSourceOptions,
   request: AddressRequest,
   context: Context,

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Candidate, Compat } from '../../../src/cluster/channel/channel.ts';
-import { bestOf, choose, decide, explain, replaces } from '../../../src/cluster/channel/choose.ts';
+import { bestOf, choose, decideVersion, explainChoice, replaces } from '../../../src/cluster/channel/choose.ts';
 import { readChannel } from '../../../src/cluster/channel/read.ts';
 import { annotationKey, encodeAnnotation, readAnnotations, recordKey } from '../../../src/cluster/channel/record.ts';
 import { parseRange, parseTriple, type Triple } from '../../../src/cluster/channel/range.ts';
@@ -53,7 +53,11 @@ function pass(
   assert.ok(chosen);
   const { records } = readAnnotations([{ name: chosen.namespace, annotations }]);
   const recorded = records.get(recordKey(chosen.namespace, chosen.name));
-  const { action } = decide(chosen, recorded, { entries: channel.entries, kubernetes: version(kubernetes), compat });
+  const { action } = decideVersion(chosen, recorded, {
+    entries: channel.entries,
+    kubernetes: version(kubernetes),
+    compat,
+  });
   if (action !== 'install' && action !== 'update') return null;
   annotations[annotationKey(chosen.name)] = encodeAnnotation({ ...chosen, channel: channel.location }, compat);
   return chosen.source?.type === 'manifest' ? chosen.source.manifest.replace('.yaml', '') : '';
@@ -86,8 +90,8 @@ test('KS7: a record in another namespace does not count', () => {
   const { records } = readAnnotations([{ name: recorded.namespace, annotations }]);
   const chosen = { name: 'test', hash: 'h1', range: [] };
   const options = { entries: [chosen], kubernetes: version('v1.30.0'), compat: 'kops' } as const;
-  assert.is(decide(chosen, records.get('kube-system:test'), options).action, scenario('KS7')['expectUpdate']);
-  assert.is(decide(chosen, records.get('default:test'), options).action, 'none');
+  assert.is(decideVersion(chosen, records.get('kube-system:test'), options).action, scenario('KS7')['expectUpdate']);
+  assert.is(decideVersion(chosen, records.get('default:test'), options).action, 'none');
 });
 
 test('KS8: a record that cannot be read counts as not installed, with a warning', () => {
@@ -134,13 +138,17 @@ test('natively a lower version is a downgrade, and what is installed for other K
   const [chosen] = choose(entries, kubernetes, 'native').values();
   assert.ok(chosen);
   const options = { entries, kubernetes, compat: 'native' } as const;
-  assert.equal(decide(chosen, { version: 'v2.0.0' }, options), {
+  assert.equal(decideVersion(chosen, { version: 'v2.0.0' }, options), {
     action: 'downgrade',
     reason: 'version-lower',
     incompatible: true,
   });
-  assert.equal(decide(chosen, { version: '1.0.0' }, options), { action: 'none', reason: 'same', incompatible: false });
-  const like2017 = decide(chosen, { version: '2.0.0' }, { ...options, compat: 'kops-2017' });
+  assert.equal(decideVersion(chosen, { version: '1.0.0' }, options), {
+    action: 'none',
+    reason: 'same',
+    incompatible: false,
+  });
+  const like2017 = decideVersion(chosen, { version: '2.0.0' }, { ...options, compat: 'kops-2017' });
   assert.equal([like2017.action, like2017.incompatible], ['downgrade', true]);
 });
 
@@ -153,7 +161,7 @@ test('every entry of the add-on is explained, and no other', () => {
     entry('1.0.0', 'nonsense'),
     entry('9.0.0', '', { name: 'b' }),
   ];
-  const { chosen, entries: explained } = explain(entries, {
+  const { chosen, entries: explained } = explainChoice(entries, {
     addon: 'a',
     kubernetes: version('v1.9.0'),
     compat: 'native',
@@ -213,7 +221,7 @@ test('what is explained as chosen is what is chosen', () => {
       kubernetes,
       fc.constantFrom<Compat>('native', 'kops', 'kops-2017'),
       (entries, at, compat) => {
-        const { chosen, entries: explained } = explain(entries, { addon: 'a', kubernetes: at, compat });
+        const { chosen, entries: explained } = explainChoice(entries, { addon: 'a', kubernetes: at, compat });
         assert.is(chosen, choose(entries, at, compat).get('a'));
         assert.equal(
           explained.filter(({ outcome }) => outcome === 'chosen').map((one) => one.entry),

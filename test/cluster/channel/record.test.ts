@@ -4,7 +4,7 @@ import {
   encodeRecords,
   installedOf,
   readAnnotations,
-  readRecords,
+  decodeRecords,
   type AddonRecord,
 } from '../../../src/cluster/channel/record.ts';
 import * as assert from '../../support/assert.ts';
@@ -93,7 +93,7 @@ test('full records come back as they were written, equal ones with equal bytes, 
   const record = { ...RECORD, knownGood: { id: 'x' }, history };
   const data = encodeRecords([record]);
   assert.equal(Object.keys(data), ['kube-system.kube-dns.addons.k8s.io']);
-  const { records, warnings } = readRecords(data);
+  const { records, warnings } = decodeRecords(data);
   assert.equal(warnings, []);
   assert.equal(records.get('kube-system:kube-dns.addons.k8s.io'), { ...record, history: history.slice(0, 10) });
   const turned = Object.fromEntries(Object.entries(record).toReversed()) as unknown as AddonRecord;
@@ -104,10 +104,10 @@ test('records that were damaged, or are under the key of another add-on, do not 
   const [text = ''] = Object.values(encodeRecords([RECORD]));
   const damaged = [text.replace('Succeeded', 'Fine'), text.replace('"k8s-16"', '16'), text.slice(1), '[]', 'null'];
   for (const value of damaged) {
-    const { records, warnings } = readRecords({ 'kube-system.kube-dns.addons.k8s.io': value });
+    const { records, warnings } = decodeRecords({ 'kube-system.kube-dns.addons.k8s.io': value });
     assert.equal([records.size, warnings.length], [0, 1]);
   }
-  assert.is(readRecords({ 'default.kube-dns.addons.k8s.io': text }).records.size, 0);
+  assert.is(decodeRecords({ 'default.kube-dns.addons.k8s.io': text }).records.size, 0);
 });
 
 test('the annotation wins over the record, and what differs is named', () => {
@@ -132,7 +132,7 @@ test('a record with names that no API server can have given cannot be read, and 
     { objects: [{ ...kind, objects: [{ ...object, namespace: 'a/b' }] }] },
     { release: { ...release, name: '--kubeconfig=x' } },
   ]) {
-    const { records, warnings } = readRecords({ 'a.b': textOf(bad), 'c.b': good.replace('"a"', '"c"') });
+    const { records, warnings } = decodeRecords({ 'a.b': textOf(bad), 'c.b': good.replace('"a"', '"c"') });
     assert.equal([[...records.keys()], warnings.length], [['c:b'], 1], JSON.stringify(bad));
   }
 });

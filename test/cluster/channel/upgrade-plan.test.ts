@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Candidate, Requirement } from '../../../src/cluster/channel/channel.ts';
-import { fits } from '../../../src/cluster/channel/choose.ts';
+import { runsOn } from '../../../src/cluster/channel/choose.ts';
 import { kubernetesSteps, planUpgrade, type UpgradePlan } from '../../../src/cluster/channel/upgrade-plan.ts';
 import { parseRange, parseTriple } from '../../../src/cluster/channel/range.ts';
 import { compareVersions } from '../../../src/core/ref.ts';
@@ -194,7 +194,7 @@ test('a plan never runs a version on a Kubernetes that it is not for, never move
       const { steps: all, gaps } = plan(entries, { a: installed }, { kubernetes });
       const isFit = (one: Entry | undefined, at: string): boolean => {
         const triple = parseTriple(at);
-        return one !== undefined && triple !== undefined && fits(one, triple);
+        return one !== undefined && triple !== undefined && runsOn(one, triple);
       };
       assert.is(gaps.length > 0, !canPass(entries, { installed, kubernetes, isFit }));
       let current = entries.find(({ version }) => version === installed);

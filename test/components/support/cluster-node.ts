@@ -1,6 +1,6 @@
 /** Nodes whose cluster is a real API server: runs over small add-ons, and what they leave in its ConfigMaps. */
 import { mkdir, symlink } from 'node:fs/promises';
-import { openCluster, type Cluster } from '../../../src/runtime/cluster/cluster.ts';
+import { openCluster, type NodeCluster } from '../../../src/runtime/cluster/cluster.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 import { packagesOf, run, type Given } from '../../support/node-install.ts';
 import { tree, type Tree } from '../../support/tree.ts';
@@ -37,7 +37,7 @@ export function envOf(box: Tree, kubeconfig: string): Readonly<Record<string, st
 }
 
 export function opens(box: Tree, server: Pick<ApiServer, 'kubeconfig'>, patienceMs = 1000) {
-  return async (): Promise<Cluster | undefined> =>
+  return async (): Promise<NodeCluster | undefined> =>
     openCluster({ env: envOf(box, server.kubeconfig), patienceMs, signal });
 }
 

@@ -1,7 +1,7 @@
 /** What an agent does about its orders: each case is a record, what the hub has, and what follows. */
 import {
   afterJob,
-  decide,
+  obey,
   keptOf,
   NO_RECORD,
   readOrder,
@@ -11,7 +11,7 @@ import {
   type Order,
 } from '../../../src/fleet/hub/agent.ts';
 import { degradedOf, agentStatus } from '../../../src/fleet/hub/agent-status.ts';
-import { clusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
+import { hubClusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
 import * as assert from '../../support/assert.ts';
 import { hubChart, hubClusterAddon } from '../../support/hub-objects.ts';
 import { suite } from '../../support/suite.ts';
@@ -60,13 +60,13 @@ function pass(
   } = {},
 ): AgentRecord & { readonly decided: Decided; readonly said: string } {
   const jobs: string[] = [];
-  let decided = decide(orders, record, { now, hub, acceptOlder });
+  let decided = obey(orders, record, { now, hub, acceptOlder });
   for (let [job] = decided.jobs; job !== undefined && jobs.length < most; [job] = decided.jobs) {
     const { addon, act, spec: of, takesOver, keepGoing } = job;
     const parts = [act, addon, labels.get(of.specHash) ?? '?', takesOver && `from ${takesOver}`, keepGoing && 'on'];
     jobs.push(parts.filter(Boolean).join(' '));
     const after = afterJob(decided.record, job, done, { now, random: 0.5 });
-    decided = decide(orders, after, { now, hub, acceptOlder: false });
+    decided = obey(orders, after, { now, hub, acceptOlder: false });
   }
   const refused = [...decided.refused].map(([name, { reason }]) => `${name} ${reason}`);
   const detached = decided.detached.map((name) => `${name} detached`);
@@ -95,7 +95,7 @@ test('an add-on is installed once, and what is done is not done again', () => {
 });
 
 test('what was obeyed is continued while the hub is away, also by an agent that begins then', () => {
-  const begun = decide(all(order()), NO_RECORD, { now: 1000, hub: HUB, acceptOlder: false }).record;
+  const begun = obey(all(order()), NO_RECORD, { now: 1000, hub: HUB, acceptOlder: false }).record;
   assert.is(pass(undefined, begun).said, 'install web a1');
 });
 
@@ -291,7 +291,7 @@ test('a status that is stored is not written again', () => {
 test('the status of a cluster has its facts, and the times at which its conditions changed', () => {
   const { decided } = pass(all(order()), NO_RECORD);
   const facts = { version: 'v1.34.1', nodes: 3 };
-  const status = clusterStatus({ facts, problem: '', ahead: 0 }, [degradedOf(decided, undefined)], undefined, 1000);
+  const status = hubClusterStatus({ facts, problem: '', ahead: 0 }, [degradedOf(decided, undefined)], undefined, 1000);
   const conditions = (value: unknown): string =>
     (
       value as { conditions: readonly { type: string; status: string; reason: string; lastTransitionTime: string }[] }
@@ -304,7 +304,7 @@ test('the status of a cluster has its facts, and the times at which its conditio
   );
   const gone = pass(all(), decided.record);
   const away = { facts: undefined, problem: 'no route', ahead: 3600 };
-  const later = clusterStatus(away, [degradedOf(gone.decided, undefined)], status, 2000);
+  const later = hubClusterStatus(away, [degradedOf(gone.decided, undefined)], status, 2000);
   assert.is(
     conditions(later),
     'Available False Unreachable 00:33:20, Degraded True AddonsDetached 00:33:20, ClockSynced False Differs 00:33:20',
@@ -389,7 +389,7 @@ test('nothing waits for the time that it was before the clock was set back', () 
 
 test('a clock that was set forward ends no removal before its first try', () => {
   const remove = all(order({ revision: 2, action: 'Remove', remove: { onFailure: 'Orphan' } }));
-  const begun = decide(remove, pass(all(order()), NO_RECORD), { now: 1000, hub: HUB, acceptOlder: false }).record;
+  const begun = obey(remove, pass(all(order()), NO_RECORD), { now: 1000, hub: HUB, acceptOlder: false }).record;
   assert.is(pass(remove, begun, { now: 1e9 }).said, 'remove web a1');
 });
 

@@ -1,7 +1,7 @@
 /** Channels of a hub: what each cluster gets of them in passes of a controller over a hub in memory. */
 import { readFile } from 'node:fs/promises';
 import { readYaml, splitYaml } from '../../../src/formats/yaml/yaml.ts';
-import { keyOf, passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
+import { keyAt, passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import type { LiveObject } from '../../../src/cluster/kube/objects.ts';
 import * as assert from '../../support/assert.ts';
 import { openMemoryHub, type MemoryHub } from '../../support/hub-memory.ts';
@@ -331,7 +331,7 @@ test('a package and a chart of a channel have the version of their entry', async
   await pass(memory, 0);
   const specs = memory.hub.clusterAddons.values().flatMap((one) => (one?.record ? [one.record] : []));
   assert.equal(
-    new Map(specs.map((one) => [keyOf(one), [one.spec.version, one.spec.source, one.spec.identity]])),
+    new Map(specs.map((one) => [keyAt(one), [one.spec.version, one.spec.source, one.spec.identity]])),
     new Map([
       [
         'oslo/node',

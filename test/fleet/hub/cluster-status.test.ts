@@ -1,7 +1,7 @@
 /** What the status of a Cluster says. */
 import { NO_RECORD } from '../../../src/fleet/hub/agent.ts';
 import { degradedOf } from '../../../src/fleet/hub/agent-status.ts';
-import { clusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
+import { hubClusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
@@ -16,7 +16,7 @@ test('a second agent of a cluster is named before all else that is wrong there',
 
 test('a clock that is off is named by the minute, with its direction', () => {
   const clock = (ahead: number): string | undefined => {
-    const { conditions } = clusterStatus({ facts: {}, problem: '', ahead }, [], undefined, 1000) as unknown as {
+    const { conditions } = hubClusterStatus({ facts: {}, problem: '', ahead }, [], undefined, 1000) as unknown as {
       readonly conditions: readonly { readonly type: string; readonly message?: string }[];
     };
     return conditions.find(({ type }) => type === 'ClockSynced')?.message;

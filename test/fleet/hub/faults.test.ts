@@ -1,5 +1,5 @@
 /** Faults of a fleet that take hours, as passes over a hub in memory. */
-import { afterJob, decide, keptOf, NO_RECORD, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
+import { afterJob, obey, keptOf, NO_RECORD, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
 import { agentStatus } from '../../../src/fleet/hub/agent-status.ts';
 import { passHub, resourceOf } from '../../../src/fleet/hub/run/hub-pass.ts';
 import { timeOf } from '../../../src/core/time.ts';
@@ -124,7 +124,7 @@ test('times in the hub are by its clock, and what is stored stays when the clock
     return readOrder({ metadata: { name: 'web', ...metadata, ...more }, ...object, ...(status && { status }) });
   };
   const known = { now: 1000, hub: 'hub', acceptOlder: false };
-  const { record, jobs } = decide(new Map([['web', orderWith()]]), NO_RECORD, known);
+  const { record, jobs } = obey(new Map([['web', orderWith()]]), NO_RECORD, known);
   const [job] = jobs;
   if (job === undefined) throw new Error('there is nothing to install');
   const done = { result: 'done', reason: '', message: '' } as const;

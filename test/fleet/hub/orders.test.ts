@@ -1,6 +1,6 @@
 /** Orders of people in a hub, by annotations: each counts by its own time. */
-import type { Answer } from '../../../src/fleet/fleet.ts';
-import { readAddon, readClusterAddon, type Live } from '../../../src/fleet/hub/observe.ts';
+import type { Reply } from '../../../src/fleet/fleet.ts';
+import { readFleetAddon, readClusterAddon, type Live } from '../../../src/fleet/hub/observe.ts';
 import { jobOrReport } from '../../../src/fleet/hub/push.ts';
 import { timeOf } from '../../../src/core/time.ts';
 import * as assert from '../../support/assert.ts';
@@ -82,7 +82,9 @@ test('orders of a clock that is behind, or for another generation, are said to h
 });
 
 test('what the controller delivers itself is not tried again before the time of the order', () => {
-  const { addon, drift, origin } = readAddon(live(hubAddon('web'), { 'fleet.curlew.dev/retry': orderAt(NOW + 3600) }));
+  const { addon, drift, origin } = readFleetAddon(
+    live(hubAddon('web'), { 'fleet.curlew.dev/retry': orderAt(NOW + 3600) }),
+  );
   const object = hubClusterAddon('web', 'oslo') as { readonly spec: { readonly specHash: string } };
   const applied = { revision: 1, hash: object.spec.specHash };
   const record = readClusterAddon(
@@ -90,14 +92,14 @@ test('what the controller delivers itself is not tried again before the time of 
   )?.record;
   const facts = { annotations: new Map(), records: new Map(), installer: new Set<string>() };
   const need = (now: number): unknown =>
-    record && jobOrReport(record, { facts } as unknown as Answer, { addon, drift, origin }, now);
+    record && jobOrReport(record, { facts } as unknown as Reply, { addon, drift, origin }, now);
   assert.is(need(NOW + 60), undefined);
   assert.equal((need(NOW + 3600) as { readonly act: string }).act, 'install');
 });
 
 test('an approval of a group without proof is one of its own', () => {
   const annotations = { 'fleet.curlew.dev/approve': orderAt(NOW, { groups: ['a'], unproven: ['b'] }) };
-  const { groups, unproven } = readAddon(live(hubAddon('web'), annotations)).addon.orders ?? {};
+  const { groups, unproven } = readFleetAddon(live(hubAddon('web'), annotations)).addon.orders ?? {};
   assert.equal([groups, unproven], [['a'], ['b']]);
 });
 

@@ -4,7 +4,7 @@ import { passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
 import { FOREIGN_KINDS } from '../../../src/fleet/upstream/foreign-kinds.ts';
 import type { ApiAnswer, KubeApi } from '../../../src/cluster/kube/api.ts';
-import type { Problem } from '../../../src/cluster/kube/problem.ts';
+import type { ApiFailure } from '../../../src/cluster/kube/problem.ts';
 import { until } from '../../support/appears.ts';
 import * as assert from '../../support/assert.ts';
 import { openMemoryHub } from '../../support/hub-memory.ts';
@@ -14,7 +14,7 @@ import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/upstream-versions');
 const KINDS = FOREIGN_KINDS.clustermanagementaddons;
-const GONE: Problem = {
+const GONE: ApiFailure = {
   kind: 'problem',
   problem: 'not found',
   message: 'the server could not find the requested resource',

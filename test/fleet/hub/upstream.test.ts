@@ -1,7 +1,7 @@
 /** What a controller makes of objects of other programs. */
 import { readCapiCluster } from '../../../src/fleet/hub/capi.ts';
 import { proxyStatus, readProxy } from '../../../src/fleet/hub/helm-proxies.ts';
-import { readAddon, readClusterAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
+import { readFleetAddon, readClusterAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
 import {
   managementStatus,
   configsIn,
@@ -15,7 +15,7 @@ import { Upstream } from '../../../src/fleet/hub/run/upstream.ts';
 import { FOREIGN_KINDS } from '../../../src/fleet/upstream/foreign-kinds.ts';
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
 import { until } from '../../support/appears.ts';
-import type { Answer } from '../../../src/fleet/fleet.ts';
+import type { Reply } from '../../../src/fleet/fleet.ts';
 import type { ClusterAddon } from '../../../src/fleet/rollout/fleet.ts';
 import type { State } from '../../../src/fleet/rollout/strategy.ts';
 import { jobOrReport } from '../../../src/fleet/hub/push.ts';
@@ -95,7 +95,7 @@ function succeeded(of: number): HubAddon {
     waiting: [],
     conditions: [],
   };
-  return readAddon(live({ ...hubAddon('page'), status }, 2));
+  return readFleetAddon(live({ ...hubAddon('page'), status }, 2));
 }
 
 test('what has succeeded before a change is not said of the change', () => {
@@ -125,9 +125,9 @@ test('another owner is named with what takes over from it', () => {
   const facts = { annotations: new Map(), records: new Map([['web/web', record]]), installer: new Set<string>() };
   const own = readClusterAddon(live(hubClusterAddon('web', 'oslo')))?.record;
   const why = (from?: string): unknown => {
-    const addon = readAddon(live(hubAddon('web')));
+    const addon = readFleetAddon(live(hubAddon('web')));
     const origin = from === undefined ? undefined : { from, hash: '' };
-    const need = own && jobOrReport(own, { facts } as unknown as Answer, { ...addon, origin }, 0);
+    const need = own && jobOrReport(own, { facts } as unknown as Reply, { ...addon, origin }, 0);
     return need !== undefined && 'message' in need ? need.message : need;
   };
   const belongs = 'it belongs to channel:stable';

@@ -1,6 +1,6 @@
 /** Digests of values in Secrets, for passes of a controller. */
 import { CurlewError } from '../../../src/core/errors.ts';
-import { readAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
+import { readFleetAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
 import { statusObject } from '../../../src/fleet/hub/write.ts';
 import { ValuesSecrets } from '../../../src/fleet/hub/run/values-secrets.ts';
 import { step } from '../../../src/fleet/rollout/step.ts';
@@ -23,7 +23,7 @@ function addonWith(annotations: Readonly<Record<string, string>> = {}, status?: 
     annotations,
     finalizers: [],
   };
-  return readAddon({ ...own, metadata, ...(status && { status }) });
+  return readFleetAddon({ ...own, metadata, ...(status && { status }) });
 }
 
 function digestOf(one: HubAddon | undefined): string {

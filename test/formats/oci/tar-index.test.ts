@@ -1,6 +1,6 @@
 import { open, writeFile } from 'node:fs/promises';
 import { anyHeader, paddingOf } from '../../../src/formats/archive/header.ts';
-import { indexTar, readEntry } from '../../../src/formats/oci/tar-index.ts';
+import { indexTar, readTarEntry } from '../../../src/formats/oci/tar-index.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -21,7 +21,7 @@ test('names that only an extended header can hold are found as they are, and so 
   for (const path of [long, 'first']) {
     const place = find(path);
     assert.ok(place !== undefined, path);
-    assert.is(Buffer.from(await readEntry(file, place ?? { offset: 0, size: 0 }, 10, path)).toString(), 'data');
+    assert.is(Buffer.from(await readTarEntry(file, place ?? { offset: 0, size: 0 }, 10, path)).toString(), 'data');
   }
 });
 

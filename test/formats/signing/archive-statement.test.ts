@@ -5,7 +5,7 @@ import {
   requireBareAcceptable,
   requireAcceptable,
   signArchive,
-  verifyArchive,
+  verifyArchiveStatement,
   type ArchiveStatement,
   type SignatureRequirements,
 } from '../../../src/formats/signing/archive-statement.ts';
@@ -33,7 +33,7 @@ const BUNDLE: ArchiveStatement = {
 };
 
 function read(text: string): ArchiveStatement {
-  return verifyArchive({ text, from: 's.json', about: 'b.tar.gz' }, CONTENTS, trusted).statement;
+  return verifyArchiveStatement({ text, from: 's.json', about: 'b.tar.gz' }, CONTENTS, trusted).statement;
 }
 
 test('come back as they were signed, by whoever is trusted', () => {

@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
-import { createFolder } from '../../../src/manifest/scaffold/create-folder.ts';
+import { createAddonFolder } from '../../../src/manifest/scaffold/create-folder.ts';
 import * as assert from '../../support/assert.ts';
 import { deadPartialName } from '../../support/partials.ts';
 import { suite } from '../../support/suite.ts';
@@ -15,7 +15,7 @@ const HINT = 'do something else';
 
 test('files appear with their modes, and nothing beside them', async ({ signal }) => {
   await using box = await tree();
-  await createFolder(box.path, 'addons/x', FILES, (path) => path === 'c.sh', { hint: HINT, signal });
+  await createAddonFolder(box.path, 'addons/x', FILES, (path) => path === 'c.sh', { hint: HINT, signal });
   assert.is(await readFile(box.at('addons/x/a/b.txt'), 'utf8'), 'one');
   assert.is((await stat(box.at('addons/x/c.sh'))).mode & 0o777, 0o755 & ~process.umask());
   assert.equal(await readdir(box.path), ['addons']);
@@ -28,7 +28,7 @@ for (const what of ['a folder with something in it', 'an empty folder', 'a link 
     else await mkdir(box.at('addons/x'));
     if (what.includes('something')) await writeTree(box.path, { 'addons/x/mine.txt': 'mine' });
     const before = await readdir(box.path, { recursive: true });
-    const made = createFolder(box.path, 'addons/x', FILES, () => false, { hint: HINT, signal });
+    const made = createAddonFolder(box.path, 'addons/x', FILES, () => false, { hint: HINT, signal });
     const error = await assert.rejectsWith(made, 'FILE_EXISTS', /addons\/x already exists/);
     assert.is(error.hint, HINT);
     if (what.includes('something')) assert.match(error.message, 'mine.txt');
@@ -43,7 +43,7 @@ test('a failure takes everything away again, the folders on the way too', async 
     ['a/b', 'a file is in the way'],
   ]);
   await assert.rejectsWith(
-    createFolder(box.path, 'addons/deep/x', files, () => false, { hint: HINT, signal }),
+    createAddonFolder(box.path, 'addons/deep/x', files, () => false, { hint: HINT, signal }),
     'FILE_UNUSABLE',
   );
   assert.equal(await readdir(box.path), []);
@@ -52,7 +52,7 @@ test('a failure takes everything away again, the folders on the way too', async 
 test('of two at once one makes the folder and the other is refused', async ({ signal }) => {
   await using box = await tree();
   const put = async (text: string): Promise<void> =>
-    createFolder(box.path, 'addons/x', new Map([['a', text]]), () => false, { hint: HINT, signal });
+    createAddonFolder(box.path, 'addons/x', new Map([['a', text]]), () => false, { hint: HINT, signal });
   const results = await Promise.allSettled([put('1'), put('2'), put('3')]);
   assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
   for (const one of results) if (one.status === 'rejected') assert.match(String(one.reason), 'already exists');
@@ -63,7 +63,7 @@ test('of two at once one makes the folder and the other is refused', async ({ si
 test('what a killed process left aside is removed', async ({ signal }) => {
   const left = deadPartialName();
   await using box = await tree({ [`${left}/a/b`]: '', [`.curlew-partial-x/a`]: '' });
-  await createFolder(box.path, 'addons/x', FILES, () => false, { hint: HINT, signal });
+  await createAddonFolder(box.path, 'addons/x', FILES, () => false, { hint: HINT, signal });
   assert.equal((await readdir(box.path)).toSorted(), ['.curlew-partial-x', 'addons']);
 });
 

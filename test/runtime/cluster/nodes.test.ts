@@ -2,7 +2,7 @@
 import * as assert from '../../support/assert.ts';
 import { writeFile } from 'node:fs/promises';
 import { type KubeApi, openApi } from '../../../src/cluster/kube/api.ts';
-import { type Cluster, type ClusterNode, openCluster, readNodes } from '../../../src/runtime/cluster/cluster.ts';
+import { type NodeCluster, type ClusterNode, openCluster, readNodes } from '../../../src/runtime/cluster/cluster.ts';
 import type { AppliedRecord } from '../../../src/runtime/plan/records.ts';
 import { suite } from '../../support/suite.ts';
 import { type KubeServer, startKubeServer, statusReply } from '../../support/kube-server.ts';
@@ -78,7 +78,7 @@ function viewOf(
   nodes: readonly ClusterNode[],
   { kind = 'install', mode = 'install', finished = true }: Scene,
 ): RunView {
-  const cluster: Pick<Cluster, 'readNodes'> = { readNodes: async () => Promise.resolve(nodes) };
+  const cluster: Pick<NodeCluster, 'readNodes'> = { readNodes: async () => Promise.resolve(nodes) };
   const record: Pick<AppliedRecord, 'finished'> = { finished };
   const view: unknown = {
     request: { kind },

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { appendFile } from 'node:fs/promises';
 import { followControl, parseControlLine, type ControlRecord } from '../../../src/runtime/hooks/control.ts';
-import { endOfLog, lastLines, plainLine } from '../../../src/runtime/hooks/log-tail.ts';
+import { endOfLog, lastLines, plainLogLine } from '../../../src/runtime/hooks/log-tail.ts';
 import * as assert from '../../support/assert.ts';
 import { compiledModule } from '../../support/compiled.ts';
 import { suite } from '../../support/suite.ts';
@@ -80,8 +80,8 @@ test('the end of a log is its text in full, without colours and blank lines arou
 });
 
 test('what is left of a line on the screen', () => {
-  assert.is(plainLine('\u001b[0;31mred\u001b[0m \u001b]0;title\u0007x\r'), 'red x');
-  assert.is(plainLine('10%\r50%\r100% done'), '100% done');
+  assert.is(plainLogLine('\u001b[0;31mred\u001b[0m \u001b]0;title\u0007x\r'), 'red x');
+  assert.is(plainLogLine('10%\r50%\r100% done'), '100% done');
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { digestOf } from '../../../src/core/digest.ts';
-import { hookFunction } from '../../../src/runtime/plan/hooks.ts';
+import { hookCall } from '../../../src/runtime/plan/hooks.ts';
 import { planRun } from '../../../src/runtime/plan/plan.ts';
 import { NO_RECORDS, settingsDigest, type Records } from '../../../src/runtime/plan/records.ts';
 import * as assert from '../../support/assert.ts';
@@ -76,9 +76,9 @@ test('an add-on may be called like something that every object has', () => {
 });
 
 test('function names hold the folder name verbatim', () => {
-  assert.is(hookFunction('cert-manager', 'pre_init'), 'cert-manager_pre_init');
-  assert.is(hookFunction('cert-manager', 'install'), 'cert-manager');
-  assert.is(hookFunction('containerd', 'install'), 'containerd_install');
+  assert.is(hookCall('cert-manager', 'pre_init'), 'cert-manager_pre_init');
+  assert.is(hookCall('cert-manager', 'install'), 'cert-manager');
+  assert.is(hookCall('containerd', 'install'), 'containerd_install');
 });
 
 test('unknown add-ons follow in spec order, moved only by what they require', () => {

@@ -1,10 +1,10 @@
-import { formatFacts, parseFacts, type HostFacts } from '../../../src/runtime/preflight/facts.ts';
+import { formatFacts, parseFacts, type CollectedFacts } from '../../../src/runtime/preflight/facts.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('preflight/facts');
 
-const FACTS: HostFacts = {
+const FACTS: CollectedFacts = {
   format: 1,
   tool: '0.0.0',
   time: '2026-01-01T00:00:00.000Z',

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../../src/core/units.ts';
 import { formatDuration, parseQuantity, parseTruth } from '../../../src/runtime/preflight/go-notation.ts';
-import { statusOf, type PreflightResult } from '../../../src/runtime/preflight/analyze.ts';
+import { analysisStatus, type PreflightResult } from '../../../src/runtime/preflight/analyze.ts';
 import { resultLines, savedReport } from '../../../src/runtime/preflight/report.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
@@ -24,11 +24,11 @@ test('kurl.md 11, case 29: statuses are 0, 3, 2 and 1', () => {
     warn,
     fail,
   });
-  assert.is(statusOf(counts(0, 0), false), 0);
-  assert.is(statusOf(counts(1, 0), false), 3);
-  assert.is(statusOf(counts(1, 0), true), 2);
-  assert.is(statusOf(counts(1, 1), true), 1);
-  assert.is(statusOf(counts(0, 1), false), 1);
+  assert.is(analysisStatus(counts(0, 0), false), 0);
+  assert.is(analysisStatus(counts(1, 0), false), 3);
+  assert.is(analysisStatus(counts(1, 0), true), 2);
+  assert.is(analysisStatus(counts(1, 1), true), 1);
+  assert.is(analysisStatus(counts(0, 1), false), 1);
 });
 
 test('long messages are broken at 80 columns, and control characters are shown', () => {

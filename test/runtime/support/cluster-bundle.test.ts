@@ -1,6 +1,6 @@
 /** A support bundle of a cluster: its objects and logs, without the values of Secrets, and what analyzers say. */
 import { parseSupportSpecs } from '../../../src/runtime/preflight/parse-preflight.ts';
-import { planCluster, type ClusterFacts } from '../../../src/runtime/support/cluster-items.ts';
+import { planClusterItems, type CollectedCluster } from '../../../src/runtime/support/cluster-items.ts';
 import { clusterVerdicts } from '../../../src/runtime/support/verdicts.ts';
 import { redactor } from '../../../src/runtime/support/redact.ts';
 import { writeSupportBundle } from '../../../src/runtime/support/write-bundle.ts';
@@ -80,7 +80,7 @@ test('a cluster is dumped without secrets, and its analyzers are evaluated', asy
   await using files = await tree({ kubeconfig: api.kubeconfig() });
   const collectors = specs.flatMap(({ cluster }) => cluster.collectors);
   const env = { KUBECONFIG: files.at('kubeconfig') };
-  const { items, facts, secrets } = await planCluster(collectors, { env, signal: never });
+  const { items, facts, secrets } = await planClusterItems(collectors, { env, signal: never });
   const verdicts = async () =>
     Promise.resolve(
       clusterVerdicts(
@@ -115,7 +115,10 @@ test('logs are those of the pods that a selector of Kubernetes has', async () =>
   const chosen = async (...selector: readonly string[]): Promise<number> => {
     const one = spec(`{logs: {name: own, selector: ${JSON.stringify(selector)}}}`, '');
     const collectors = parseSupportSpecs('troubleshoot.yaml', one).specs.flatMap(({ cluster }) => cluster.collectors);
-    const { items } = await planCluster(collectors, { env: { KUBECONFIG: files.at('kubeconfig') }, signal: never });
+    const { items } = await planClusterItems(collectors, {
+      env: { KUBECONFIG: files.at('kubeconfig') },
+      signal: never,
+    });
     return items.filter(({ path }) => path.startsWith('own/')).length;
   };
   for (const selector of ['app=web', 'app', 'app in (db, web),tier!=x', 'app!=db', '!tier', 'app notin (db)'])
@@ -127,7 +130,7 @@ test('logs are those of the pods that a selector of Kubernetes has', async () =>
 
 test('with the API server down, the bundle says so, and no analyzer passes', async () => {
   const env = { KUBECONFIG: '/nonexistent/kubeconfig' };
-  const { items, facts } = await planCluster([], { env, signal: never });
+  const { items, facts } = await planClusterItems([], { env, signal: never });
   assert.equal(
     items.map(({ path }) => path),
     ['cluster-resources'],
@@ -140,7 +143,7 @@ test('with the API server down, the bundle says so, and no analyzer passes', asy
   assert.equal([results.length, notEvaluated.length], [0, 2]);
 });
 
-const FACTS: ClusterFacts = {
+const FACTS: CollectedCluster = {
   version: 'v1.34.4',
   objects: new Map([
     ['Namespace', []],
@@ -179,7 +182,7 @@ test('an API server that takes requests and answers none is not asked a second t
   await using api = await startKubeServer(() => ({ status: 200, sending: 'never' }));
   await using box = await tree({ kubeconfig: api.kubeconfig() });
   const env = { KUBECONFIG: box.at('kubeconfig') };
-  const { items, facts } = await planCluster([], { env, signal: never, answerMs: 100 });
+  const { items, facts } = await planClusterItems([], { env, signal: never, answerMs: 100 });
   assert.equal(
     items.map(({ path }) => path),
     ['cluster-resources'],

@@ -1,18 +1,18 @@
 import * as fc from 'fast-check';
 import * as assert from '../../support/assert.ts';
-import { parseRange } from '../../../src/ship/serve/conditions.ts';
+import { parseByteRange } from '../../../src/ship/serve/conditions.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('ship/serve/range');
 
 function rangesOf(header: string, size = 100): string {
-  const wanted = parseRange(header, size);
+  const wanted = parseByteRange(header, size);
   if (wanted.kind !== 'ranges') return wanted.kind;
   return wanted.ranges.map(({ offset, length }) => `${offset}+${length}`).join(' ');
 }
 
 test('no range, and a range in another unit, mean the whole', () => {
-  assert.is(parseRange(undefined, 10).kind, 'whole');
+  assert.is(parseByteRange(undefined, 10).kind, 'whole');
   assert.is(rangesOf('lines=1-2'), 'whole');
 });
 
@@ -62,7 +62,7 @@ test('whatever is asked for, ranges lie within the content and do not overlap', 
   const lists = fc.array(spec, { maxLength: 8 });
   fc.assert(
     fc.property(lists, fc.nat(110), (specs, size) => {
-      const wanted = parseRange(`bytes=${specs.join(',')}`, size);
+      const wanted = parseByteRange(`bytes=${specs.join(',')}`, size);
       if (wanted.kind !== 'ranges') return;
       const seen = new Set<number>();
       for (const { offset, length } of wanted.ranges) {

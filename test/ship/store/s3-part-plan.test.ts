@@ -1,5 +1,5 @@
 import { array, assert as check, nat, property, record } from 'fast-check';
-import { planParts, type PartLimits } from '../../../src/ship/store/s3-part-plan.ts';
+import { planUpload, type PartLimits } from '../../../src/ship/store/s3-part-plan.ts';
 import type { CopiedRange } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
@@ -28,7 +28,7 @@ test('parts tile the object, none but the last is too small, and copies are of t
   check(
     property(array(run, { maxLength: 12 }), nat({ max: 20 }), (runs, end) => {
       const { copies, size } = layout(runs, end);
-      const parts = planParts(size, copies, limits);
+      const parts = planUpload(size, copies, limits);
       let at = 0;
       for (const [index, part] of parts.entries()) {
         assert.is(part.at, at);
@@ -52,7 +52,7 @@ test('what is sent is what nobody holds, and less than a smallest part for each 
   check(
     property(array(run, { maxLength: 12 }), nat({ max: 20 }), (runs, end) => {
       const { copies, size } = layout(runs, end);
-      const parts = planParts(size, copies, limits);
+      const parts = planUpload(size, copies, limits);
       const sent = parts.reduce((sum, { length, copy }) => sum + (copy === undefined ? length : 0), 0);
       const held = copies.reduce((sum, { length }) => sum + length, 0);
       assert.ok(sent <= size - held + 2 * copies.length * limits.least, `${sent} bytes are sent`);
@@ -66,20 +66,20 @@ test('where there would be too many parts they are larger', () => {
     Array.from({ length: 100 }, () => ({ gap: 3, length: 40 })),
     4,
   );
-  assert.ok(planParts(size, copies, limits).length > 150);
-  for (const parts of [100, 20, 1]) assert.ok(planParts(size, copies, { ...limits, parts }).length <= parts);
+  assert.ok(planUpload(size, copies, limits).length > 150);
+  for (const parts of [100, 20, 1]) assert.ok(planUpload(size, copies, { ...limits, parts }).length <= parts);
 });
 
 test('an object that is one run is copied as a whole, and one without any is sent in full parts', () => {
   const [only] = layout([{ gap: 0, length: 40 }], 0).copies;
-  assert.equal(planParts(40, only === undefined ? [] : [only], limits), [
+  assert.equal(planUpload(40, only === undefined ? [] : [only], limits), [
     { at: 0, length: 40, copy: { range: only, offset: 0 } },
   ]);
   assert.equal(
-    planParts(15, [], limits).map(({ length }) => length),
+    planUpload(15, [], limits).map(({ length }) => length),
     [6, 6, 3],
   );
-  assert.equal(planParts(0, [], limits), []);
+  assert.equal(planUpload(0, [], limits), []);
 });
 
 test('attack: runs that overlap, end behind the object or are empty are refused', () => {
@@ -91,7 +91,7 @@ test('attack: runs that overlap, end behind the object or are empty are refused'
     [{ ...good, offset: -1 }],
     [{ ...good, at: -1 }],
   ]) {
-    assert.throwsWith(() => planParts(100, bad, limits), 'PACKAGE_INVALID');
+    assert.throwsWith(() => planUpload(100, bad, limits), 'PACKAGE_INVALID');
   }
 });
 

@@ -1,6 +1,11 @@
 import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
-import { inspectPartial, openPartial, pathsBeside, type Identity } from '../../../src/ship/transfer/partial-file.ts';
+import {
+  inspectPartial,
+  openPartial,
+  pathsBeside,
+  type FileIdentity,
+} from '../../../src/ship/transfer/partial-file.ts';
 import * as assert from '../../support/assert.ts';
 import { noise } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
@@ -16,7 +21,7 @@ test('what is put aside gives no room to what comes, and what is used again does
   const { partial, note, older } = paths;
   await writeFile(partial, noise(MIB, 1));
   const identity = { size: 2 * MIB, contents: digestOf('one'), from: 'x', etag: '"1"' };
-  const left = async (wanted: Partial<Identity>): Promise<unknown> => {
+  const left = async (wanted: Partial<FileIdentity>): Promise<unknown> => {
     const { otherFrom, aside, bytes } = await inspectPartial(paths, { ...identity, ...wanted });
     return [otherFrom, aside, bytes];
   };
@@ -32,7 +37,7 @@ test('what is put aside gives no room to what comes, and what is used again does
   assert.equal(await left({ etag: '"2"' }), ['x', false, MIB]);
 });
 
-const NEW: Identity = { size: undefined, contents: undefined, from: 'x', etag: '"1"' };
+const NEW: FileIdentity = { size: undefined, contents: undefined, from: 'x', etag: '"1"' };
 
 test('bytes of one run are resumed by the next, and a restart forgets them on disk before others are written', async () => {
   await using box = await tree();

@@ -1,13 +1,13 @@
 /** What an agent delivers to its own cluster: contents by their digest, with a signature of a pinned key. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileOf, type Entry } from '../../../cluster/channel/channel.ts';
+import { entryFile, type Entry } from '../../../cluster/channel/channel.ts';
 import { recordKey } from '../../../cluster/channel/record.ts';
 import type { Context } from '../../../core/context.ts';
 import { digestOf, hexOf } from '../../../core/digest.ts';
 import { CurlewError, fileError, redact } from '../../../core/errors.ts';
 import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/channel-cluster.ts';
-import { ownerOf } from '../../observe.ts';
+import { fleetOwner } from '../../observe.ts';
 import type { Job } from '../../pass.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
 import { verifyText } from '../../../formats/signing/signature.ts';
@@ -49,7 +49,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
     begun = true;
     const owner = otherOwner(addon, entry, held.cluster);
     const takesOver = job.takesOver !== undefined;
-    if (owner !== undefined && !(takesOver && owner === ownerOf(job.takesOver))) {
+    if (owner !== undefined && !(takesOver && owner === fleetOwner(job.takesOver))) {
       if (act !== 'install') return { result: 'done', reason: '', message: '' };
       const message = `it belongs to ${owner}, and an agent takes nothing over: remove it there first`;
       return { result: 'bad', reason: 'OtherOwner', message };
@@ -98,7 +98,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
 function otherOwner(addon: string, entry: Entry, { facts }: ChannelCluster): string | undefined {
   const key = recordKey(entry.namespace, entry.name);
   const record = facts.records.get(key);
-  if (record !== undefined) return record.owner === ownerOf(addon) ? undefined : record.owner;
+  if (record !== undefined) return record.owner === fleetOwner(addon) ? undefined : record.owner;
   if (facts.installer.has(entry.name)) return 'an installer';
   return facts.annotations.has(key) ? 'another program' : undefined;
 }
@@ -109,7 +109,7 @@ function otherOwner(addon: string, entry: Entry, { facts }: ChannelCluster): str
  */
 async function verified(entry: Entry, tools: Tools): Promise<Uint8Array | undefined> {
   const { request, context, files, keys, allowUnsigned } = tools;
-  const location = fileOf(entry);
+  const location = entryFile(entry);
   if (location === undefined) {
     if (allowUnsigned) return undefined;
     const what = `cannot verify the chart of ${entry.name}: a chart of a repository has no signature`;

@@ -1,10 +1,10 @@
 /** What an agent finds out about its own cluster: facts, and the health of what it has delivered. */
 import { healthOf } from '../../../cluster/channel/health.ts';
-import { readRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
+import { decodeRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
-import { ownerOf } from '../../observe.ts';
-import type { Health } from '../../hub/agent-status.ts';
+import { fleetOwner } from '../../observe.ts';
+import type { AddonHealth } from '../../hub/agent-status.ts';
 import { leaseStatus } from '../../hub/lease.ts';
 import type { ClusterSeen } from '../../hub/cluster-status.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
@@ -20,15 +20,15 @@ import { NODES } from '../../../cluster/kube/core-kinds.ts';
 const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 
 export interface Found {
-  readonly is: Health['is'];
+  readonly is: AddonHealth['is'];
   readonly why: string;
 }
 
 /** Looks again and again, and knows since when what it sees is as it is. */
-export class ClusterLook {
+export class OwnCluster {
   readonly #api: KubeApi;
   readonly #ofPackage: (name: string) => Promise<Found | undefined>;
-  readonly #health = new Map<string, Health>();
+  readonly #health = new Map<string, AddonHealth>();
   /** The last version of the Lease of each add-on, and when it came. */
   readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
 
@@ -38,7 +38,7 @@ export class ClusterLook {
     this.#ofPackage = ofPackage;
   }
 
-  get health(): ReadonlyMap<string, Health> {
+  get health(): ReadonlyMap<string, AddonHealth> {
     return this.#health;
   }
 
@@ -56,10 +56,10 @@ export class ClusterLook {
       const arch = [...new Set(arches.filter((one) => one !== ''))].toSorted().join(',');
       const data =
         addons.size === 0 ? {} : ((await configMapClient(this.#api, options).read(CHANNEL_RECORDS))?.data ?? {});
-      const records = [...readRecords(data).records.values()];
+      const records = [...decodeRecords(data).records.values()];
       for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
       for (const [name, packaged] of addons) {
-        const record = records.find(({ owner }) => owner === ownerOf(name));
+        const record = records.find(({ owner }) => owner === fleetOwner(name));
         const health =
           packaged !== undefined
             ? await this.#ofPackage(packaged)

@@ -10,7 +10,7 @@ import { asError, CurlewError } from '../../../core/errors.ts';
 import { exactJson } from '../../../core/json.ts';
 import {
   afterJob,
-  decide,
+  obey,
   keptOf,
   NO_RECORD,
   readAgentRecord,
@@ -23,7 +23,7 @@ import {
   type Order,
 } from '../../hub/agent.ts';
 import { degradedOf, agentStatus } from '../../hub/agent-status.ts';
-import { clusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
+import { hubClusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
 import { namespaceOf } from '../../hub/observe.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
@@ -41,7 +41,7 @@ import { resourceOf } from '../../hub/run/hub-pass.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
 import { AgentHub } from './hub.ts';
-import { ClusterLook, type Found } from './look.ts';
+import { OwnCluster, type Found } from './look.ts';
 
 /** All times of agents are at random, so that those of a fleet do not come together. */
 const DELAY_MS = 60_000;
@@ -129,7 +129,7 @@ class Loop {
   readonly #changes = new Wake();
   readonly #watch: Watch<Order>;
   readonly #hub: AgentHub;
-  readonly #look: ClusterLook;
+  readonly #look: OwnCluster;
   readonly #backoff = new Backoff();
   #record: AgentRecord;
   #text: string;
@@ -148,7 +148,7 @@ class Loop {
     this.#text = text;
     this.#signal = signal;
     this.#hub = new AgentHub(hubApi, { cluster, lease, signal });
-    this.#look = new ClusterLook(api, async (name) => this.#ask(name));
+    this.#look = new OwnCluster(api, async (name) => this.#ask(name));
     this.#watch = new Watch(hubApi, {
       resource: resourceOf('ClusterAddon'),
       namespace: namespaceOf(cluster),
@@ -233,7 +233,7 @@ class Loop {
       this.#changes.clear();
       const problem = this.#watch.problem;
       const orders = problem === undefined ? new Map(this.#watch.values().map((one) => [one.at.name, one])) : undefined;
-      const decided = decide(orders, this.#record, { now: seconds(), hub, acceptOlder });
+      const decided = obey(orders, this.#record, { now: seconds(), hub, acceptOlder });
       // Without a record nothing begins: a restart would not know of it.
       const isKept = await this.#keep(decided.record);
       if (orders !== undefined) {
@@ -300,7 +300,7 @@ class Loop {
   async #reportCluster(seen: ClusterSeen, decided: Decided, now: number): Promise<void> {
     this.#stored ??= { status: await this.#hub.clusterStatus() };
     const degraded = degradedOf(decided, this.#hub.rival);
-    const present = clusterStatus(seen, [degraded], this.#stored.status, now);
+    const present = hubClusterStatus(seen, [degraded], this.#stored.status, now);
     const status = { ...present, lastSeen: timeOf(now) };
     await this.#hub.writeClusterStatus(status);
     this.#stored = { status };

@@ -6,7 +6,7 @@ import { clusterName } from '../../upstream/kinds.ts';
 import { AGENT } from '../identity.ts';
 import { RBAC } from '../manifests.ts';
 import { namespaceOf } from '../observe.ts';
-import { readAgentRequest, REQUESTS, type AgentRequest } from '../requests.ts';
+import { readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject, mapObjects } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
@@ -27,7 +27,7 @@ export async function readAccepted(call: Call, cluster: string): Promise<string 
 
 /** All requests of a cluster, the newest first. */
 export async function requestsOf(call: Call, cluster: string): Promise<readonly AgentRequest[]> {
-  const requests = (await mapObjects(call, REQUESTS, {}, readAgentRequest)) ?? [];
+  const requests = (await mapObjects(call, SIGNING_REQUESTS, {}, readAgentRequest)) ?? [];
   return requests
     .flatMap((one) => (one?.cluster === cluster ? [one] : []))
     .toSorted((a, b) => (a.createdAt > b.createdAt ? -1 : 1));

@@ -61,7 +61,7 @@ export function ownAddons({ addons }: Hub, from: string, names: Iterable<string>
 }
 
 /** Makes an add-on, or changes the one that was made before. Returns why it cannot be. */
-export async function makeAddon(
+export async function putAddon(
   hub: Hub,
   name: string,
   made: Made,
@@ -77,7 +77,7 @@ export async function makeAddon(
 }
 
 /** Objects of one kind that are taken. */
-export interface Source<T extends ForeignObject> {
+export interface ForeignSource<T extends ForeignObject> {
   readonly resource: Resource;
   readonly watch: Watch<T>;
   readonly read: (object: LiveObject) => T;
@@ -89,11 +89,11 @@ export function typed<T>({ apiVersion, kind }: Resource, read: (object: LiveObje
     read({ apiVersion, kind, metadata, ...(spec !== undefined && { spec }), ...(status !== undefined && { status }) });
 }
 
-export function sourceOf<T extends ForeignObject>(
+export function foreignSourceOf<T extends ForeignObject>(
   api: KubeApi,
   resource: Resource,
   { read, onChange }: { readonly read: (object: LiveObject) => T; readonly onChange: () => void },
-): Source<T> {
+): ForeignSource<T> {
   const look = typed(resource, read);
   return { resource, read: look, watch: new Watch(api, { resource, look, onChange }) };
 }
@@ -101,7 +101,7 @@ export function sourceOf<T extends ForeignObject>(
 /** With the finalizer, by which a deletion waits until its add-on has left the clusters. */
 export async function addFinalizer<T extends ForeignObject>(
   { call }: Hub,
-  { resource, watch, read }: Source<T>,
+  { resource, watch, read }: ForeignSource<T>,
   one: T,
 ): Promise<T> {
   if (one.finalizers.includes(FINALIZER)) return one;
@@ -117,7 +117,7 @@ export async function addFinalizer<T extends ForeignObject>(
 /** Deletes the add-ons of one that is being deleted, and lets it go after them. `leave` are finalizers of the program that is replaced. */
 export async function finalizeForeign<T extends ForeignObject>(
   hub: Hub,
-  { resource, watch }: Source<T>,
+  { resource, watch }: ForeignSource<T>,
   { one, addons, leave }: { readonly one: T; readonly addons: readonly HubAddon[]; readonly leave: readonly string[] },
 ): Promise<void> {
   for (const { addon, at } of addons) if (addon.deleting !== true) await deleteGenerated(hub, ADDONS, at);
@@ -130,7 +130,7 @@ export async function finalizeForeign<T extends ForeignObject>(
 /** Only a status that has changed. */
 export async function writeStatus<T extends ForeignObject>(
   hub: Hub,
-  { resource, watch }: Source<T>,
+  { resource, watch }: ForeignSource<T>,
   { at, status: before }: T,
   status: Values,
 ): Promise<void> {

@@ -7,17 +7,17 @@ import { groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { eachJob, type Job } from './jobs.ts';
+import { eachJob, type Errand } from './jobs.ts';
 import {
   addFinalizer,
   finalizeForeign,
-  makeAddon,
+  putAddon,
   ownAddons,
-  sourceOf,
+  foreignSourceOf,
   typed,
   writeMade,
   writeStatus,
-  type Source,
+  type ForeignSource,
   type UpstreamParts,
 } from './generated-addons.ts';
 import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './hub-pass.ts';
@@ -37,7 +37,7 @@ interface Joined {
 
 export class HelmProxies {
   readonly #clusters: Watch<CapiCluster>;
-  readonly #proxies: Source<HubProxy>;
+  readonly #proxies: ForeignSource<HubProxy>;
   readonly #served: readonly Resource[];
   readonly #backoff = new Backoff();
   readonly #note: UpstreamParts['note'];
@@ -53,7 +53,7 @@ export class HelmProxies {
     this.#served = served;
     const look = typed(clusters, readCapiCluster);
     this.#clusters = new Watch(api, { resource: clusters, look, onChange });
-    this.#proxies = sourceOf(api, resource, { read: readProxy, onChange });
+    this.#proxies = foreignSourceOf(api, resource, { read: readProxy, onChange });
   }
 
   get problem(): string | undefined {
@@ -84,14 +84,14 @@ export class HelmProxies {
     const gone = hub.clusters.values().filter((one) => one !== undefined && this.joined(one) === undefined);
     const limits = { signal: hub.signal, backoff: this.#backoff };
     const clusters = [
-      ...capi.map((one): Job => ({ key: one.from, run: async () => this.#takeCluster(hub, one, needsRoots) })),
-      ...gone.flatMap((one): Job[] =>
+      ...capi.map((one): Errand => ({ key: one.from, run: async () => this.#takeCluster(hub, one, needsRoots) })),
+      ...gone.flatMap((one): Errand[] =>
         one === undefined ? [] : [{ key: `-${one.cluster.name}`, run: async () => dropCluster(hub, one) }],
       ),
     ];
     const first = await eachJob(clusters, limits);
     const around = { hub, clusters: clustersOf(hub), now };
-    const addons = proxies.map((one): Job => ({ key: one.from, run: async () => this.#takeProxy(one, around) }));
+    const addons = proxies.map((one): Errand => ({ key: one.from, run: async () => this.#takeProxy(one, around) }));
     const second = await eachJob(addons, limits);
     const nextMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
     return { problem: first.problem ?? second.problem, nextMs };
@@ -132,7 +132,7 @@ export class HelmProxies {
     if (proxy.isDeleting) await finalizeForeign(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
     const isInvalid = typeof made === 'string';
     const own = proxy.isDeleting || isInvalid ? proxy : await addFinalizer(hub, this.#proxies, proxy);
-    const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
+    const problem = isInvalid ? made : proxy.isDeleting ? undefined : await putAddon(hub, made.name, made, find()[0]);
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
     await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters, problem, now }));

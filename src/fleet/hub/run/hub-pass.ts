@@ -24,7 +24,7 @@ import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Values, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { eachJob, type Job } from './jobs.ts';
+import { eachJob, type Errand } from './jobs.ts';
 import type { StoredStatuses } from './stored-statuses.ts';
 import { ValuesSecrets } from './values-secrets.ts';
 import { EVENTS, NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
@@ -118,7 +118,7 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   const hasSecrets = addons.some(({ valuesSecret }) => valuesSecret !== undefined);
   const records = new Map<string, HubClusterAddon>();
   for (const one of hub.clusterAddons.values()) {
-    if (one?.record !== undefined) records.set(keyOf(one.record), one);
+    if (one?.record !== undefined) records.set(keyAt(one.record), one);
   }
   const clusters = clustersOf(hub);
   const observed: Observed = {
@@ -160,7 +160,7 @@ function present({ cluster, secret }: HubCluster, { heartbeats }: Hub, now: numb
   return silence === undefined || !cluster.available ? cluster : { ...cluster, available: false, since: now - silence };
 }
 
-export function keyOf({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {
+export function keyAt({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {
   return `${cluster}/${addon}`;
 }
 
@@ -224,31 +224,36 @@ class Pass {
   /** Returns why something was not written. The status comes first: an approval is used up before something begins under it. */
   async run(): Promise<string | undefined> {
     const { all, writes } = this.#parts;
-    const jobs = [...all.values()].map((one): Job => ({ key: one.addon.name, run: async () => this.#writeAddon(one) }));
+    const jobs = [...all.values()].map((one): Errand => ({
+      key: one.addon.name,
+      run: async () => this.#writeAddon(one),
+    }));
     await this.#each(jobs);
     const bound = this.#clusters();
     await this.#each(bound);
     const isFree = ({ addon, cluster = '' }: { readonly addon: string; readonly cluster?: string }): boolean =>
       !this.#held.has(addon) && !this.#held.has(clusterKey(cluster));
-    const puts = writes.put.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#put(one) }));
-    const drops = writes.drop.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#drop(one) }));
+    const puts = writes.put.filter(isFree).map((one): Errand => ({ key: keyAt(one), run: async () => this.#put(one) }));
+    const drops = writes.drop
+      .filter(isFree)
+      .map((one): Errand => ({ key: keyAt(one), run: async () => this.#drop(one) }));
     await this.#each([...puts, ...drops]);
     const isGone = ({ addon, finalizers }: HubAddon): boolean =>
       writes.released.includes(addon.name) && finalizers.includes(FINALIZER) && isFree({ addon: addon.name });
-    const heldAddons = new Set(writes.drop.flatMap((one) => (this.#held.has(keyOf(one)) ? [one.addon] : [])));
+    const heldAddons = new Set(writes.drop.flatMap((one) => (this.#held.has(keyAt(one)) ? [one.addon] : [])));
     const gone = [...all.values()].filter((one) => isGone(one) && !heldAddons.has(one.addon.name));
-    await this.#each(gone.map((one): Job => ({ key: one.addon.name, run: async () => this.#release(one) })));
+    await this.#each(gone.map((one): Errand => ({ key: one.addon.name, run: async () => this.#release(one) })));
     const keys = [...jobs, ...bound, ...puts, ...drops].map(({ key }) => key);
     this.nextMs = this.#hub.backoff.keep(new Set(keys));
     return this.#problem;
   }
 
   /** A cluster that has add-ons, or is about to, goes only after them. */
-  #clusters(): readonly Job[] {
+  #clusters(): readonly Errand[] {
     const { records, writes } = this.#parts;
     const has = new Set([...records.values()].map(({ record }) => record?.cluster));
     for (const { cluster } of writes.put) has.add(cluster);
-    return this.#hub.clusters.values().flatMap((one): readonly Job[] => {
+    return this.#hub.clusters.values().flatMap((one): readonly Errand[] => {
       if (one === undefined) return [];
       const { cluster, finalizers } = one;
       const isBound = finalizers.includes(FINALIZER);
@@ -265,7 +270,7 @@ class Pass {
     clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
   }
 
-  async #each(jobs: readonly Job[]): Promise<void> {
+  async #each(jobs: readonly Errand[]): Promise<void> {
     const { held, problem } = await eachJob(jobs, this.#hub);
     for (const key of held) this.#held.add(key);
     this.#problem ??= problem;
@@ -311,7 +316,7 @@ class Pass {
 
   async #put({ cluster, addon, spec }: Writes['put'][number]): Promise<void> {
     const { call, uid, clusterAddons } = this.#hub;
-    const stored = this.#parts.records.get(keyOf({ cluster, addon }));
+    const stored = this.#parts.records.get(keyAt({ cluster, addon }));
     const value = specObject(spec, uid, stored?.record?.config);
     const named = { namespace: namespaceOf(cluster), name: addon };
     if (stored !== undefined) {
@@ -332,7 +337,7 @@ class Pass {
 
   async #drop(key: Writes['drop'][number]): Promise<void> {
     const { call, clusterAddons, report } = this.#hub;
-    const stored = this.#parts.records.get(keyOf(key));
+    const stored = this.#parts.records.get(keyAt(key));
     if (stored === undefined) return;
     await deleteObject(call, CLUSTER_ADDONS, stored.at);
     clusterAddons.drop(stored.at);

@@ -6,19 +6,19 @@ import { eachLimited } from '../../../platform/limit/each.ts';
 const AT_ONCE = 8;
 
 /** A write about one object: alone in failing, and in waiting after that. */
-export interface Job {
+export interface Errand {
   readonly key: string;
   readonly run: () => Promise<void>;
 }
 
 /** Runs those that are due. Returns the keys of what was refused now or shortly before, and why the first one was. */
 export async function eachJob(
-  jobs: readonly Job[],
+  jobs: readonly Errand[],
   { signal, backoff }: { readonly signal: AbortSignal; readonly backoff: Backoff },
 ): Promise<{ readonly held: ReadonlySet<string>; readonly problem: string | undefined }> {
   const held = new Set<string>();
   let problem: string | undefined;
-  const work = async ({ key, run }: Job): Promise<void> => {
+  const work = async ({ key, run }: Errand): Promise<void> => {
     try {
       if (!backoff.mayBegin(key)) return void held.add(key);
       await run();

@@ -7,15 +7,15 @@ import { createObject } from '../../../cluster/kube/objects.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
 import type { ClusterAddon } from '../../rollout/fleet.ts';
-import { eachJob, type Job } from './jobs.ts';
+import { eachJob, type Errand } from './jobs.ts';
 import {
   addFinalizer,
   finalizeForeign,
-  makeAddon,
+  putAddon,
   ownAddons,
-  sourceOf,
+  foreignSourceOf,
   writeStatus,
-  type Source,
+  type ForeignSource,
   type UpstreamParts,
 } from './generated-addons.ts';
 import { deleteGenerated, resourceOf, type Hub, type Passed } from './hub-pass.ts';
@@ -28,7 +28,7 @@ const SHARED: ReadonlySet<string> = new Set(['ManagedCluster', 'Placement', 'Pla
 const DECIDED_WITHIN = 10;
 
 export class OcmAddons {
-  readonly #sources: ReadonlyMap<string, Source<OcmObject>>;
+  readonly #sources: ReadonlyMap<string, ForeignSource<OcmObject>>;
   readonly #backoff = new Backoff();
   readonly #note: UpstreamParts['note'];
   /** When each Placement was seen first, by its uid, in seconds since 1970: a server's clock may be another. */
@@ -40,7 +40,9 @@ export class OcmAddons {
   constructor({ api, find, onChange, note }: UpstreamParts) {
     this.#note = note;
     const kinds = FOREIGN_KINDS.clustermanagementaddons.map(({ kind }) => find(kind));
-    this.#sources = new Map(kinds.map((one) => [one.kind, sourceOf(api, one, { read: readOcmObject, onChange })]));
+    this.#sources = new Map(
+      kinds.map((one) => [one.kind, foreignSourceOf(api, one, { read: readOcmObject, onChange })]),
+    );
   }
 
   get problem(): string | undefined {
@@ -92,7 +94,7 @@ export class OcmAddons {
       ),
     };
     const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
-    const jobs = addons.map((one): Job => ({ key: one.from, run: async () => this.#take(one, around) }));
+    const jobs = addons.map((one): Errand => ({ key: one.from, run: async () => this.#take(one, around) }));
     const { problem } = await eachJob(jobs, { signal: hub.signal, backoff: this.#backoff });
     const settledMs = Math.min(...recent.values()) * 1000;
     return { problem, nextMs: Math.min(settledMs, this.#backoff.keep(new Set(jobs.map((job) => job.key)))) };
@@ -106,7 +108,7 @@ export class OcmAddons {
     return new Map(waits.filter(([, seconds]) => seconds > 0));
   }
 
-  #source(kind: string): Source<OcmObject> {
+  #source(kind: string): ForeignSource<OcmObject> {
     const source = this.#sources.get(kind);
     if (source === undefined) throw new TypeError(`${kind} is not watched`);
     return source;
@@ -126,7 +128,7 @@ export class OcmAddons {
     if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
     const held = await addFinalizer(hub, source, one);
     for (const made of wanted) {
-      const why = await makeAddon(
+      const why = await putAddon(
         hub,
         made.name,
         made,

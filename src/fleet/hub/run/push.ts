@@ -2,7 +2,7 @@
 import { asError, CurlewError } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
-import type { Answer, Look } from '../../fleet.ts';
+import type { Reply, Look } from '../../fleet.ts';
 import type { Deliverable, Job } from '../../pass.ts';
 import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
 import type { AddonReport } from '../addon-status.ts';
@@ -23,11 +23,11 @@ import { createSemaphore } from '../../../platform/limit/semaphore.ts';
 import { Wake } from '../../../platform/limit/wake.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { retryAt } from '../../rollout/orders.ts';
-import { accessTo, AT_ONCE, lookAtClusters } from '../../run/clusters.ts';
+import { accessTo, CLUSTERS_AT_ONCE, lookAtClusters } from '../../run/clusters.ts';
 import { failureOf, Runner } from '../../run/runner.ts';
 import { openChannels } from '../../../steps/open/channel-files.ts';
 import type { ControllerRequest } from '../../../requests/hub.ts';
-import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
+import { CLUSTER_ADDONS, clustersOf, joinedIn, keyAt, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
 import { getSecret } from './secrets.ts';
 import { eachOrdered, type Ordered, type Own } from './ordered-jobs.ts';
 
@@ -79,8 +79,8 @@ export class Pushes {
   /** Tries that an error has ended, by add-on on a cluster. */
   readonly #tries = new Map<string, { readonly revision: number; readonly count: number }>();
   /** Looks are short; deliveries may wait for health. */
-  readonly #looks = createSemaphore(AT_ONCE);
-  readonly #slots = createSemaphore(AT_ONCE);
+  readonly #looks = createSemaphore(CLUSTERS_AT_ONCE);
+  readonly #slots = createSemaphore(CLUSTERS_AT_ONCE);
   readonly #backoff = new Backoff();
   #failure: unknown;
 
@@ -171,7 +171,7 @@ export class Pushes {
   }
 
   /** What the add-ons of a cluster that has answered need, or how they are there. */
-  #needed(all: readonly Own[], look: Answer) {
+  #needed(all: readonly Own[], look: Reply) {
     const jobs: Ordered[] = [];
     const reports: (readonly [Own, AddonReport])[] = [];
     for (const own of all) {
@@ -250,7 +250,7 @@ export class Pushes {
   async #deliver(
     jobs: readonly Ordered[],
     access: Parameters<typeof accessTo>[0] & { readonly name: string },
-    { look, turn }: { readonly look: Answer; readonly turn: Turn },
+    { look, turn }: { readonly look: Reply; readonly turn: Turn },
   ): Promise<CurlewError | undefined> {
     const { request } = this.#parts;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
@@ -294,11 +294,7 @@ export class Pushes {
   async #deliverOne(
     job: Job,
     own: Own,
-    {
-      runner,
-      look,
-      content,
-    }: { readonly runner: Runner; readonly look: Answer; readonly content: Content | undefined },
+    { runner, look, content }: { readonly runner: Runner; readonly look: Reply; readonly content: Content | undefined },
   ): Promise<CurlewError | undefined> {
     if (!this.#isPresent(own)) return undefined;
     const why = job.hash === '' ? undefined : content;
@@ -325,11 +321,11 @@ export class Pushes {
     const failure = failureOf(error);
     const count = (before ?? 0) + Number(failure !== 'later');
     if (error !== undefined && failure !== 'bad' && count < MAX_TRIES) {
-      this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
+      this.#tries.set(keyAt(own.record), { revision: own.record.spec.revision, count });
       await waits(reason);
       return error;
     }
-    this.#tries.delete(keyOf(own.record));
+    this.#tries.delete(keyAt(own.record));
     await this.#report(
       own,
       result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
@@ -338,7 +334,7 @@ export class Pushes {
   }
 
   #triesOf({ record }: Own): number | undefined {
-    const tries = this.#tries.get(keyOf(record));
+    const tries = this.#tries.get(keyAt(record));
     return tries?.revision === record.spec.revision ? tries.count : undefined;
   }
 

@@ -1,6 +1,6 @@
 /** What a controller decides about requests for certificates: renewals of accepted agents, and whatever breaks the rules. */
 import { asError, CurlewError } from '../../../core/errors.ts';
-import { decision, REQUESTS, type AgentRequest } from '../requests.ts';
+import { decision, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import { requestRole, resourceOfRight } from '../rights.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { mergeObject, patchObject } from '../../../cluster/kube/objects.ts';
@@ -129,7 +129,7 @@ function isLater(a: AgentRequest, b: AgentRequest): boolean {
 async function answer(hub: Renewing, one: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {
   const { call, requests, say } = hub;
   const operations = decision(one, type, why);
-  const changed = await patchObject(call, REQUESTS, one, { operations, subresource: 'approval' });
+  const changed = await patchObject(call, SIGNING_REQUESTS, one, { operations, subresource: 'approval' });
   if (changed === undefined) throw new CurlewError('BUSY', `cannot decide about ${one.name}: it has changed meanwhile`);
   requests.put(changed);
   say('info', `${one.name} of ${one.cluster}: ${type.toLowerCase()}: ${why}`);

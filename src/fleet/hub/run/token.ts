@@ -10,7 +10,7 @@ import { makeRequest } from '../../../formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../../formats/signing/keys.ts';
 import { clusterLabel } from '../identity.ts';
 import { formatKubeconfig, hubAddress, type HubAddress, type HubKubeconfig } from '../kubeconfig.ts';
-import { decision, REQUESTS, requestObject, tokenGroups, type TokenKind } from '../requests.ts';
+import { decision, SIGNING_REQUESTS, requestObject, tokenGroups, type TokenKind } from '../requests.ts';
 import { openApi, type KubeApi } from '../../../cluster/kube/api.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import {
@@ -72,16 +72,16 @@ async function requireSigner(call: Call, signal: AbortSignal): Promise<void> {
   const commonName = `curlew:check:${randomBytes(8).toString('hex')}`;
   const prefix = 'curlew-check-';
   const value = requestObject(prefix, makeRequest({ commonName, organization: 'curlew:check' }, key), CHECK_LIFE_S);
-  const created = await createObject(call, REQUESTS, { name: prefix, value });
+  const created = await createObject(call, SIGNING_REQUESTS, { name: prefix, value });
   if (created === undefined) throw cannot('the hub does not serve certificates.k8s.io/v1', SIGNER_HINT);
   const { name } = created.metadata;
   try {
     const operations = decision(created.metadata, 'Approved', 'curlew checks that the hub signs certificates');
-    await patchObject(call, REQUESTS, { name }, { operations, subresource: 'approval' });
+    await patchObject(call, SIGNING_REQUESTS, { name }, { operations, subresource: 'approval' });
     if (!(await isIssued(call, name, { signal, limitMs: SIGN_MS })))
       throw cannot(`the hub has signed no client certificate in ${SIGN_MS / 1000} s`, SIGNER_HINT);
   } finally {
-    await deleteObject(call, REQUESTS, { name });
+    await deleteObject(call, SIGNING_REQUESTS, { name });
   }
 }
 
@@ -97,7 +97,7 @@ export async function isIssued(
   { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number },
 ): Promise<boolean> {
   return repeatUntil(
-    async () => fits(issued, await getObject(call, REQUESTS, { name })),
+    async () => fits(issued, await getObject(call, SIGNING_REQUESTS, { name })),
     (is) => is,
     { firstMs: 250, maxMs: 2000, limitMs, signal },
   );

@@ -1,7 +1,7 @@
 /** Values of add-ons in Secrets of the hub. */
 import type { SecretValues } from '../../../cluster/channel/channel.ts';
 import { CurlewError } from '../../../core/errors.ts';
-import { AT_ONCE } from '../../run/clusters.ts';
+import { CLUSTERS_AT_ONCE } from '../../run/clusters.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';
 import { mapLimited } from '../../../platform/limit/each.ts';
 import { CONTROLLER_LEASE } from '../manifests.ts';
@@ -41,7 +41,7 @@ export class ValuesSecrets {
     const places = new Map(all.flatMap((one) => placeOf(one) ?? []).map((place) => [keyOf(place), place]));
     for (const key of this.#refused.keys()) if (!places.has(key)) this.#refused.delete(key);
     const work = async ([key, place]: readonly [string, Place]) => [key, await this.#digestOf(place)] as const;
-    const digests = new Map(await mapLimited([...places], work, { width: AT_ONCE, signal }));
+    const digests = new Map(await mapLimited([...places], work, { width: CLUSTERS_AT_ONCE, signal }));
     return all.map((one) => withDigest(one, digests));
   }
 

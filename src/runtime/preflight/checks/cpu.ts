@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { machine } from 'node:os';
 import * as v from 'valibot';
-import { finite, type Read, texts } from '../../../core/schema.ts';
+import { finite, type Read, textList } from '../../../core/schema.ts';
 import type { Check } from '../check.ts';
 import { CollectProblem, type Host, hostPath, readHostFile } from '../host.ts';
 import { AnalyzerProblem, compareNumbers, firstOutcome, wholeNumber } from '../outcome.ts';
@@ -10,7 +10,7 @@ import { AnalyzerProblem, compareNumbers, firstOutcome, wholeNumber } from '../o
 const schema = v.object({
   logicalCount: finite,
   physicalCount: finite,
-  flags: texts,
+  flags: textList,
   /** Output of `uname -m`. */
   machineArch: v.string(),
 });

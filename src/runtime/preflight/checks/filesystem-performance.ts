@@ -17,7 +17,7 @@ import {
   compareNumbers,
   firstOutcome,
   messageOf,
-  resultOf,
+  checkResult,
   splitCondition,
 } from '../outcome.ts';
 import type { Settings } from '../check-settings.ts';
@@ -88,7 +88,7 @@ export const filesystemPerformance: Check<FilesystemFacts> = {
   analyze: (facts, spec): readonly AnalyzerResult[] =>
     analyze(facts, spec).map((one) => ({ ...one, message: messageOf(one.message, durations(facts)) })),
   withoutFacts: ({ outcomes: [first] }: AnalyzerSpec): readonly AnalyzerResult[] | undefined =>
-    first?.when === NOT_COLLECTED ? [resultOf(first)] : undefined,
+    first?.when === NOT_COLLECTED ? [checkResult(first)] : undefined,
 };
 
 /**

@@ -7,7 +7,7 @@ import { errnoOf } from '../../../core/errors.ts';
 import { byKey } from '../../../core/schema.ts';
 import type { Check } from '../check.ts';
 import { CollectProblem, type Host, hostPath, readHostFile } from '../host.ts';
-import { AnalyzerProblem, type AnalyzerResult, inOutcome, resultOf, splitCondition } from '../outcome.ts';
+import { AnalyzerProblem, type AnalyzerResult, inOutcome, checkResult, splitCondition } from '../outcome.ts';
 import type { AnalyzerSpec } from '../spec.ts';
 
 /** `loaded`, `loadable`, `loading`, `unloading` or `unknown`, by the name of the module. */
@@ -46,7 +46,7 @@ export const kernelModules: Check<KernelModuleFacts> = {
     const failed = matching.some(({ verdict }) => verdict === 'fail');
     const applies = { fail: !passed, warn: !passed && !failed, pass: !failed };
     const last = outcomes.find(({ when, verdict }) => when === '' && applies[verdict]);
-    const all = [...matching, ...(last === undefined ? [] : [last])].map(resultOf);
+    const all = [...matching, ...(last === undefined ? [] : [last])].map(checkResult);
     return all.length > 0 ? all : [{ verdict: 'warn', message: 'no results', uri: undefined }];
   },
 };

@@ -16,7 +16,7 @@ import {
   inOutcome,
   messageOf,
   noOutcome,
-  resultOf,
+  checkResult,
   splitCondition,
 } from '../outcome.ts';
 import { matchAll } from '../pattern.ts';
@@ -182,7 +182,7 @@ function patternResults(matches: boolean, { outcomes }: AnalyzerSpec): readonly 
   const last = matching.at(-1);
   if (last === undefined) return noOutcome(outcomes);
   const passed = matching.some(({ verdict }) => verdict === 'pass');
-  return [{ ...resultOf(last), verdict: passed ? 'pass' : last.verdict }];
+  return [{ ...checkResult(last), verdict: passed ? 'pass' : last.verdict }];
 }
 
 /** A condition compares a named group with a number or text: `Loss > 10`. */
@@ -190,7 +190,7 @@ function groupResults(groups: Readonly<Record<string, string>>, { outcomes }: An
   const match = outcomes.find((outcome) => inOutcome(outcome, () => groupHolds(outcome.when, groups)));
   if (match === undefined) return noOutcome(outcomes);
   const message = inOutcome(match, () => messageOf(match.message, groups));
-  return [{ ...resultOf(match), message }];
+  return [{ ...checkResult(match), message }];
 }
 
 function groupHolds(when: string, groups: Readonly<Record<string, string>>): boolean {

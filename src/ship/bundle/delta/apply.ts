@@ -42,7 +42,7 @@ export async function findHolders(
   };
 }
 
-export interface ApplyOptions {
+interface ApplyOptions {
   /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
   readonly report: Report;

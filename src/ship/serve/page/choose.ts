@@ -7,7 +7,7 @@ import type { ResolvedPackage } from '../../bundle/resolve.ts';
 import { folderName } from '../../../spec/installer.ts';
 import { type Choice, formatChoice, specNameOf } from './choice.ts';
 import type { ContentsPage } from './contents.ts';
-import { type Fields, renderField } from './fields.ts';
+import { type PageFields, renderField } from './fields.ts';
 import { copyable, hiddenFields, pager, sliceOf } from './frame.ts';
 import { html, type Html } from './html.ts';
 
@@ -27,7 +27,7 @@ export interface ChoosePage extends Pick<ContentsPage, 'catalog' | 'choice' | 'q
   /** Address of this server as the client sees it. */
   readonly base: string;
   /** Fields by key in the spec: of the chosen add-ons, and of `kurl`. */
-  readonly fields: ReadonlyMap<string, Fields>;
+  readonly fields: ReadonlyMap<string, PageFields>;
   /** Undefined if nothing is chosen. */
   readonly outcome: ChoiceResult | undefined;
   /** The server wants signed releases on nodes. */

@@ -16,7 +16,7 @@ interface Field {
   readonly most: unknown;
 }
 
-export interface Fields {
+export interface PageFields {
   readonly fields: readonly Field[];
   /** Settings that have no field: secrets, and values that are not plain. */
   readonly others: readonly string[];
@@ -35,7 +35,7 @@ const KINDS: Readonly<Record<SettingKind, unknown>> = {
 };
 
 /** The fields of a key of the spec: those in the schema of its package, then those that kURL knows. */
-export function settingFields(specName: string, schema: unknown): Fields {
+export function settingFields(specName: string, schema: unknown): PageFields {
   const { properties, required } = objectFields(schema);
   const own = objectFields(properties);
   const known = SETTINGS.filter((one) => one.specName === specName && !Object.hasOwn(own, one.field));
