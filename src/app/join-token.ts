@@ -7,7 +7,8 @@ import { useCase } from '../core/request.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { createObject, getObject, listObjects } from '../cluster/kube/objects.ts';
 import type { Resource } from '../cluster/kube/resources.ts';
-import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
+import { readStateFile } from '../platform/files/state-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
 import { clusterInfo, controlPlaneEndpoint, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
 import { detailsOf, openNodeApi } from '../machine/run/nodes.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
@@ -61,7 +62,7 @@ export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): 
   };
   const lines = Object.entries(settings).map(([name, value]) => `    ${name}: ${JSON.stringify(value)}\n`);
   // A file that cannot be written leaves no token, and a token that cannot be made a file that is worth nothing.
-  await writeStateFile(file, `${HEAD}${lines.join('')}`);
+  await writeText(file, `${HEAD}${lines.join('')}`, { force: true, mode: 0o600 });
   const expires = new Date(api.now().getTime() + HOUR_MS).toISOString();
   await createToken(call, { id, secret, expires });
   return { file, expires };

@@ -3,7 +3,8 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
-import { readGivenFile, writeStateFile } from '../platform/files/state-file.ts';
+import { readGivenFile } from '../platform/files/state-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
 import { checkNodesFor, EXCLUDED, ignoreTitles, packageResults } from '../runtime/host/host-checks.ts';
 import { requireSystemOf } from '../runtime/host/own-system.ts';
 import { addonSpecs, versionsOf } from '../runtime/host/preflight-specs.ts';
@@ -34,6 +35,8 @@ export interface PreflightReport {
   readonly counts: Counts;
   readonly results: readonly PreflightResult[];
 }
+
+const SAVED = { force: true, mode: 0o600 } as const;
 
 /** Checks whether this machine meets the requirements. Changes only the files that the request names. */
 export const preflight = useCase(PREFLIGHT, async (input, context: Context): Promise<PreflightReport> => {
@@ -73,10 +76,10 @@ export const preflight = useCase(PREFLIGHT, async (input, context: Context): Pro
     report({ type: 'note', level: 'info', text: `install the missing host packages: ${missing.command}` });
   }
   const { saveFacts: factsTo, save: textTo } = request;
-  if (factsTo !== undefined) await writeStateFile(resolve(cwd, factsTo), formatFacts(facts));
+  if (factsTo !== undefined) await writeText(resolve(cwd, factsTo), formatFacts(facts), SAVED);
   if (textTo !== undefined) {
     const text = savedReport({ tool: `curlew ${tool}`, options: optionLines(situation), results });
-    await writeStateFile(resolve(cwd, textTo), text);
+    await writeText(resolve(cwd, textTo), text, SAVED);
   }
   return { status: analysisStatus(counts, request.ignoreWarnings === true), counts, results };
 });

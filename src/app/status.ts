@@ -7,7 +7,7 @@ import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 import { metricsText } from '../machine/metrics.ts';
 import { lastSnapshot } from '../machine/run/snapshots.ts';
-import { writeStateFile } from '../platform/files/state-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
 import { clusterHealth, type ClusterHealth } from '../machine/run/node-health.ts';
 
 export interface Status extends NodeStatus {
@@ -31,7 +31,7 @@ export const status = useCase(STATUS, async (request, context: Context): Promise
       },
       new Date(),
     );
-    await writeStateFile(resolve(context.cwd, request.prometheus), text, 0o644);
+    await writeText(resolve(context.cwd, request.prometheus), text, { force: true, mode: 0o644 });
   }
   return { ...node, ...(cluster && { cluster }) };
 });

@@ -60,6 +60,27 @@ for (const [title, words, exitCode, text] of [
     'UNSUPPORTED: https://example.invalid/edge.tar.gz is an address, but this command reads files only hint: download the file first',
   ],
   ['nothing to pull', 'pull none', 14, 'NOT_FOUND: BOX: there is no none hint: check the path or address'],
+  ...[
+    'status --install-dir none --prometheus',
+    'support-bundle --install-dir none --out',
+    'preflight --exclude-builtin check.yaml --save',
+  ].flatMap(
+    (words) =>
+      [
+        [
+          `a missing folder for ${words}`,
+          `${words} none/x`,
+          25,
+          'FILE_UNUSABLE: cannot write BOX/none/x: BOX/none does not exist hint: create it first (mkdir -p BOX/none), or specify another file',
+        ],
+        [
+          `a folder for the file of ${words}`,
+          `${words} addons`,
+          25,
+          'FILE_UNUSABLE: cannot write BOX/addons: it is a folder hint: specify a file in it',
+        ],
+      ] as const,
+  ),
   [
     'no limit of what to remove',
     'prune --from store',
@@ -71,6 +92,8 @@ for (const [title, words, exitCode, text] of [
     await using box = await tree({
       empty: '',
       short: 'x',
+      'check.yaml':
+        'apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata: { name: a }\nspec: { collectors: [{ cpu: {} }] }\n',
       'addons/hello/1.0.0/Manifest': '',
       'addons/hello/1.0.0/install.sh': '',
     });
