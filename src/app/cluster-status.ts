@@ -70,9 +70,12 @@ type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
 export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Context): Promise<ClusterStatus> => {
   const cluster = await readHosts(request, 'look at', context);
   await using ssh = openSsh(context.env);
-  const look = await lookAt(cluster, { ssh, bundle: undefined, limitMs: NODES_MS }, context);
+  let answers: readonly Said[] = [];
+  const meanwhile = async (seen: ClusterLook['hosts']): Promise<void> => {
+    answers = await healthOfHosts(ssh, seen, context.signal);
+  };
+  const look = await lookAt(cluster, { ssh, bundle: undefined, limitMs: NODES_MS, meanwhile }, context);
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
-  const answers = await healthOfHosts(ssh, look, context.signal);
   const broken = new Map(look.hosts.map(({ host, facts }) => [host.name, facts?.broken.join('; ') ?? '']));
   const said = answers.flatMap(({ host, problems: all }) => {
     const more = all.length > MAX_PROBLEMS ? [`${all.length - MAX_PROBLEMS} more problems`] : [];
@@ -133,11 +136,11 @@ interface Said {
 }
 
 /** What `curlew status` says on each machine of the cluster on which curlew is. */
-async function healthOfHosts(ssh: Ssh, { hosts }: ClusterLook, signal: AbortSignal): Promise<readonly Said[]> {
+async function healthOfHosts(ssh: Ssh, hosts: ClusterLook['hosts'], signal: AbortSignal): Promise<readonly Said[]> {
   const able = hosts.flatMap(({ host, facts }) => (facts?.isPart && facts.bundle !== undefined ? host : []));
   const ask = async (host: WrittenHost): Promise<Said> => {
     try {
-      const health = healthIn(await askHost(ssh, host, { command: ['status'], signal }));
+      const health = healthIn(await askHost(ssh, host, { command: ['status'], limitMs: NODES_MS, signal }));
       const problems = health === undefined ? ['it does not say how it is'] : problemsOf(health);
       return { host: host.name, health, problems };
     } catch (error) {

@@ -55,6 +55,15 @@ tests('bare hosts are not in the cluster, and a cluster that was just made is he
   assert.equal([away.hosts[1]?.ready, away.hosts[1]?.answers, away.healthy], [true, false, false]);
 });
 
+tests('machines are asked how they are at the same time as a control plane for the nodes', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  await writeFile(`${at.api}/waits-for-status`, '');
+  const found = await statusOf(at);
+  assert.equal([found.healthy, found.held, found.problems], [true, [], []]);
+});
+
 tests('what a node says of add-ons, pods, certificates and disks makes the cluster unhealthy', async () => {
   await using at = await hostScene('p1', 'p2');
   await at.write({ ...P1, p2: { address: 'localhost' } });
@@ -89,7 +98,7 @@ tests('what a node says of add-ons, pods, certificates and disks makes the clust
   await rm(`${at.api}/health-p1`);
   await says(at, 'p2', { problems: Array.from({ length: 60 }, () => 'x'.repeat(9000)) });
   const { problems } = await statusOf(at);
-  assert.equal([problems.length, problems[0]?.reason.length], [51, 401]);
+  assert.equal([problems.length, problems[0]?.reason.length], [51, 400]);
   assert.equal(problems.at(-1), { host: 'p2', reason: '10 more problems' });
   await writeFile(`${at.api}/health-p2`, '{"cluster":{"certificates":[{"name":1}]}}');
   assert.equal((await statusOf(at)).problems, [{ host: 'p2', reason: 'it does not say how it is' }]);

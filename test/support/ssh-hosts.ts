@@ -68,6 +68,7 @@ if [ -e ${api}/fail-late-$name ]; then echo 'an add-on has failed' >&2; exit 4; 
   const tasks = `#!/bin/sh
 case "$1 $2" in
   'cluster nodes')
+    while [ -e ${api}/waits-for-status ]; do sleep 0.05; done
     if [ -e ${api}/no-etcd ]; then echo 'error CLUSTER_FAILED: etcd does not answer: connect ECONNREFUSED 127.0.0.1:2379' >&2; exit 33; fi
     printf '{"machines":['; first=
     for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
@@ -78,6 +79,7 @@ case "$1 $2" in
     token=abcdef.$(date +%N); touch ${api}/token-$token
     printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' $token >"$3";;
   'status --json')
+    rm -f ${api}/waits-for-status
     if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
     else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
   'load-images ')

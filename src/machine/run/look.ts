@@ -27,7 +27,7 @@ const LIMIT_MS = 60_000;
 /** After that, all control planes are asked for the nodes. */
 const PATIENCE_MS = 5000;
 /** The same for one on which something does not run. */
-const BROKEN_MS = 10_000;
+const BROKEN_MS = 6000;
 const FACTS_LIMIT = 64 << 10;
 const NODES_LIMIT = 32 << 20;
 const KUBECONFIG_LIMIT = 1 << 20;
@@ -80,10 +80,12 @@ export async function lookAt(
     readonly born?: ReadonlySet<string>;
     /** How long a control plane may take to list the nodes, in milliseconds. */
     readonly limitMs?: number;
+    /** What else hosts are asked, at the same time as control planes for the nodes. */
+    readonly meanwhile?: (hosts: readonly HostLook[]) => Promise<void>;
   },
   context: Context,
 ): Promise<ClusterLook> {
-  const { ssh, bundle, born, limitMs = LIMIT_MS } = options;
+  const { ssh, bundle, born, limitMs = LIMIT_MS, meanwhile } = options;
   const { signal } = context;
   const listed = await listHosts(cluster, signal);
   const look = async (one: ListedHost, at: { readonly signal: AbortSignal }): Promise<HostLook> =>
@@ -100,16 +102,17 @@ export async function lookAt(
   const speakers = control.filter(({ facts }) => {
     return facts?.isControlPlane === true && clusterNameOf(facts, own) === cluster.name;
   });
-  const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
-  const ask = async ({ host, facts }: HostLook, at: { readonly signal: AbortSignal }): Promise<Nodes> => {
+  const isBroken = ({ facts }: HostLook): boolean => (facts?.broken ?? []).length > 0;
+  const able = speakers
+    .filter(({ facts }) => facts?.bundle !== undefined)
+    .toSorted((a, b) => Number(isBroken(a)) - Number(isBroken(b)));
+  const ask = async (one: HostLook, at: { readonly signal: AbortSignal }): Promise<Nodes> => {
     // It would wait for an API server that does not run.
-    const most = facts?.broken.length === 0 ? limitMs : Math.min(limitMs, BROKEN_MS);
-    return nodesOf(ssh, host, { limitMs: most, signal: at.signal });
+    const most = isBroken(one) ? Math.min(limitMs, BROKEN_MS) : limitMs;
+    return nodesOf(ssh, one.host, { limitMs: most, signal: at.signal });
   };
-  const answers = await firstAnswer(able, ask, {
-    patienceMs: PATIENCE_MS,
-    signal,
-  });
+  const patienceMs = able.some((one) => !isBroken(one)) ? PATIENCE_MS : 0;
+  const [answers] = await Promise.all([firstAnswer(able, ask, { patienceMs, signal }), meanwhile?.(hosts)]);
   const speaker = answers.found?.item.host;
   let nodes = answers.found?.answer;
   const failures = answers.failures.map(({ item, error }): Held => {

@@ -125,14 +125,17 @@ export async function clusterHealth(
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
   const access = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
-  const lost = await quorumProblem({ signal });
-  if (lost !== undefined) problems.push(`${lost.message}: ${lost.hint}`);
+  const before = problems.length;
+  const askOwn = async () => {
+    const api = await openApi({ env: access, deadlineMs: PATIENCE_MS });
+    return api && askCluster(api, signal);
+  };
+  // Both may take seconds to say nothing.
+  const [lost, live] = await Promise.all([quorumProblem({ signal }), attempt(askOwn(), undefined)]);
   // Without etcd, an API server answers with anything but the reason.
-  const api =
-    lost === undefined ? await attempt(openApi({ env: access, deadlineMs: PATIENCE_MS }), undefined) : undefined;
-  const live = api && (await attempt(askCluster(api, signal), undefined));
+  if (lost !== undefined) problems.splice(before, Infinity, `${lost.message}: ${lost.hint}`);
   const own = { certificates, renewal, snapshot, images, broken, problems };
-  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, ...own };
+  return { nodes: [], addons: [], pods: [], morePods: 0, ...(lost === undefined && live), ...own };
 }
 
 async function askCluster(
