@@ -36,7 +36,7 @@ export interface FleetCluster extends Written<ClusterFields> {
 
 export interface WrittenAddon extends Written<AddonFields> {
   readonly name: string;
-  /** That of its document: a HelmChartProxy may select all clusters, and a ClusterManagementAddOn is made from templates. */
+  /** Kind of its document: a HelmChartProxy may select all clusters, and a ClusterManagementAddOn is made from templates. */
   readonly kind: 'FleetAddon' | 'HelmChartProxy' | 'ClusterManagementAddOn';
   /** Whose rules it follows, if an annotation says so. */
   readonly compat: Rules | undefined;

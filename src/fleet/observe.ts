@@ -99,7 +99,7 @@ export function recordedReason(look: Look | undefined, addon: string, failure = 
   return ownRecord(recordsOf(look), addon)?.reason || failure;
 }
 
-/** That of an add-on of the fleet. */
+/** The record of an add-on of the fleet. */
 export function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
   return records.find(({ owner }) => owner === fleetOwner(addon));
 }

@@ -1,7 +1,7 @@
 /** Whether etcd has a quorum, and keeps it when a member comes, goes or restarts. Pure. */
 
 export interface EtcdMember {
-  /** That of its machine; empty while it starts for the first time. */
+  /** Name of its machine; empty while it starts for the first time. */
   readonly name: string;
   readonly healthy?: boolean;
   /** It says something, be it that it is not healthy. */

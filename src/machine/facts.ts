@@ -7,7 +7,7 @@ export interface HostFacts {
   readonly hostname: string;
   /** Unique for each host, but for clones of one template; empty where it was not set up. */
   readonly machineId: string;
-  /** That of its mainboard or virtual machine, where it has one. */
+  /** UUID of its mainboard or virtual machine, where it has one. */
   readonly productId: string | undefined;
   /** `debian 12` */
   readonly os: string;

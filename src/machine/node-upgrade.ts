@@ -6,7 +6,7 @@ import { skewsOf, skippedMinor, requireVersion } from './versions.ts';
 
 export interface NodeVersions {
   readonly kubelet: string;
-  /** That of the cluster, as its first control plane has brought it to. */
+  /** Version of the cluster, as its first control plane has brought it to. */
   readonly cluster: string;
   readonly wanted: string;
   /** The run brings the cluster itself to the version, on its first control plane. */

@@ -169,7 +169,7 @@ test('a node that an earlier version of curlew has left cordoned is uncordoned b
   assert.is(await one.upgrade('1.34.4'), `${NODE} takes pods again`);
   assert.is(await isCordoned(one), false);
   assert.is(await one.upgrade('1.34.4'), undefined);
-  // That of a person stays.
+  // The cordon of a person stays.
   await one.api.merge(path, { spec });
   assert.is(await one.upgrade('1.34.4'), undefined);
   assert.is(await isCordoned(one), true);

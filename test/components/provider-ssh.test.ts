@@ -22,7 +22,7 @@ const tests = unless(isRoot ? needs : 'needs root', test);
 
 const PAGE = join(import.meta.dirname, '../../docs/clusters-as-data.md');
 const LAB = { address: undefined, ssh: undefined, provider: { exec: 'lab', config: { image: 'lab-node:12' } } };
-/** That of the test's bundle is none. */
+/** The bundle of the test has none. */
 const KUBECONFIG = 'apiVersion: v1\nkind: Config\n';
 const MACHINES = { p1: { role: 'control-plane', ...LAB }, p2: LAB };
 

@@ -64,4 +64,11 @@ for (const room of rooms) {
   });
 }
 
+test('test/support lists each of its files by what one wants', async () => {
+  const index = await read('test/support/README.md');
+  const files = (await readdir(join(ROOT, 'test/support'), { recursive: true })).filter((path) => path.endsWith('.ts'));
+  const named = [...index.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path = '']) => path);
+  assert.equal(named.toSorted(), files.toSorted());
+});
+
 test.run();

@@ -127,7 +127,7 @@ function proseOf(path: string, text: string): Prose | undefined {
 }
 
 /** A comment has a subject: `Digest of the file`, not `Of the file`. */
-const BARE = /^(?:Of|Those|These|In|As|One that)\b/;
+const BARE = /^(?:Of|Those|These|In|As|One that|That of)\b/;
 /** The same words where a comment may begin: a text without them needs no parser. */
 const MAYBE_BARE = new RegExp(String.raw`\/[/*][*\s]*${BARE.source.slice(1)}`);
 

@@ -132,7 +132,7 @@ export interface Channel {
 
 /** An entry in messages: `weave 2.8.1 (k8s-128)`. */
 export function entryTitle({ name, version, id }: Pick<Candidate, 'name' | 'version' | 'id'>): string {
-  // That of a fleet's add-on is the hash of its content, which says nothing to people.
+  // The id of a fleet's add-on is the hash of its content, which says nothing to people.
   const isShown = id !== undefined && id !== '' && !/^[0-9a-f]{64}$/.test(id);
   const words = [name, version, isShown ? `(${id})` : undefined];
   return words.filter((word) => word !== undefined).join(' ');

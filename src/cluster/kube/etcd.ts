@@ -13,7 +13,7 @@ import type { Session } from './session.ts';
 
 export interface Member {
   readonly id: string;
-  /** That of its Node where kubeadm has made it; empty while it starts for the first time. */
+  /** Name of its Node where kubeadm has made it; empty while it starts for the first time. */
   readonly name: string;
   /** Hosts of the URLs by which other members reach it. */
   readonly addresses: readonly string[];

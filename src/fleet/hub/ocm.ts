@@ -118,7 +118,7 @@ function reachOf(record: ClusterAddon, content: AddonContent | string): AddonSta
   return addonStatus([desired], action === 'Install' ? [reference] : [], { reason }).status;
 }
 
-/** That of what its spec says; undefined until it is reported. */
+/** State of what its spec says; undefined until it is reported. */
 function stateOf({ spec, status }: ClusterAddon): State | undefined {
   const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   return isAbout ? status.state : undefined;

@@ -51,7 +51,7 @@ export function revisionOf({ source, config, valuesTemplate, identity }: FleetAd
 
 /** Contents of one add-on, for all clusters. */
 export class Contents {
-  /** That of {@link revisionOf}. */
+  /** The answer of {@link revisionOf}. */
   readonly revision: string;
   readonly #addon: FleetAddon;
   readonly #memo: Memo;

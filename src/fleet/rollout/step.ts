@@ -169,7 +169,7 @@ function isUnderRemoval({ record }: Target): boolean {
   return record?.spec.action === 'Remove';
 }
 
-/** That clusters could not go back: the first of them, why, and what to do. */
+/** Says that clusters could not go back: the first of them, why, and what to do. */
 function backFailureIn(targets: readonly Target[]): string | undefined {
   const [first, ...others] = targets.filter(({ backFailure }) => backFailure !== undefined);
   if (first?.backFailure === undefined) return undefined;

@@ -32,7 +32,7 @@ import { NODES, PODS } from '../../cluster/kube/core-kinds.ts';
 export interface NodeHealth {
   readonly name: string;
   readonly role: NonNullable<SeenMachine['role']>;
-  /** That of its kubelet. */
+  /** Version of its kubelet. */
   readonly version: string;
   readonly cordoned: boolean;
   /** Why it is not ready; empty if it is. */

@@ -30,7 +30,7 @@ export interface NodeApi {
 
 /** `CLUSTER_FAILED` where etcd has lost its quorum, and where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
 export async function openNodeApi(context: Context): Promise<NodeApi> {
-  // That of another cluster has nothing to do with the etcd of this machine.
+  // A kubeconfig of another cluster has nothing to do with the etcd of this machine.
   const { KUBECONFIG = ADMIN_CONF } = context.env;
   const lost = KUBECONFIG === ADMIN_CONF ? await quorumProblem(context) : undefined;
   if (lost !== undefined) throw lost;

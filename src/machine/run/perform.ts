@@ -245,7 +245,7 @@ export async function recordBirths(
   }
 }
 
-/** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */
+/** Each run is named by its command: whoever follows the run may see it at another of its phases than the one with which it began. */
 function runName({ version }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
   if (leaves) return `remove ${host}`;
   return UPGRADE.has(phase) ? `upgrade ${host} ${version}` : `${phase} ${host} ${to}`.trim();

@@ -24,7 +24,7 @@ export interface Provider {
   readonly name: string;
   /** Absolute path of its program. */
   readonly program: string;
-  /** That of the operator, with what the provider needs to act for them. */
+  /** Environment of the operator, with what the provider needs to act for them. */
   readonly env: Context['env'];
   /** Milliseconds that a list may take; default: a minute. */
   readonly limitMs?: number;

@@ -141,7 +141,7 @@ function lazyContext(roots: readonly string[] | undefined): Trust {
 
 let last: { readonly roots: readonly string[]; readonly secureContext: SecureContext } | undefined;
 
-/** That of the call before, if it had the same authorities: an agent opens connections for each content that it reads. */
+/** Trust of the call before is used again for the same authorities: an agent opens connections for each content that it reads. */
 function trustIn(roots: readonly string[]): SecureContext {
   if (last === undefined || !isDeepStrictEqual(last.roots, roots))
     last = { roots, secureContext: createSecureContext({ ca: [...roots] }) };

@@ -6,7 +6,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { readRecords } from '../node/records.ts';
 
 export interface PackageText {
-  /** That of the add-on. */
+  /** Name of the add-on. */
   readonly name: string;
   /** For messages. */
   readonly title: string;

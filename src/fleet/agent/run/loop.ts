@@ -76,7 +76,7 @@ export interface AgentParts {
   /** The folder of the agent. */
   readonly folder: string;
   readonly hubApi: KubeApi;
-  /** That of its own cluster. */
+  /** Client of its own cluster. */
   readonly api: KubeApi;
   /** Name of the Lease in the namespace of the cluster. */
   readonly lease: string;
