@@ -2,77 +2,23 @@
  * The table of commands: the request of each, and its module, which is loaded on demand, so that `--help` loads none. A name of
  * two words, such as `installer validate`, belongs to the family of its first word.
  */
-import { INSPECT, KEYGEN, PROVENANCE, PULL, SBOM, SIGN, VERIFY } from '../requests/archive.ts';
-import { BUILD, CHANGED, OUTDATED, PUBLISH } from '../requests/build.ts';
-import { DEV } from '../requests/dev.ts';
-import { APPLY, BUNDLE, INVENTORY, JOIN_PARTS, SPLIT } from '../requests/bundle.ts';
-import {
-  CHANNEL_APPLY,
-  CHANNEL_CHECK,
-  CHANNEL_EXPLAIN,
-  CHANNEL_PLAN,
-  CHANNEL_REMOVE,
-  CHANNEL_STATUS,
-} from '../requests/channel.ts';
-import {
-  CLUSTER_APPLY,
-  CLUSTER_ADOPT,
-  CLUSTER_DELETE,
-  CLUSTER_DIFF,
-  CLUSTER_NODES,
-  CLUSTER_PLAN,
-  CLUSTER_STATUS,
-} from '../requests/cluster.ts';
-import {
-  FLEET_APPLY,
-  FLEET_APPROVE,
-  FLEET_CHECK,
-  FLEET_INIT,
-  FLEET_PAUSE,
-  FLEET_PLAN,
-  FLEET_REMOVE,
-  FLEET_RESUME,
-  FLEET_RETRY,
-  FLEET_ROLLBACK,
-  FLEET_STATUS,
-} from '../requests/fleet.ts';
-import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../requests/machine.ts';
-import { AGENT_RUN } from '../requests/agent.ts';
-import { CONTROLLER, HUB_MANIFESTS } from '../requests/hub.ts';
-import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH, HUB_TOKEN } from '../requests/registration.ts';
-import {
-  INSTALLER_ENV,
-  INSTALLER_ID,
-  INSTALLER_MERGE,
-  INSTALLER_RESOLVE,
-  INSTALLER_VALIDATE,
-} from '../requests/installer.ts';
-import {
-  CERTIFICATES_RENEW,
-  ETCD_RESTORE,
-  ETCD_SNAPSHOT,
-  INSTALL,
-  JOIN,
-  JOIN_TOKEN,
-  LOAD_IMAGES,
-  LOGS,
-  NODE_DRAIN,
-  NODE_REMOVE,
-  NODE_REPAIR,
-  PREFLIGHT,
-  RESET,
-  RESUME,
-  ROLLBACK,
-  STATUS,
-  SUPPORT_BUNDLE,
-  UNINSTALL,
-  UPGRADE,
-  WHY,
-} from '../requests/node.ts';
-import { COMPLETION, DOCTOR, HELP, VERSION } from '../requests/own.ts';
-import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../requests/release.ts';
-import { GENERATE, IMPORT, LINT, NEW } from '../requests/repository.ts';
-import { SERVE } from '../requests/serve.ts';
+import * as archive from '../requests/archive.ts';
+import * as build from '../requests/build.ts';
+import * as dev from '../requests/dev.ts';
+import * as bundle from '../requests/bundle.ts';
+import * as channel from '../requests/channel.ts';
+import * as cluster from '../requests/cluster.ts';
+import * as fleet from '../requests/fleet.ts';
+import * as machine from '../requests/machine.ts';
+import * as agent from '../requests/agent.ts';
+import * as hub from '../requests/hub.ts';
+import * as registration from '../requests/registration.ts';
+import * as installer from '../requests/installer.ts';
+import * as node from '../requests/node.ts';
+import * as own from '../requests/own.ts';
+import * as release from '../requests/release.ts';
+import * as repository from '../requests/repository.ts';
+import * as serve from '../requests/serve.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Request } from '../core/request.ts';
@@ -93,127 +39,127 @@ function row<Result>(of: Request, load: () => Promise<Command<Result>>): Omit<Ro
 }
 
 const ADDON_COMMANDS = [
-  row(NEW, async () => (await import('./commands/new.ts')).command),
-  row(GENERATE, async () => (await import('./commands/generate.ts')).command),
-  row(LINT, async () => (await import('./commands/lint.ts')).command),
-  row(BUILD, async () => (await import('./commands/build.ts')).command),
-  row(DEV, async () => (await import('./commands/dev.ts')).command),
-  row(OUTDATED, async () => (await import('./commands/outdated.ts')).command),
-  row(CHANGED, async () => (await import('./commands/changed.ts')).command),
-  row(IMPORT, async () => (await import('./commands/import.ts')).command),
+  row(repository.NEW, async () => (await import('./commands/new.ts')).command),
+  row(repository.GENERATE, async () => (await import('./commands/generate.ts')).command),
+  row(repository.LINT, async () => (await import('./commands/lint.ts')).command),
+  row(build.BUILD, async () => (await import('./commands/build.ts')).command),
+  row(dev.DEV, async () => (await import('./commands/dev.ts')).command),
+  row(build.OUTDATED, async () => (await import('./commands/outdated.ts')).command),
+  row(build.CHANGED, async () => (await import('./commands/changed.ts')).command),
+  row(repository.IMPORT, async () => (await import('./commands/import.ts')).command),
 ];
 
 const STORE_COMMANDS = [
-  row(PUBLISH, async () => (await import('./commands/publish.ts')).command),
-  row(PROMOTE, async () => (await import('./commands/promote.ts')).command),
-  row(VERSIONS, async () => (await import('./commands/versions.ts')).command),
-  row(PRUNE, async () => (await import('./commands/prune.ts')).command),
-  row(REINDEX, async () => (await import('./commands/reindex.ts')).command),
-  row(IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
-  row(SERVE, async () => (await import('./commands/serve.ts')).command),
+  row(build.PUBLISH, async () => (await import('./commands/publish.ts')).command),
+  row(release.PROMOTE, async () => (await import('./commands/promote.ts')).command),
+  row(release.VERSIONS, async () => (await import('./commands/versions.ts')).command),
+  row(release.PRUNE, async () => (await import('./commands/prune.ts')).command),
+  row(release.REINDEX, async () => (await import('./commands/reindex.ts')).command),
+  row(release.IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
+  row(serve.SERVE, async () => (await import('./commands/serve.ts')).command),
 ];
 
 const BUNDLE_COMMANDS = [
-  row(INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
-  row(INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
-  row(INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
-  row(INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
-  row(INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
-  row(BUNDLE, async () => (await import('./commands/bundle.ts')).command),
-  row(INVENTORY, async () => (await import('./commands/inventory.ts')).command),
-  row(APPLY, async () => (await import('./commands/apply.ts')).command),
-  row(SPLIT, async () => (await import('./commands/split.ts')).command),
-  row(JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
-  row(PULL, async () => (await import('./commands/pull.ts')).command),
-  row(INSPECT, async () => (await import('./commands/inspect.ts')).command),
-  row(VERIFY, async () => (await import('./commands/verify.ts')).command),
-  row(SBOM, async () => (await import('./commands/sbom.ts')).command),
-  row(PROVENANCE, async () => (await import('./commands/provenance.ts')).command),
-  row(KEYGEN, async () => (await import('./commands/keygen.ts')).command),
-  row(SIGN, async () => (await import('./commands/sign.ts')).command),
+  row(installer.INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
+  row(installer.INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
+  row(installer.INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
+  row(installer.INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
+  row(installer.INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
+  row(bundle.BUNDLE, async () => (await import('./commands/bundle.ts')).command),
+  row(bundle.INVENTORY, async () => (await import('./commands/inventory.ts')).command),
+  row(bundle.APPLY, async () => (await import('./commands/apply.ts')).command),
+  row(bundle.SPLIT, async () => (await import('./commands/split.ts')).command),
+  row(bundle.JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
+  row(archive.PULL, async () => (await import('./commands/pull.ts')).command),
+  row(archive.INSPECT, async () => (await import('./commands/inspect.ts')).command),
+  row(archive.VERIFY, async () => (await import('./commands/verify.ts')).command),
+  row(archive.SBOM, async () => (await import('./commands/sbom.ts')).command),
+  row(archive.PROVENANCE, async () => (await import('./commands/provenance.ts')).command),
+  row(archive.KEYGEN, async () => (await import('./commands/keygen.ts')).command),
+  row(archive.SIGN, async () => (await import('./commands/sign.ts')).command),
 ];
 
 const CHANNEL_COMMANDS = [
-  row(CHANNEL_CHECK, async () => (await import('./commands/channel.ts')).check),
-  row(CHANNEL_APPLY, async () => (await import('./commands/channel-cluster.ts')).apply),
-  row(CHANNEL_STATUS, async () => (await import('./commands/channel-cluster.ts')).status),
-  row(CHANNEL_REMOVE, async () => (await import('./commands/channel-cluster.ts')).remove),
-  row(CHANNEL_EXPLAIN, async () => (await import('./commands/channel.ts')).explain),
-  row(CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
+  row(channel.CHANNEL_CHECK, async () => (await import('./commands/channel.ts')).check),
+  row(channel.CHANNEL_APPLY, async () => (await import('./commands/channel-cluster.ts')).apply),
+  row(channel.CHANNEL_STATUS, async () => (await import('./commands/channel-cluster.ts')).status),
+  row(channel.CHANNEL_REMOVE, async () => (await import('./commands/channel-cluster.ts')).remove),
+  row(channel.CHANNEL_EXPLAIN, async () => (await import('./commands/channel.ts')).explain),
+  row(channel.CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
 ];
 
 const CLUSTER_COMMANDS = [
-  row(CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
-  row(CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
-  row(CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
-  row(CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
-  row(CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
-  row(CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
-  row(CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
+  row(cluster.CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
+  row(cluster.CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
+  row(cluster.CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
+  row(cluster.CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
+  row(cluster.CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
+  row(cluster.CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
+  row(cluster.CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
 ];
 
 const MACHINE_COMMANDS = [
-  row(MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
-  row(MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
-  row(MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
-  row(MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
-  row(MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
+  row(machine.MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
+  row(machine.MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
+  row(machine.MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
+  row(machine.MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
+  row(machine.MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
 ];
 
 const FLEET_COMMANDS = [
-  row(FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
-  row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
-  row(FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
-  row(FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
-  row(FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
-  row(FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
-  row(FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
-  row(FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
-  row(FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
-  row(FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
-  row(FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
+  row(fleet.FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
+  row(fleet.FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
+  row(fleet.FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
+  row(fleet.FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
+  row(fleet.FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
+  row(fleet.FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
+  row(fleet.FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
+  row(fleet.FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
+  row(fleet.FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
+  row(fleet.FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
+  row(fleet.FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
 ];
 
 const HUB_COMMANDS = [
-  row(HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
-  row(HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
-  row(FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
-  row(FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
-  row(AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
-  row(AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
-  row(CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
+  row(hub.HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
+  row(registration.HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
+  row(registration.FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
+  row(registration.FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
+  row(registration.AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
+  row(registration.AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
+  row(hub.CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
 ];
 
-const AGENT_COMMANDS = [row(AGENT_RUN, async () => (await import('./commands/agent.ts')).run)];
+const AGENT_COMMANDS = [row(agent.AGENT_RUN, async () => (await import('./commands/agent.ts')).run)];
 
 const NODE_COMMANDS = [
-  row(INSTALL, async () => (await import('./commands/install.ts')).command),
-  row(JOIN, async () => (await import('./commands/join.ts')).command),
-  row(JOIN_TOKEN, async () => (await import('./commands/join-token.ts')).command),
-  row(UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
-  row(RESUME, async () => (await import('./commands/resume.ts')).command),
-  row(ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
-  row(PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
-  row(UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
-  row(RESET, async () => (await import('./commands/reset.ts')).command),
-  row(NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
-  row(NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
-  row(NODE_REPAIR, async () => (await import('./commands/node-repair.ts')).command),
-  row(ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
-  row(ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
-  row(CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
-  row(STATUS, async () => (await import('./commands/status.ts')).command),
-  row(WHY, async () => (await import('./commands/why.ts')).command),
-  row(LOGS, async () => (await import('./commands/logs.ts')).command),
-  row(LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
+  row(node.INSTALL, async () => (await import('./commands/install.ts')).command),
+  row(node.JOIN, async () => (await import('./commands/join.ts')).command),
+  row(node.JOIN_TOKEN, async () => (await import('./commands/join-token.ts')).command),
+  row(node.UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
+  row(node.RESUME, async () => (await import('./commands/resume.ts')).command),
+  row(node.ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
+  row(node.PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
+  row(node.UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
+  row(node.RESET, async () => (await import('./commands/reset.ts')).command),
+  row(node.NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
+  row(node.NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
+  row(node.NODE_REPAIR, async () => (await import('./commands/node-repair.ts')).command),
+  row(node.ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
+  row(node.ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
+  row(node.CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
+  row(node.STATUS, async () => (await import('./commands/status.ts')).command),
+  row(node.WHY, async () => (await import('./commands/why.ts')).command),
+  row(node.LOGS, async () => (await import('./commands/logs.ts')).command),
+  row(node.LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
 ];
 
 const OWN_COMMANDS = [
-  row(HELP, async () => (await import('./commands/own.ts')).help),
-  row(VERSION, async () => (await import('./commands/own.ts')).version),
-  row(DOCTOR, async () => (await import('./commands/doctor.ts')).command),
-  row(SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
-  row(COMPLETION, async () => (await import('./commands/completion.ts')).command),
+  row(own.HELP, async () => (await import('./commands/own.ts')).help),
+  row(own.VERSION, async () => (await import('./commands/own.ts')).version),
+  row(own.DOCTOR, async () => (await import('./commands/doctor.ts')).command),
+  row(node.SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
+  row(own.COMPLETION, async () => (await import('./commands/completion.ts')).command),
 ];
 
 function grouped(group: string, rows: readonly Omit<Row, 'group'>[]): readonly (readonly [string, Row])[] {
