@@ -94,7 +94,8 @@ export { runController } from './app/controller.ts';
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
 
 // Nodes.
-export { install, planInstall, type NodeResult } from './app/install.ts';
+export { install, planInstall } from './app/install.ts';
+export type { NodeResult } from './app/install-result.ts';
 export { preflight, type PreflightReport } from './app/preflight.ts';
 export { loadImages, type LoadResult } from './app/load-images.ts';
 export { resume, type ResumeResult } from './app/resume.ts';

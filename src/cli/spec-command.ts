@@ -1,5 +1,5 @@
 /** The common part of `install`, `join` and `upgrade`. */
-import type { NodeResult } from '../app/install.ts';
+import type { NodeResult } from '../app/install-result.ts';
 import type { INSTALL, InstallRequest } from '../requests/node.ts';
 import { CurlewError } from '../core/errors.ts';
 import { FLAGS } from '../spec/flags.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { checksOf } from '../../src/app/install.ts';
+import { checksOf } from '../../src/app/install-request.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import type { HostChecks } from '../../src/runtime/host/host-checks.ts';

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { memorySource } from '../../src/formats/archive/read.ts';
-import type { NodeResult } from '../../src/app/install.ts';
+import type { NodeResult } from '../../src/app/install-result.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import type { NotCurrent } from '../../src/ship/release/signed-release.ts';
 import { createFolderStore } from '../../src/ship/store/folder.ts';

@@ -1,6 +1,6 @@
 /** Add-ons that are installed and left the spec. */
 import { writeFile } from 'node:fs/promises';
-import type { NodeResult } from '../../src/app/install.ts';
+import type { NodeResult } from '../../src/app/install-result.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { boxWith, bundleOf } from '../support/node-bundles.ts';

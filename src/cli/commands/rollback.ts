@@ -1,6 +1,6 @@
 /** `curlew rollback`: restores an add-on to the state before its last change. */
 import { ROLLBACK } from '../../requests/node.ts';
-import type { NodeResult } from '../../app/install.ts';
+import type { NodeResult } from '../../app/install-result.ts';
 import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';

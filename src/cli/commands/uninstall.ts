@@ -1,6 +1,6 @@
 /** `curlew uninstall`: removes add-ons from this node and from the cluster. */
 import { UNINSTALL } from '../../requests/node.ts';
-import type { NodeResult } from '../../app/install.ts';
+import type { NodeResult } from '../../app/install-result.ts';
 import { confirm } from '../ask-line.ts';
 import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';

@@ -2,7 +2,7 @@
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import type { NodeResult } from '../../app/install.ts';
+import type { NodeResult } from '../../app/install-result.ts';
 import { countsText } from '../../runtime/preflight/report.ts';
 import { ROLLBACK } from '../../requests/node.ts';
 import type { Arguments } from '../command.ts';
