@@ -80,7 +80,7 @@ function* turns(world: PlanState, to: string, next: string | undefined): Iterabl
   );
   if (outdated?.outdated === true) yield upgrade(world, outdated.machine, { to, isBegun: false });
   for (const one of staying) {
-    if (!isHealthy(world, one)) yield hold(one.name, 'the control plane is not healthy: repair it');
+    if (!isHealthy(world, one)) yield hold(one.name, unhealthyReason(world, one));
   }
 }
 
@@ -106,6 +106,12 @@ export function replaceControlPlane(world: PlanState, to: string): Turn {
 
 function isHealthy({ members = [] }: PlanState, { name, ready }: SeenMachine): boolean {
   return ready === true && members.some((one) => one.name === name && one.healthy === true && one.learner !== true);
+}
+
+/** What etcd has no member of is no control plane: a repair would count it among the unhealthy ones, and wait for its machine. */
+function unhealthyReason({ members = [] }: PlanState, { name, ready }: SeenMachine): string {
+  if (ready === true || members.some((one) => one.name === name)) return 'the control plane is not healthy: repair it';
+  return `it is no longer a control plane, as after a restore of etcd: remove its Node on another one (curlew node remove ${name} --yes); reset or installed again, it then joins`;
 }
 
 function hasBegun({ members = [], machines, desired }: PlanState, name: string): boolean {
@@ -171,7 +177,10 @@ function init(world: PlanState): Turn {
   const [begun, ...others] = [...machines.values()].filter(({ cluster, joined }) => joined || cluster === desired.name);
   const host = begun?.name ?? control[0]?.name ?? '';
   if (others.length > 0 || !control.some(({ name }) => name === host)) {
-    return hold(undefined, `hosts are part of ${desired.name}, but no control plane of it runs`);
+    return hold(
+      undefined,
+      `hosts are part of ${desired.name}, but no control plane of it runs: start one, or restore etcd on one (curlew help cluster.md)`,
+    );
   }
   return joinChain(world, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
 }

@@ -79,7 +79,8 @@ export function isFirstWith(wanted: MachineSettings, machines: readonly SeenMach
 
 /** What a plan says of settings without a step for them. */
 export function settingNotes(wanted: MachineSettings, machines: readonly SeenMachine[]): readonly string[] {
-  const nodes = machines.filter(({ joined, answers }) => joined && answers);
+  // A host that is not part of the cluster is a new one in the place of its node.
+  const nodes = machines.filter(({ joined, answers, cluster }) => joined && answers && cluster !== undefined);
   const names = (of: readonly SeenMachine[]): string => of.map(({ name }) => name).join(', ');
   const unknown = Object.keys(wanted).length === 0 ? [] : nodes.filter(({ settings }) => settings === undefined);
   const kept = nodes.filter((one) => {

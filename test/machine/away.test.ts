@@ -77,4 +77,27 @@ test('a control plane that kubeadm would refuse gets no images', () => {
   assert.equal(reasons(found.held), ['cp0: the control plane is not healthy: repair it']);
 });
 
+test('after a restore, a control plane without a member of etcd is to be removed, and not repaired', () => {
+  const machines = [machine('cp0'), machine('cp1', { answers: false, ready: false }), machine('cp2', { ready: false })];
+  const members = [
+    { name: 'cp0', healthy: true },
+    { name: 'cp2', healthy: false },
+  ];
+  const { held } = planCluster(desired(['cp0', 'cp1', 'cp2'], { version: OLD }), seen(machines, { members }));
+  assert.equal(reasons(held), [
+    'cp1: it is no longer a control plane, as after a restore of etcd: remove its Node on another one (curlew node remove cp1 --yes); reset or installed again, it then joins',
+    'cp2: the control plane is not healthy: repair it',
+  ]);
+});
+
+test('where all control planes are lost, a plan leads to the restore', () => {
+  const bare = { joined: false, cluster: undefined };
+  const machines = [machine('cp0', bare), machine('w0', { joined: false }), machine('w1', { joined: false })];
+  const { held } = planCluster(desired(['cp0', 'w0', 'w1']), seen(machines, { members: undefined }));
+  assert.match(
+    reasons(held).join(),
+    /no control plane of it runs: start one, or restore etcd on one \(curlew help cluster.md\)/,
+  );
+});
+
 test.run();

@@ -9,6 +9,7 @@ import {
   planUpgraded,
   type PlannedMachine,
 } from '../../src/machine/run/one-machine.ts';
+import { planLines } from '../../src/cli/commands/cluster.ts';
 import { planOf } from '../../src/machine/run/planned-cluster.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -344,6 +345,29 @@ test('a control plane that runs, and that its provider does not have, gets no se
   const repaired = planRepair({ cluster: THREE, name: 'cp2', bundle }, { ...all, seen: { ...all.seen, members } }, []);
   assert.equal(phases(repaired), []);
   assert.match(reasons(repaired), /^cp2: its node is ready, and the provider lab does not have it: /);
+});
+
+test('a repair of a machine that a person must settle first says only that', () => {
+  const silence = 'cp2 has another host key';
+  const all = look(THREE, { cp2: { answers: false, ready: false, silence } });
+  const strange: ClusterLook = { ...all, refused: [{ host: 'cp2', reason: silence }] };
+  const { steps, held, refused } = planRepair({ cluster: THREE, name: 'cp2', bundle }, strange, []);
+  assert.equal([steps, held, refused], [[], [], [{ host: 'cp2', reason: silence }]]);
+});
+
+test('a new machine in place of a node is shown as bare, and its settings are not compared', () => {
+  const cluster: WrittenCluster = {
+    ...THREE,
+    installer: { kubernetes: { ...Object(THREE.installer['kubernetes']), maxPodsPerNode: 9 } },
+  };
+  const bare = planOf(cluster, look(cluster, { cp2: { ready: false, cluster: undefined } }), bundle);
+  assert.equal(
+    bare.hosts.filter((one) => one.bare === true).map(({ name }) => name),
+    ['cp2'],
+  );
+  assert.match(bare.uncompared?.join() ?? '', 'settings of cp1, cp3, w1 are not compared');
+  const shown = planLines(bare).find((line) => line.startsWith('cp2'));
+  assert.match(shown ?? '', /^cp2 +control-plane +bare, in place of a node +debian 12/);
 });
 
 test.run();

@@ -20,10 +20,11 @@ export const status = commandFor(CLUSTER_STATUS, {
 
 function statusLines(result: ClusterStatus): readonly string[] {
   const { cluster, hosts, addons, pods, morePods, certificate, steps, held, refused, problems, healthy } = result;
-  const rows = hosts.map(({ name, role, answers, joined, unknown, kubelet = '', reason, cordoned, text }) => {
+  const rows = hosts.map(({ name, role, answers, joined, bare, unknown, kubelet = '', reason, cordoned, text }) => {
     const state = reason === undefined ? 'ready' : `not ready: ${reason}`;
     const absent = unknown === true ? 'not known: the nodes of the cluster could not be listed' : 'not in the cluster';
-    const node = joined ? [state, ...(cordoned ? ['takes no new pods'] : [])].join(', ') : absent;
+    const isNew = bare === true ? ['nothing of the cluster is on this machine'] : [];
+    const node = joined ? [state, ...isNew, ...(cordoned ? ['takes no new pods'] : [])].join(', ') : absent;
     return [name, role, kubelet, answers ? node : `${node}, does not answer: ${text}`];
   });
   const named = (word: string, list: ClusterStatus['held']): readonly string[] =>

@@ -93,14 +93,10 @@ export function planLines(
   { cluster, hosts, steps, held, refused, uncompared = [] }: PlannedCluster,
   end = `${cluster} is as its file says`,
 ): readonly string[] {
-  const rows = hosts.map(({ name, role, text, answers, joined, unknown, kubelet = '' }) => {
+  const rows = hosts.map(({ name, role, text, answers, joined, bare, unknown, kubelet = '' }) => {
     const absent = unknown === true ? 'not known' : 'not in the cluster';
-    return [
-      name,
-      role,
-      joined ? `in the cluster ${kubelet}` : answers ? absent : text === '' ? 'does not answer' : '',
-      text,
-    ];
+    const node = bare === true ? 'bare, in place of a node' : `in the cluster ${kubelet}`;
+    return [name, role, joined ? node : answers ? absent : text === '' ? 'does not answer' : '', text];
   });
   const reasons = (word: string, list: PlannedCluster['held']): readonly string[] =>
     list.map(({ host = cluster, reason }) => `${word}: ${host}: ${reason}`);

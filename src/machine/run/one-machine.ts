@@ -237,8 +237,10 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   // What is wrong with a host that is deleted does not keep it.
   const others = isDeleted ? look.refused.filter((one) => one.host !== name) : look.refused;
   const after = planMachine(wanted, { ...look, seen: gone, refused: others });
+  // Why it is not reached is what a person settles: nothing else is true of it before.
+  const isRefused = after.refused.some((one) => one.host === name);
   const silent =
-    machine.answers || host?.exists !== undefined
+    machine.answers || host?.exists !== undefined || isRefused
       ? []
       : [{ host: name, reason: 'it does not answer: turn it on, or install it again with this name and address' }];
   const { cluster: owner = cluster.name } = machine;
@@ -259,7 +261,8 @@ export function planRepair(wanted: Repair, look: ClusterLook, done: readonly Don
   ];
   // What has left and cannot come back is not repaired.
   const isAble = reasons.length === 0 && after.steps.some(({ phase }) => phase === 'join' || phase === 'init');
-  if (!isAble) return { ...after, steps: [], refused: reasons };
+  const held = reasons.some((one) => one.host === name) ? after.held.filter((one) => one.host !== name) : after.held;
+  if (!isAble) return { ...after, steps: [], held, refused: reasons };
   const images = isReset ? imagesFor(host, bundle) : NO_CHAIN;
   const deletion: Action = { host: name, phase: 'delete', reason: 'it does not answer' };
   const before = inTurn([...images.chain, ...chain, ...(isDeleted ? [deletion] : [])]);
@@ -287,8 +290,8 @@ function repairInPlace(
 }
 
 /** The machine as it is seen after it has left. A reset leaves nothing of the bundle. */
-function withoutNode({ name, answers, hostId, images = [] }: SeenMachine, isReset: boolean): SeenMachine {
-  return { name, answers, hostId, joined: false, images: isReset ? [] : images };
+function withoutNode({ name, answers, silence, hostId, images = [] }: SeenMachine, isReset: boolean): SeenMachine {
+  return { name, answers, silence, hostId, joined: false, images: isReset ? [] : images };
 }
 
 function isHealthy({ members }: SeenCluster, { name, joined, ready, leaving, role }: SeenMachine): boolean {

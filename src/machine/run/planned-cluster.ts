@@ -20,6 +20,8 @@ export interface PlannedCluster extends ClusterPlan {
     readonly text: string;
     readonly answers: boolean;
     readonly joined: boolean;
+    /** Nothing of Kubernetes is on it: a new machine in the place of the one that is the Node. */
+    readonly bare?: true;
     /** Whether it is a Node could not be found out. */
     readonly unknown?: true;
     readonly kubelet?: string | undefined;
@@ -183,6 +185,7 @@ export function shownHost(
     text: facts === undefined ? (problem?.reason ?? '') : `${facts.os}, ${facts.arch}, ${facts.memoryMiB} MiB`,
     answers: facts !== undefined,
     joined: node?.joined === true,
+    ...(node?.joined === true && facts !== undefined && node.cluster === undefined && { bare: true }),
     ...(!isListed && !isBare && { unknown: true }),
     kubelet: node?.kubelet,
   };
