@@ -90,6 +90,9 @@ function readDocument(value: Json | undefined, { location, text, compat, finding
     );
     return undefined;
   }
+  // kops takes it, too; it may be a part of a file.
+  if (spec?.addons === undefined && findings.diagnostics.length === 0)
+    findings.add('warning', 'entries', [], 'there are no add-ons', 'list them in spec.addons');
   const entries = items.flatMap(
     (item, at) => (item && readEntry(item, ['spec', 'addons', at], context, findings)) ?? [],
   );

@@ -289,6 +289,10 @@ test('a wrong kind is an error with the kind that is meant', () => {
   assert.equal(findings('- a\n'), ['1:1 error channel/document a channel must be a map with kind, metadata and spec']);
   assert.equal(findings('kind: Addons\nspec: {addons: {a: b}}\n'), ['2:8 error channel/value addons must be a list']);
   assert.equal(findings('apiVersion: v1\nkind: Addons\n', 'kops').length, 1);
+  // For kops, it is an index without entries.
+  assert.equal(findings('kind: Addons\n', 'kops'), ['1:1 warning channel/entries there are no add-ons']);
+  assert.is(readChannel(LOCATION, 'kind: Addons\n', 'kops').channel?.entries.length, 0);
+  assert.equal(findings('kind: Addons\nspec: {addons: []}\n', 'kops'), []);
   assert.is(readChannel(LOCATION, 'apiVersion: v1\nkind: Addons\n', 'kops').channel?.kind, 'Manifest');
 });
 
