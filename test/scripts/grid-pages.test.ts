@@ -1,6 +1,7 @@
 /** The pages about clusters are promises: scenarios of `scripts/grid` run each of their commands on real nodes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { splitName } from '../../src/cli/commands.ts';
 import { compareVersions } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
@@ -45,6 +46,24 @@ test('each command of the pages about clusters is run by a scenario', async () =
       commands.filter((command) => !ELSEWHERE.has(command) && !isRun(command)),
       [],
     );
+  }
+});
+
+test('each scenario that scripts/grid lists is a file, and is in its help', async () => {
+  const said = async (word: string): Promise<string> => (await execa(join(ROOT, 'scripts/grid'), [word])).stdout;
+  const [list, help] = await Promise.all([said('list'), said('--help')]);
+  const names = list
+    .slice(0, list.indexOf('\n\n'))
+    .split('\n')
+    .map((line) => line.split(' ')[0] ?? '');
+  const files = new Set(await readdir(join(ROOT, 'test/grid')));
+  assert.equal(
+    names.filter((name) => !files.has(`${name}.bash`) || !help.includes(`\n  ${name}  `)),
+    [],
+  );
+  for (const wrong of ['smo.e', 'none']) {
+    const { stderr } = await execa(join(ROOT, 'scripts/grid'), ['run', wrong], { reject: false });
+    assert.match(stderr, `${wrong} is neither a scenario (scripts/grid list) nor a file`);
   }
 });
 
