@@ -54,6 +54,14 @@ export function closed<Entries extends v.ObjectEntries>(entries: Entries, what =
   return v.pipe(isA, schema);
 }
 
+export const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
+export const aText = v.string('a text');
+
+/** A map that people write, with these fields only. */
+export function fields<Entries extends v.ObjectEntries>(entries: Entries) {
+  return closed(entries, 'field', aMap);
+}
+
 /** A list of many objects. (`v.array` keeps a copy of all of them until the end.) */
 export function longList<Schema extends v.GenericSchema>(item: Schema) {
   return v.pipe(v.custom<v.InferOutput<Schema>[]>(Array.isArray, 'not a list'), each(item));

@@ -2,15 +2,12 @@
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../cluster/channel/channel.ts';
 import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
-import { byKey, type Read } from '../core/schema.ts';
+import { aMap, aText, byKey, fields, type Read } from '../core/schema.ts';
 import {
   about,
   fleetAddonName,
   clusterName,
   DNS_NAME,
-  aMap,
-  aText,
-  fields,
   labels,
   like,
   list,

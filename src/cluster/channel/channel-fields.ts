@@ -1,7 +1,6 @@
 /** The fields of a channel and their types. All are optional: what must be there, and what fits together, is in read-entry.ts. */
 import * as v from 'valibot';
-import { isObject } from '../../core/json.ts';
-import { closed, type Read } from '../../core/schema.ts';
+import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { DRIFTS, ENTRY_NAME, NODE_ROLES } from './channel.ts';
 import { NAMESPACE } from './objects.ts';
 
@@ -10,8 +9,6 @@ export const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
 /** A chart in a repository, which may have folders. */
 const CHART_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 
-const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
-const aText = v.string('a text');
 const text = v.optional(aText);
 const flag = v.optional(v.boolean('true or false'));
 
@@ -21,10 +18,6 @@ function like(pattern: RegExp, what: string) {
 
 function oneOf<const Words extends readonly string[]>(words: Words) {
   return v.optional(v.picklist(words, `one of ${words.join(', ')}`));
-}
-
-function fields<Entries extends v.ObjectEntries>(entries: Entries) {
-  return closed(entries, 'field', aMap);
 }
 
 /** Items that are no maps are left out, so that the others keep their places. */

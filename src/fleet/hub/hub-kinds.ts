@@ -1,10 +1,10 @@
 /** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
 import * as v from 'valibot';
-import { byKey, type Read } from '../../core/schema.ts';
+import { aMap, aText, byKey, fields, type Read } from '../../core/schema.ts';
 import { PACKAGE } from '../../cluster/channel/channel-fields.ts';
 import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, versionField } from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
-import { about, fleetAddonName, aMap, aText, clusterName, fields, like, list, secretName } from '../upstream/kinds.ts';
+import { about, amount, clusterName, fleetAddonName, like, list, optionalText, secretName } from '../upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
 function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly (readonly [string, string])[]) {
@@ -12,10 +12,8 @@ function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly 
   return v.pipe(schema, v.metadata({ 'x-kubernetes-validations': validations }));
 }
 
-const count = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
 /** RFC 3339, in seconds. */
 const time = v.pipe(aText, v.metadata({ format: 'date-time' }));
-const text = v.exactOptional(aText);
 const STATES = [
   'ToApply',
   'Progressing',
@@ -32,9 +30,9 @@ const condition = fields({
   type: aText,
   status: v.picklist(['True', 'False', 'Unknown'], 'one of True, False, Unknown'),
   reason: aText,
-  message: text,
+  message: optionalText,
   lastTransitionTime: time,
-  observedGeneration: v.exactOptional(count),
+  observedGeneration: v.exactOptional(amount),
 });
 export const conditions = v.exactOptional(
   v.pipe(list(condition), v.metadata({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })),
@@ -186,10 +184,10 @@ const channelSpec = fields({
 
 const waiting = fields({ cluster: aText, reason: aText, message: aText, since: time });
 const addonStatus = fields({
-  observedGeneration: count,
+  observedGeneration: amount,
   revision: about('Hash of source and configuration.', aText),
   since: about('When the rollout of this revision began.', time),
-  reached: about('How many stages are done.', count),
+  reached: about('How many stages are done.', amount),
   rolledBack: v.boolean('true or false'),
   failed: v.exactOptional(
     about(
@@ -198,7 +196,7 @@ const addonStatus = fields({
         retry: time,
         clusters: about('With the group of each; at most 100, and 4 KiB of JSON.', byKey(aText)),
         more: v.exactOptional(
-          about('How many more have failed: those that are not seen any more count in the last group.', count),
+          about('How many more have failed: those that are not seen any more count in the last group.', amount),
         ),
       }),
     ),
@@ -206,12 +204,12 @@ const addonStatus = fields({
   retry: v.exactOptional(
     about('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
   ),
-  removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),
+  removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: amount }))),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),
   asks: v.exactOptional(about('What a person is asked to approve, or to know of an order that does not count.', aText)),
-  counts: about('Clusters by state.', byKey(count)),
-  reasons: about('Clusters that wait, by reason.', byKey(count)),
+  counts: about('Clusters by state.', byKey(amount)),
+  reasons: about('Clusters that wait, by reason.', byKey(amount)),
   batch: about(
     'The first clusters with a place in the batch; at most 100, and fewer where 12 KiB of status have no room.',
     list(aText),
@@ -220,7 +218,7 @@ const addonStatus = fields({
     'The first clusters that wait; at most 20, and 8 KiB of JSON, within 12 KiB of status.',
     list(waiting),
   ),
-  moreWaiting: v.exactOptional(about('How many more wait.', count)),
+  moreWaiting: v.exactOptional(about('How many more wait.', amount)),
   conditions,
 });
 
@@ -242,11 +240,11 @@ const clusterStatus = fields({
   facts: v.exactOptional(
     fields({
       version: v.exactOptional(about('Version of Kubernetes.', versionField)),
-      nodes: v.exactOptional(count),
+      nodes: v.exactOptional(amount),
       networks: v.exactOptional(aMap),
-      arch: text,
-      agentVersion: text,
-      server: text,
+      arch: optionalText,
+      agentVersion: optionalText,
+      server: optionalText,
     }),
   ),
   lastSeen: v.exactOptional(about('When it answered last.', time)),
@@ -255,7 +253,7 @@ const clusterStatus = fields({
 
 const content = {
   source: about('What is installed, by digest.', aMap),
-  version: text,
+  version: optionalText,
   values: aMap,
   specHash: about('Hash of source and values.', aText),
   inputs: v.exactOptional(about('Hash of what the template saw.', aText)),
@@ -263,7 +261,7 @@ const content = {
 const clusterAddonSpec = rules(
   fields({
     hub: v.exactOptional(about('The hub that wrote it: an agent obeys one.', aText)),
-    revision: about('Grows with each change.', v.pipe(count, v.minValue(1, 'a number from 1'))),
+    revision: about('Grows with each change.', v.pipe(amount, v.minValue(1, 'a number from 1'))),
     action: v.picklist(ACTIONS, `one of ${ACTIONS.join(', ')}`),
     identity: about('What cannot exist twice in a cluster.', aText),
     ...content,
@@ -280,12 +278,12 @@ const clusterAddonSpec = rules(
   ["self.action == 'Remove' || !has(self.remove)", 'remove is only for action: Remove'],
 );
 const clusterAddonStatus = fields({
-  applied: about('What this state is about.', fields({ revision: count, hash: aText })),
+  applied: about('What this state is about.', fields({ revision: amount, hash: aText })),
   state: v.picklist(STATES, `one of ${STATES.join(', ')}`),
-  reason: text,
-  message: text,
+  reason: optionalText,
+  message: optionalText,
   since: time,
-  health: text,
+  health: optionalText,
   orphans: v.exactOptional(about('Objects that a removal has left.', list(aText))),
   conditions,
 });

@@ -2,8 +2,8 @@
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
-import type { Read } from '../../core/schema.ts';
-import { aMap, aText, fields, foreign, labels, like, list, optionalText, anything, dnsName } from './kinds.ts';
+import { aMap, aText, fields, type Read } from '../../core/schema.ts';
+import { foreign, labels, like, list, optionalText, anything, dnsName } from './kinds.ts';
 
 const maps = v.exactOptional(list(aMap));
 const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));

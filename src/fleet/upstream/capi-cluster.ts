@@ -1,9 +1,9 @@
 /** Cluster of Cluster API -> the fields of a Cluster of a fleet, and back. Pure. */
 import * as v from 'valibot';
 import { isObject } from '../../core/json.ts';
-import type { Read } from '../../core/schema.ts';
+import { aMap, aText, type Read } from '../../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
-import { aMap, aText, clusterName, labels } from './kinds.ts';
+import { clusterName, labels } from './kinds.ts';
 
 const blocks = v.exactOptional(v.pipe(aMap, v.looseObject({ cidrBlocks: v.exactOptional(v.array(aText, 'a list')) })));
 

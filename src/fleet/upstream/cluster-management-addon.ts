@@ -1,7 +1,7 @@
 /** ClusterManagementAddOn and ManagedClusterAddOn of Open Cluster Management -> the fields of FleetAddons. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import { convert, type Read } from '../../core/schema.ts';
+import { aMap, aText, convert, fields, type Read } from '../../core/schema.ts';
 import {
   keyOf,
   layerOf,
@@ -12,7 +12,7 @@ import {
   type Configurations,
   type Located,
 } from './config-references.ts';
-import { fleetAddonName, aMap, aText, anyOf, fields, foreign, list, optionalText } from './kinds.ts';
+import { fleetAddonName, anyOf, foreign, list, optionalText } from './kinds.ts';
 import { installDiff, withoutLater } from './placed.ts';
 import type { Placed } from './placement.ts';
 import { fromRolloutStrategy, ROLLOUT_STRATEGY } from './rollout-strategy.ts';

@@ -1,9 +1,9 @@
 /** References of Open Cluster Management to configurations -> the values of an add-on. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import type { Read } from '../../core/schema.ts';
+import { aText, fields, type Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { aText, fields, optionalText } from './kinds.ts';
+import { optionalText } from './kinds.ts';
 import { mergeConfigs, type ConfigReference } from './placed.ts';
 import type { TemplateValues } from './template-objects.ts';
 

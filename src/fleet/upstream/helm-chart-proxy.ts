@@ -3,9 +3,9 @@ import * as v from 'valibot';
 import { parseVersion } from '../../cluster/channel/range.ts';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
-import type { Read } from '../../core/schema.ts';
+import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { fleetAddonName, aMap, aText, fields, selector, part, optionalText } from './kinds.ts';
+import { fleetAddonName, selector, part, optionalText } from './kinds.ts';
 
 /** A chart repository: `https://…`, or `oci://…` in lower case, with a host. */
 export function isChartUrl(url: string): boolean {

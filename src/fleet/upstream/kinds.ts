@@ -1,7 +1,6 @@
 /** Parts that documents of a fleet have in common with other kinds of Kubernetes. */
 import * as v from 'valibot';
-import { isObject } from '../../core/json.ts';
-import { byKey, closed } from '../../core/schema.ts';
+import { aMap, aText, byKey, fields } from '../../core/schema.ts';
 import type { Selector } from '../rollout/groups.ts';
 
 export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
@@ -11,8 +10,6 @@ export const DNS_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
-export const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
-export const aText = v.string('a text');
 export const optionalText = v.exactOptional(aText);
 export const anything = v.exactOptional(v.unknown());
 
@@ -30,10 +27,6 @@ export const fleetAddonName = like(ADDON_NAME, 'at most 53 lower-case letters, d
 
 export const dnsName = like(DNS_NAME, 'lower-case letters, digits, "." and "-"');
 export const secretName = like(DNS_NAME, 'the name of a Secret');
-
-export function fields<Entries extends v.ObjectEntries>(entries: Entries) {
-  return closed(entries, 'field', aMap);
-}
 
 export function list<Item extends v.GenericSchema>(item: Item) {
   return v.array(item, 'a list');

@@ -2,9 +2,9 @@
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
-import type { Read } from '../../core/schema.ts';
+import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
-import { aMap, anything, aText, anyOf, clusterName, dnsName, fields, foreign, list, selector, part } from './kinds.ts';
+import { anything, anyOf, clusterName, dnsName, foreign, list, selector, part } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */

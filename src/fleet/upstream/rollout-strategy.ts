@@ -1,10 +1,10 @@
 /** The rollout strategy of a placement of Open Cluster Management -> that of a FleetAddon. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import type { Read } from '../../core/schema.ts';
+import { aText, fields, type Read } from '../../core/schema.ts';
 import { parseDuration } from '../../core/units.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { aText, fields, like, list, part, amount } from './kinds.ts';
+import { like, list, part, amount } from './kinds.ts';
 import type { Placed } from './placement.ts';
 
 /** A duration of Go. */
