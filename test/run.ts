@@ -14,6 +14,7 @@ import { busyLoops, cpuSeconds } from './runner/machine.ts';
 import { failureText, minutes, progressLine, skippedLines, slowestLines } from './runner/report.ts';
 import { runStep, runTestFile } from './runner/run-process.ts';
 import { inOrder, runJobs, timeLeft, type Job, type Result, type Times } from './runner/schedule.ts';
+import { readShard, shardOf } from './runner/shards.ts';
 import { withSourcePlaces } from './runner/stack.ts';
 import { chooseFiles, groupOf, readTestFile, TIERS, type LeftOut, type TestFile, type Tier } from './runner/tiers.ts';
 
@@ -29,6 +30,8 @@ const { values, positionals } = parseArgs({
     repeat: { type: 'string', default: '1' },
     load: { type: 'string', default: '0' },
     width: { type: 'string' },
+    shard: { type: 'string' },
+    'no-check': { type: 'boolean', default: false },
     // Runs of a workflow are numbered: so many of them in a row reach every point of a sweep.
     seed: {
       type: 'string',
@@ -43,7 +46,9 @@ const tier = tierOf(values.tier);
 const width = Number(values.width ?? availableParallelism() + 1);
 const repeat = Number(values.repeat);
 const LIMIT = tier === 'soak' ? 'soak' : 'test';
-const isPart = positionals.length > 0 || values.only !== undefined;
+const shard = values.shard === undefined ? undefined : readShard(values.shard);
+const isPart = positionals.length > 0 || values.only !== undefined || shard !== undefined;
+const isChecked = !isPart && tier !== 'rest' && !values['no-check'];
 
 function tierOf(name: string): Tier {
   const found = TIERS.find((one) => one === name);
@@ -70,7 +75,7 @@ async function readTimes(): Promise<Times> {
 
 /** The command that runs a file again, with the same points of its sweeps. */
 function commandOf({ path, soak }: TestFile): string {
-  const option = { fast: ' --fast', default: '', all: ' --all', soak: ' --soak' }[tier];
+  const option = { fast: ' --fast', rest: '', default: '', all: ' --all', soak: ' --soak' }[tier];
   return `scripts/test${option}${soak === undefined ? '' : ` --seed ${values.seed}`} ${path}`;
 }
 
@@ -97,7 +102,7 @@ function fileJob(file: TestFile, round: number, { needsBuild, env }: Needs): Job
         mayBeEmpty: values.only !== undefined,
         env: {
           ...env,
-          CURLEW_TEST_TIER: values.tier,
+          CURLEW_TEST_TIER: tier === 'rest' ? 'default' : tier,
           CURLEW_TEST_SEED: values.seed,
           ...(values.only === undefined ? {} : { CURLEW_TEST_ONLY: values.only }),
         },
@@ -125,7 +130,7 @@ function planJobs(files: readonly TestFile[], times: Times, needs: Needs): reado
   const tests = rounds.flatMap((round) => files.map((file) => fileJob(file, round, needs)));
   const steps = [
     ...(needsBuild.size > 0 ? [step(BUILD, ['npm', 'run', '--silent', 'build'])] : []),
-    ...(isPart ? [] : [step('format, lint, types, dead code, shell', ['scripts/check'])]),
+    ...(!isChecked ? [] : [step('format, lint, types, dead code, shell', ['scripts/check'])]),
   ];
   return [...steps, ...inOrder(tests, times)];
 }
@@ -138,7 +143,7 @@ function whyUnable(): string | undefined {
 
 /** Makes what is missing of the tools of this tier; what it says is seen as it comes. */
 async function prepareTools(): Promise<boolean> {
-  const words = ['prepare', tier === 'default' ? 'default' : 'all'];
+  const words = ['prepare', tier === 'default' || tier === 'rest' ? 'default' : 'all'];
   const { exitCode } = await execa('scripts/tools', words, {
     cwd: ROOT,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -152,12 +157,26 @@ function leftOutLine({ group, files }: LeftOut, unable: string | undefined): str
   return `SKIPPED ${files.length} files ${title}: ${(needsTools ? unable : undefined) ?? `${reason}; run: ${command}`}`;
 }
 
+function partOf(files: readonly TestFile[], times: Times): readonly TestFile[] {
+  if (shard === undefined) return files;
+  const names = new Set(
+    shardOf(
+      files.map(({ path }) => path),
+      times,
+      shard,
+    ),
+  );
+  return files.filter(({ path }) => names.has(path));
+}
+
 async function main(): Promise<number> {
   const started = performance.now();
   const unable = tier === 'fast' ? undefined : whyUnable();
-  const { files, leftOut } = chooseFiles(await testFiles(), tier, positionals, {
+  const times = await readTimes();
+  const { files: chosen, leftOut } = chooseFiles(await testFiles(), tier, positionals, {
     canHaveTools: unable === undefined,
   });
+  const files = partOf(chosen, times);
   if (files.length === 0) {
     for (const { group, files: others } of leftOut) {
       console.log(
@@ -172,7 +191,6 @@ async function main(): Promise<number> {
     console.log('0 passed, 1 failed, 0 skipped');
     return 1;
   }
-  const times = await readTimes();
   const results = new Map<string, Result>();
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const reasons: string[] = [];

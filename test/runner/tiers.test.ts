@@ -27,6 +27,7 @@ test('each tier takes what the one before it takes, and says what it leaves out'
     ],
   ]);
   assert.equal(names(chooseFiles(FILES, 'default', [])), [[ref, fuzz, s3, life], [['of test/nightly/', 1]]]);
+  assert.equal(names(chooseFiles(FILES, 'rest', [])), [[s3, life], [['of test/nightly/', 1]]]);
   assert.equal(names(chooseFiles(FILES, 'all', [])), [[ref, fuzz, s3, oracle, life], []]);
   assert.equal(names(chooseFiles(FILES, 'soak', [])), [[fuzz], []]);
 });

@@ -1,6 +1,9 @@
-/** Which test files a run takes. A tier takes what the one before it takes, and more; a soak is outside of them. */
+/**
+ * Which test files a run takes. A tier takes what the one before it takes, and more; the rest is what the default tier has besides
+ * the fast one, and a soak is outside of them.
+ */
 
-export const TIERS = ['fast', 'default', 'all', 'soak'] as const;
+export const TIERS = ['fast', 'rest', 'default', 'all', 'soak'] as const;
 export type Tier = (typeof TIERS)[number];
 
 /** A test file, and what its lines `// runs alone: REASON`, `// not fast: WHY` and `// soak: WHAT` say. */
@@ -86,6 +89,10 @@ export function chooseFiles(
 ): Choice {
   const wanted = all.filter(({ path }) => filters.length === 0 || filters.some((part) => path.includes(part)));
   if (tier === 'soak') return { files: wanted.filter(({ soak }) => soak !== undefined), leftOut: [] };
+  if (tier === 'rest') {
+    const { files, leftOut } = chooseFiles(all, 'default', filters, { canHaveTools });
+    return { files: files.filter((file) => groupOf(file) !== undefined), leftOut };
+  }
   const isIn = (group: Group | undefined): boolean =>
     group === undefined || (TIERS.indexOf(group.tier) <= TIERS.indexOf(tier) && (canHaveTools || !group.needsTools));
   const leftOut = GROUPS.filter((group) => !isIn(group))

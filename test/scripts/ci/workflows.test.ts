@@ -23,6 +23,7 @@ interface Job {
     readonly matrix: {
       readonly include?: readonly { readonly command?: string }[];
       readonly scenario?: readonly string[];
+      readonly shard?: readonly number[];
     };
   };
   readonly steps: readonly Step[];
@@ -58,6 +59,21 @@ test('release.yml: packs after all tests and the check of Node, signs what was p
     ['test', 'node-published', 'release-pack', 'release-site'],
     ['pack', 'release-sign', 'release-publish'],
   ]);
+});
+
+test('check.yml: its jobs run every test of the default tier, in shards that know the same times, and the checks', () => {
+  const { jobs } = parse(texts.get('check.yml') ?? '') as Workflow;
+  const lines = Object.entries(jobs).flatMap(([name, { steps }]) => steps.map(({ run = '' }) => `${name}: ${run}`));
+  for (const line of [
+    'check: scripts/check',
+    'fast: scripts/test --fast --no-check',
+    'full: .ci/run --rest --shard "$SHARD/2"',
+  ])
+    assert.ok(lines.includes(line), line);
+  assert.equal(jobs['full']?.strategy?.matrix.shard, [1, 2]);
+  assert.is(jobs['full']?.needs, 'times');
+  const folders = ['', '-1', '-2'].map((name) => `.curlew/times/test-times${name}`);
+  assert.ok(lines.includes(`keep-times: scripts/ci/test-times ${folders.join(' ')}`));
 });
 
 test('nightly.yml: every scenario of the grid has a job', async () => {
