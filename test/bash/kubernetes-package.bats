@@ -244,7 +244,7 @@ replace_program() {
   for file in kubelet.conf admin.conf; do
     echo theirs >"etc/kubernetes/$file"
     run kubernetes_begin
-    [[ "$status" -eq 1 && "$output" == *'has files of another cluster'*'curlew reset or kubeadm reset first'* ]]
+    [[ "$status" -eq 1 && "$output" == *'has files of another cluster'*'./tasks.sh reset or kubeadm reset first'* ]]
     rm "etc/kubernetes/$file"
   done
   [[ ! -e calls && ! -e etc/kubernetes/curlew/attempt ]]
@@ -1420,7 +1420,7 @@ kept_snapshot() {
   curlew() { return 1; }
   printf '%s\n' --every=6h --copy-to=s3://backup/shop >restore/timer
   run strict kubernetes_init
-  [[ "$status" -eq 0 && "$output" == *'then run curlew etcd snapshot --every=6h --copy-to=s3://backup/shop'* && ! -e restore ]]
+  [[ "$status" -eq 0 && "$output" == *'then run ./tasks.sh etcd snapshot --every=6h --copy-to=s3://backup/shop'* && ! -e restore ]]
 }
 
 @test "a snapshot stays for the next attempt if kubeadm fails" {
@@ -1534,10 +1534,27 @@ kept_snapshot() {
 
 @test "an API server that does not answer after a restore is a failure that says where the former data is" {
   static_pods
-  kubernetes_api_answers() { false; }
+  kubernetes_api_answers() {
+    printf '%s\n' 'Error from server (InternalError): an error on the server ("[+]ping ok' '[-]etcd failed: reason withheld' '[+]log ok' \
+      'readyz check failed") has prevented the request from succeeding' >&2
+    return 1
+  }
   run strict kubernetes_restore_etcd /media/shop.db
-  [[ "$status" -eq 1 && "$output" == *'but the API server does not answer'*'What etcd had is in '*/member.before-restore-* ]]
-  [[ "$(cat etcd/member/data)" == new && -e manifests/kube-apiserver.yaml ]]
+  [[ "$status" -eq 1 && "$output" == *'but the API server does not answer: [-]etcd failed: reason withheld readyz check failed'* ]]
+  [[ "$output" == *'What etcd had is in '*/member.before-restore-* && "$(grep -c 'readyz check failed' <<<"$output")" -eq 1 ]]
+  [[ "$output" != *'ping ok'* && "$(cat etcd/member/data)" == new && -e manifests/kube-apiserver.yaml ]]
+}
+
+@test "an API server that answers after some tries restores without a word of them" {
+  static_pods
+  kubernetes_api_answers() {
+    echo try >>tries
+    if [[ "$(wc -l <tries)" -gt 3 ]]; then return 0; fi
+    echo 'The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?' >&2
+    return 1
+  }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 0 && "$output" == *'etcd has the data of /media/shop.db'* && "$output" != *refused* ]]
 }
 
 @test "a component runs where its static pod does, whatever other pods and programs are called" {

@@ -66,7 +66,7 @@ lost_quorum_is_restored() {
   local text
   text="$(restore /root/quorum.tar --confirm one)" || return 1
   printf '%s\n' "$text"
-  [[ "$text" == *'curlew node remove three --yes'* ]] && members_are one && grid_until 120 control_plane_works && has_data_of quorum
+  [[ "$text" == *'/tasks.sh node remove three --yes'* ]] && members_are one && grid_until 120 control_plane_works && has_data_of quorum
 }
 
 # usage: node_is_removed NODE

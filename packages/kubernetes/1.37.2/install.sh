@@ -41,7 +41,7 @@ kubernetes_already_applied() {
   kubernetes_start_pods
   kubernetes_restore_files
   kubernetes_schedule_renewal
-  kubernetes_api_answers && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_keep_files
+  kubernetes_api_listens && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_keep_files
 }
 
 # On every other node.
@@ -53,18 +53,18 @@ kubernetes_join() {
     # What an unfinished join has left is removed below.
     [[ -e "$KUBERNETES_STATE/attempt" ]] ||
       bail "kubernetes: this machine is a node of another cluster than that of kubeadmTokenCAHash. Remove it there with \
-curlew node remove, and run curlew reset first"
+./tasks.sh node remove, and run ./tasks.sh reset first"
   elif kubernetes_has_joined; then
     kubernetes_update_node
     logSuccess "This machine is already a node of the cluster"
     return 0
   fi
   [[ -n "${KUBERNETES_MASTER_ADDR-}" ]] ||
-    bail "kubernetes: masterAddress is not set: join with a file that curlew join-token has written on a control plane"
+    bail "kubernetes: masterAddress is not set: join with a file that ./tasks.sh join-token has written on a control plane"
   [[ -n "${KUBEADM_TOKEN-}" && -n "${KUBEADM_TOKEN_CA_HASH-}" ]] ||
-    bail "kubernetes: kubeadmToken or kubeadmTokenCAHash is not set: both are in the file of curlew join-token"
+    bail "kubernetes: kubeadmToken or kubeadmTokenCAHash is not set: both are in the file of ./tasks.sh join-token"
   if [[ "${MASTER-}" == 1 && -z "${CERT_KEY-}" ]]; then
-    bail "kubernetes: certKey is not set: it is in the file of curlew join-token --control-plane"
+    bail "kubernetes: certKey is not set: it is in the file of ./tasks.sh join-token --control-plane"
   fi
   logStep "Joining the cluster at $KUBERNETES_MASTER_ADDR"
   kubernetes_host kubeadm kubectl kubelet
@@ -547,7 +547,7 @@ kubernetes_has_control_plane() {
   [[ -f /etc/kubernetes/manifests/kube-apiserver.yaml ]] || return 1
   if [[ ! -e "$KUBERNETES_STATE/attempt" ]]; then return 0; fi
   # It may be complete and starting: after a power cut, for example.
-  systemctl start kubelet && spinner_until 30 kubernetes_api_answers && kubernetes_is_finished || return 1
+  systemctl start kubelet && spinner_until 30 kubernetes_api_listens && kubernetes_is_finished || return 1
   kubernetes_complete
 }
 
@@ -569,13 +569,13 @@ kubernetes_complete() {
 kubernetes_begin() {
   if [[ -e /var/lib/etcd/member && -n "$(maybe find "$KUBERNETES_STATE/attempt" -mmin +1440)" ]]; then
     bail "kubernetes: kubeadm did not finish on this machine, but that was more than a day ago, and /var/lib/etcd may contain a cluster \
-in use. If nothing there is needed any more, run curlew reset or kubeadm reset first"
+in use. If nothing there is needed any more, run ./tasks.sh reset or kubeadm reset first"
   elif [[ -e "$KUBERNETES_STATE/attempt" ]]; then
     logWarn "The attempt before this one did not finish: kubeadm reset"
     kubernetes_undo_attempt
   elif [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/admin.conf ]]; then
     bail "kubernetes: this machine has files of another cluster in /etc/kubernetes. If nothing there is needed any more, run \
-curlew reset or kubeadm reset first"
+./tasks.sh reset or kubeadm reset first"
   fi
   # A disk of its own has this folder, and kubeadm wants none.
   maybe rmdir /var/lib/etcd/lost+found
@@ -736,7 +736,7 @@ kubernetes_refuse_components() {
   read -r file < <(maybe ls -t /var/log/pods/kube-system_"$1"-*/"$1"/*.log) || true
   if [[ -n "$file" ]]; then said="$(kubernetes_reason "$(tail -n 20 "$file" | cut -d ' ' -f 4-)")"; fi
   kubernetes_return_manifests
-  spinner_until 120 kubernetes_api_answers || true
+  spinner_until 120 kubernetes_api_listens || true
   kubernetes_refuse "$1" "${said:-"see journalctl -u kubelet"}"
 }
 
@@ -912,6 +912,11 @@ kubernetes_api_answers() {
   kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=10s get --raw /readyz >/dev/null
 }
 
+# The same for waits: what it says each time is only kept.
+kubernetes_api_listens() {
+  KUBERNETES_API_SAID="$(kubernetes_api_answers 2>&1)"
+}
+
 # usage: kubernetes_wait_until_settled [TICKS]; a time since which no file of a static pod has changed
 # A kubelet of another version, or with other flags of a component, replaces static pods only some seconds after its start: add-ons
 # that come next would find no API server. It replaces none twice: once all are its own, a few answers are enough.
@@ -1055,8 +1060,8 @@ kubernetes_renew_certificates() {
   kubernetes_keep_files
   [[ -z "$alone" ]] || bail "kubernetes: $renewed have restarted with the new certificates, but etcd is not ready. With other control planes, it \
 has no quorum yet: run the same command there, too. Without, see crictl ps --all --name etcd and crictl logs"
-  spinner_until 300 kubernetes_api_answers || bail "kubernetes: $renewed have restarted with the new certificates, but the API server at \
-$(kubernetes_api_address) does not answer: see crictl ps --all, crictl logs and journalctl -u kubelet"
+  spinner_until 300 kubernetes_api_listens || bail "kubernetes: $renewed have restarted with the new certificates, but the API server at \
+$(kubernetes_api_address) does not answer: $(kubernetes_reason "$KUBERNETES_API_SAID"). See crictl ps --all, crictl logs and journalctl -u kubelet"
 }
 
 # By the timer of curlew certificates renew --every: kubeadm's certificates are valid for a year. Where it cannot start, Kubernetes works.
@@ -1066,7 +1071,7 @@ kubernetes_schedule_renewal() {
     kubernetes_remove_timer curlew-certificates
   else
     eval "${BIN_CURLEW:-curlew} certificates renew --within 30d --every 12h --install-dir \"\$DIR\"" >/dev/null || logWarn "The certificates of this control plane expire in a year, and \
-no timer renews them (see above): run curlew certificates renew before"
+no timer renews them (see above): run ./tasks.sh certificates renew before"
   fi
 }
 
@@ -1077,7 +1082,7 @@ kubernetes_schedule_snapshots() {
   mapfile -t words <"$1"
   options="$(printf ' %q' "${words[@]}")"
   eval "${BIN_CURLEW:-curlew} etcd snapshot$options --install-dir \"\$DIR\"" >/dev/null || logWarn "A timer has saved etcd on the machine \
-that is lost, and cannot be started here (see above): correct that, then run curlew etcd snapshot$options"
+that is lost, and cannot be started here (see above): correct that, then run ./tasks.sh etcd snapshot$options"
 }
 
 # usage: kubernetes_remove_timer UNIT; one of curlew's
@@ -1126,8 +1131,8 @@ kubernetes_restore_etcd() {
     kept=". What etcd had is in $was"
     logWarn "What etcd had is in $was: remove it once you no longer need it"
   fi
-  spinner_until 300 kubernetes_api_answers || bail "kubernetes: etcd has the data of $shown, but the API server does not answer: see \
-crictl ps --all, crictl logs and journalctl -u kubelet$kept"
+  spinner_until 300 kubernetes_api_listens || bail "kubernetes: etcd has the data of $shown, but the API server does not answer: \
+$(kubernetes_reason "$KUBERNETES_API_SAID"). See crictl ps --all, crictl logs and journalctl -u kubelet$kept"
   logSuccess "etcd has the data of $shown"
 }
 
@@ -1163,10 +1168,10 @@ kubernetes_return_etcd() {
   bail "kubernetes: etcd does not start with the data of $3: $see. What it had is in $2, which is to be $1/member again"
 }
 
-# usage: kubernetes_reason TEXT; the end of what a program has printed, without the stack of Go, as a text of bail. A long line keeps its
-# beginning, and its end, which says why.
+# usage: kubernetes_reason TEXT; the end of what a program has printed, without the stack of Go and the checks that pass, as a text of
+# bail. A long line keeps its beginning, and its end, which says why.
 kubernetes_reason() {
-  sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"' | tail -n 2 |
+  sed -n '/^goroutine /q; /[^[:space:]]/p' <<<"$1" | grep -vE $'\tinfo\t|"level":"info"|^\\[\\+\\]' | tail -n 2 |
     sed -E 's/^(.{199}).{2,}(.{200})$/\1…\2/' | paste -sd ' ' | sed 's/%/%%/g; s/\\/\\\\/g'
 }
 
@@ -1265,7 +1270,7 @@ kubernetes_start_pods() {
   if [[ -e "$stopped/etcd.yaml" ]]; then
     folder="$(kubernetes_flag "$stopped/etcd.yaml" data-dir)"
     if [[ ! -e "$folder/member" ]] && compgen -G "$folder/member.before-restore-*" >/dev/null; then
-      bail "kubernetes: curlew etcd restore was cut while it replaced the data of etcd: run it again first"
+      bail "kubernetes: ./tasks.sh etcd restore was cut while it replaced the data of etcd: run it again first"
     fi
   fi
   for file in "$stopped"/*.yaml; do
