@@ -121,7 +121,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     const status = command.exitCode?.(result) ?? 0;
     if (args.options.json) await print(stream, `${printableJson(result, 2)}\n`);
     else {
-      const text = command.render(result, args, paintFor(stream, process.env));
+      const text = await resultAsCalled(command.render(result, args, paintFor(stream, process.env)));
       if (text !== '') await show(stream, text);
       if (animated && !args.options.quiet && status === 0) await showTime(command.of.name);
     }
@@ -175,6 +175,11 @@ function canceled(thrown: unknown): CurlewError {
 async function helpAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
   return called === undefined ? text : (await import('./suggested-commands.ts')).helpCalledAs(text, called);
+}
+
+async function resultAsCalled(text: string): Promise<string> {
+  const called = ENVIRONMENT['CURLEW_CALLED'];
+  return called === undefined ? text : (await import('./suggested-commands.ts')).resultCalledAs(text, REQUESTS, called);
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */

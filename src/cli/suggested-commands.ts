@@ -10,7 +10,7 @@ import { screen, wrap } from './render/columns.ts';
 /** The arguments that an operator gave. */
 type Given = Pick<Arguments, 'request'>;
 
-const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
+const COMMAND = /(?<![\w/.-])curlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
 
 /**
  * Adds the given locations to suggested commands in a text. `called` is the path with which the operator calls this program
@@ -21,11 +21,21 @@ export function suggesting(requests: readonly Request[], given: Given, called?: 
     text.replaceAll(COMMAND, (whole: string, word: string, second?: string) => {
       const isPair = requests.some(({ name }) => name === `${word} ${second ?? ''}`);
       const command = isPair ? `${word} ${second}` : word;
+      // Not a command: `curlew has installed nothing`.
+      if (!requests.some(({ name }) => name === command)) return whole;
       const fields = Object.entries(requests.find(({ name }) => name === command)?.fields ?? {});
       const args = fields.flatMap(([name, { located }]) => (located === true ? argumentsOf(name, given) : []));
       const rest = isPair || second === undefined ? [] : [second];
       return [calling(command, called) ?? `curlew ${command}`, ...args, ...rest].join(' ');
     });
+}
+
+/**
+ * The commands in what a command prints for people, called as the operator calls this program: a node that the bundle has made has no
+ * curlew in PATH.
+ */
+export function resultCalledAs(text: string, requests: readonly Request[], called: string): string {
+  return suggesting(requests, { request: {} }, called)(text);
 }
 
 /** How help texts and hints name commands: in a usage, in an example, as a proposal, and with `--help` or `help`. */

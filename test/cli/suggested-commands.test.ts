@@ -1,8 +1,9 @@
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
-import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
+import { calledAs, helpCalledAs, resultCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { boxWith } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { runCommand, runTraced } from '../support/run-command.ts';
@@ -68,6 +69,23 @@ for (const [called, expected] of [
     assert.is(complete('curlew status shows it; curlew install --dry-run'), expected);
   });
 }
+
+test('commands in results are called as the operator calls the program, and nothing else is changed', () => {
+  for (const [text, expected] of [
+    ['Remove its Node: curlew node remove one --yes', 'Remove its Node: ./tasks.sh node remove one --yes'],
+    ['curlew reset --yes; curlew join-token here', './tasks.sh reset --yes; ./tasks.sh join-token here'],
+    ['curlew has installed nothing on this node', undefined],
+    ['/var/lib/x/bin/curlew status, curlew-status', undefined],
+  ] as const) {
+    assert.is(resultCalledAs(text, REQUESTS, './tasks.sh'), expected ?? text);
+  }
+});
+
+test('a result names commands as the program was called', async () => {
+  await using box = await tree();
+  const { stdout } = await curlew(['new', 'web'], { cwd: box.path, env: { CURLEW_CALLED: '/b/tasks.sh' } });
+  assert.match(stdout, /^next: \/b\/tasks.sh dev /m);
+});
 
 test('wrong words without another hint lead to the help of their command', async () => {
   await using box = await tree();

@@ -23,7 +23,7 @@ export const command = commandFor(NODE_REMOVE, {
     const end = isDone
       ? steps.length === 0
         ? `${node} is not in the cluster; its nodes are ${others.join(', ')}`
-        : `${node} is removed from the cluster; on it, in the unpacked bundle: ./tasks.sh reset --yes`
+        : `${node} is removed from the cluster; on it: curlew reset --yes`
       : 'add --yes to remove it';
     return [...rows, ...notes, end].map(visible).join('\n');
   },
