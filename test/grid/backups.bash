@@ -86,7 +86,7 @@ timer_starts() {
   [[ "$text" == *'s3://backup/shop/one/etcd-'*'curlew-etcd-snapshot.timer repeats this'* && "$(copies | wc -l)" == 1 ]] || return 1
   head -c 21 "$(copies)" | grep -q age-encryption.org/v1 && on one 10 systemctl is-active curlew-etcd-snapshot.timer &&
     ! on one 10 grep -r "${S3_KEYS[1]}" /etc/systemd/system /root/curlew.prom || return 1
-  [[ "$(on one 10 sh -c 'stat -c %a /var/lib/curlew/etcd/*.tar.age')" == 600 ]]
+  [[ "$(on one 10 sh -c 'stat -c %a /var/lib/curlew/etcd/*.tar.age' | sort -u)" == 600 ]]
 }
 
 copy_in_a_folder() {
