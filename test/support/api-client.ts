@@ -90,6 +90,12 @@ export function apiClient(kubeconfig: string): ApiClient {
   };
 }
 
+/** The body of a reply; one that refuses throws. */
+export function accepted({ status, body }: ApiReply): JsonObject {
+  if (status >= 300) throw new Error(`the API server answers ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
 interface Sent {
   readonly body?: object;
   readonly type?: string;

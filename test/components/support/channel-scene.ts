@@ -7,6 +7,7 @@ import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { applyChannels, previewChannels, type AddonResult, type ChannelPass } from '../../../src/app/channel-apply.ts';
 import type { Context } from '../../../src/core/context.ts';
+import { accepted } from '../../support/api-client.ts';
 import { kubeconfigText } from '../../support/kube-server.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { never, noReport } from '../../support/context.ts';
@@ -32,12 +33,14 @@ export interface ChannelScene extends AsyncDisposable {
 
 let scenes = 0;
 
-export async function channelScene(server: Pick<ApiServer, 'kubeconfig' | 'kubectl'>): Promise<ChannelScene> {
+export async function channelScene(
+  server: Pick<ApiServer, 'kubeconfig' | 'kubectl' | 'client'>,
+): Promise<ChannelScene> {
   scenes += 1;
   const namespace = `scene-${process.pid}-${scenes}`;
   const box = await tree();
   const kubectl = async (...args: readonly string[]): Promise<string> => server.kubectl(args);
-  await kubectl('create', 'namespace', namespace);
+  accepted(await server.client.create('/api/v1/namespaces', { metadata: { name: namespace } }));
   const context: Context = { signal: never, report: noReport, env: { PATH: process.env['PATH'] }, cwd: box.path };
   const request: ChannelApplyRequest = { channels: ['channel.yaml'], kubeconfig: server.kubeconfig, timeout: 20_000 };
   return {
@@ -58,7 +61,7 @@ export async function channelScene(server: Pick<ApiServer, 'kubeconfig' | 'kubec
     apply: async (given = {}) => applyChannels({ ...request, ...given }, context),
     plan: async (given = {}) => previewChannels({ ...request, ...given }, context),
     annotation: async (addon) => {
-      const found = JSON.parse(await kubectl('get', 'namespace', namespace, '-o', 'json')) as {
+      const found = accepted(await server.client.get(`/api/v1/namespaces/${namespace}`)) as unknown as {
         readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
       };
       const text = found.metadata.annotations?.[`addons.k8s.io/${addon}`];

@@ -4,6 +4,7 @@ import { openCluster, type NodeCluster } from '../../../src/runtime/cluster/clus
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 import { packagesOf, run, type Given } from '../../support/node-install.ts';
 import { tree, type Tree } from '../../support/tree.ts';
+import { accepted } from '../../support/api-client.ts';
 import type { ApiServer } from './api-server.ts';
 import { oracle } from './programs.ts';
 import type { RunResult } from '../../../src/runtime/run/run-result.ts';
@@ -64,35 +65,37 @@ export async function install(
   });
 }
 
+/** The paths of the API below a namespace. */
+const IN = (namespace: string): string => `/api/v1/namespaces/${namespace}`;
+
 export async function dataOf(
-  { kubectl }: ApiServer,
+  { client }: ApiServer,
   name: string,
   namespace = 'kurl',
 ): Promise<Readonly<Record<string, string>>> {
-  const map = JSON.parse(await kubectl(['-n', namespace, 'get', 'configmap', name, '-o', 'json'])) as {
+  const { data } = accepted(await client.get(`${IN(namespace)}/configmaps/${name}`)) as {
     readonly data?: Readonly<Record<string, string>>;
   };
-  return map.data ?? {};
+  return data ?? {};
 }
 
 /** The values of a Secret beside kURL's ConfigMaps, as they are written; undefined when there is none. */
 export async function secretOf(
-  { kubectl }: ApiServer,
+  { client }: ApiServer,
   name: string,
 ): Promise<Readonly<Record<string, string>> | undefined> {
-  const text = await kubectl(['-n', 'kurl', 'get', 'secret', name, '--ignore-not-found', '-o', 'json']);
-  if (text === '') return undefined;
-  const { data = {} } = JSON.parse(text) as { readonly data?: Readonly<Record<string, string>> };
+  const reply = await client.get(`${IN('kurl')}/secrets/${name}`);
+  if (reply.status === 404) return undefined;
+  const { data = {} } = accepted(reply) as { readonly data?: Readonly<Record<string, string>> };
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, decoded(value)]));
 }
 
 /** Changes our own records in the cluster, as somebody else might. */
 export async function patchRecords(
-  { kubectl }: ApiServer,
+  { client }: ApiServer,
   data: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-  const patch = JSON.stringify({ data });
-  await kubectl(['-n', 'kurl', 'patch', 'configmap', 'curlew-records', '--type', 'merge', '-p', patch]);
+  accepted(await client.merge(`${IN('kurl')}/configmaps/curlew-records`, { data }));
 }
 
 export const outcomes = ({ addons }: RunResult): readonly string[] =>
@@ -100,8 +103,14 @@ export const outcomes = ({ addons }: RunResult): readonly string[] =>
 export const decoded = (text = ''): string => Buffer.from(text, 'base64').toString();
 const CHANGING = ['curlew-records', 'kurl-current-config', 'kurl-last-config'];
 
-export async function clear({ kubectl }: ApiServer): Promise<void> {
-  await kubectl(['-n', 'kurl', 'delete', 'configmap', '--ignore-not-found', ...CHANGING]);
-  await kubectl(['-n', 'kurl', 'delete', 'secret', '--ignore-not-found', ...CHANGING.slice(1)]);
-  await kubectl(['-n', 'kube-system', 'delete', 'configmap', '--ignore-not-found', 'kurl-config']);
+export async function clear({ client }: ApiServer): Promise<void> {
+  const paths = [
+    ...CHANGING.map((name) => `${IN('kurl')}/configmaps/${name}`),
+    ...CHANGING.slice(1).map((name) => `${IN('kurl')}/secrets/${name}`),
+    `${IN('kube-system')}/configmaps/kurl-config`,
+  ];
+  for (const path of paths) {
+    const reply = await client.remove(path);
+    if (reply.status !== 404) accepted(reply);
+  }
 }
