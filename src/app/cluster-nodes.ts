@@ -16,9 +16,12 @@ export interface ClusterNodes {
   readonly addons?: readonly RecordedAddon[];
 }
 
+/** Less than operators wait for all of it, so that they get the reason: they ask again. */
+const PATIENCE_MS = 10_000;
+
 /** `CLUSTER_FAILED` if the API server or etcd does not answer. */
 export const clusterNodes = useCase(CLUSTER_NODES, async (_, context: Context): Promise<ClusterNodes> => {
-  const { api, call } = await openNodeApi(context);
+  const { api, call } = await openNodeApi(context, PATIENCE_MS);
   using etcd = await openEtcd({ signal: context.signal });
   const { machines, members } = await nodesAndMembers(call, etcd);
   const addons = await recordedAddons(api, context.signal);

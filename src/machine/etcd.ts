@@ -68,6 +68,13 @@ export function quorumPlace({ members = [], agrees, served }: EtcdView): QuorumP
   return served || members.some(({ healthy }) => healthy === true) ? 'elsewhere' : 'none';
 }
 
+const LOST_QUORUM = 'etcd has lost its quorum';
+
+/** Whether this is what {@link lostQuorum} has said, be it on another machine. */
+export function saysLostQuorum(text: string): boolean {
+  return text.includes(LOST_QUORUM);
+}
+
 /** Says that etcd has no quorum, by the members that answer; undefined where enough of them do. */
 export function lostQuorum(members: readonly EtcdMember[]): string | undefined {
   const voting = members.filter(({ learner }) => learner !== true);
@@ -75,5 +82,5 @@ export function lostQuorum(members: readonly EtcdMember[]): string | undefined {
   const up = voting.length - silent.length;
   if (up >= Math.floor(voting.length / 2) + 1) return undefined;
   const names = silent.map(({ name }) => name || 'one that has just joined').join(' and ');
-  return `etcd has lost its quorum: ${up} of ${voting.length} members ${up === 1 ? 'answers' : 'answer'}, and ${names} ${silent.length === 1 ? 'does' : 'do'} not`;
+  return `${LOST_QUORUM}: ${up} of ${voting.length} members ${up === 1 ? 'answers' : 'answer'}, and ${names} ${silent.length === 1 ? 'does' : 'do'} not`;
 }

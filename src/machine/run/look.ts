@@ -9,6 +9,7 @@ import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readObject } from '../../cluster/kube/objects.ts';
 import type { Held, SeenAddon, SeenCluster, SeenMachine } from '../cluster.ts';
 import type { EtcdMember } from '../etcd.ts';
+import { saysLostQuorum } from '../etcd.ts';
 import { authorityOf, clusterNameOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
 import { refusedTwins } from '../twins.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
@@ -117,7 +118,8 @@ export async function lookAt(
   let nodes = answers.found?.answer;
   const failures = answers.failures.map(({ item, error }): Held => {
     const reason = error instanceof SshError ? error.reason : error.message;
-    return { host: item.host.name, reason: `its cluster cannot be asked yet: ${reason}` };
+    const how = saysLostQuorum(reason) && error.hint !== undefined ? `; ${error.hint}` : '';
+    return { host: item.host.name, reason: `its cluster cannot be asked yet: ${reason}${how}` };
   });
   const silent = able.length === 0 ? speakers : [];
   for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);

@@ -29,7 +29,7 @@ export interface NodeApi {
 }
 
 /** `CLUSTER_FAILED` where etcd has lost its quorum, and where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
-export async function openNodeApi(context: Context): Promise<NodeApi> {
+export async function openNodeApi(context: Context, patienceMs?: number): Promise<NodeApi> {
   // A kubeconfig of another cluster has nothing to do with the etcd of this machine.
   const { KUBECONFIG = ADMIN_CONF } = context.env;
   const lost = KUBECONFIG === ADMIN_CONF ? await quorumProblem(context) : undefined;
@@ -40,7 +40,7 @@ export async function openNodeApi(context: Context): Promise<NodeApi> {
       hint: 'run it on a control plane, or set KUBECONFIG to the kubeconfig of an administrator',
     });
   }
-  return withCalls(api, context);
+  return withCalls(api, context, patienceMs);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Report } from '../../core/events.ts';
 import { reportStep } from '../../core/events.ts';
 import { pause } from '../../platform/limit/repeat.ts';
 import type { SshHost } from '../ssh/ssh.ts';
+import { saysLostQuorum } from '../etcd.ts';
 import type { ClusterLook } from './look.ts';
 import { followRun, lockHosts, type Remote } from './remote.ts';
 
@@ -35,7 +36,7 @@ export async function lookPatiently(
       await followBusy(remote, look, by);
       continue;
     }
-    if (look.unasked.length === 0 || performance.now() >= until || !isIdle(look)) return look;
+    if (look.unasked.length === 0 || performance.now() >= until || !isIdle(look) || isLost(look)) return look;
     for (const { host = '', reason } of look.unasked) {
       const text = `${host}: ${reason}`;
       if (!said.has(text)) report({ type: 'note', level: 'info', text });
@@ -43,6 +44,13 @@ export async function lookPatiently(
     }
     await pause(Math.min(AGAIN_MS, patienceMs), remote);
   }
+}
+
+/** Not enough control planes are there for a quorum, which no wait brings back. Where they are, etcd may be starting on them. */
+function isLost({ hosts, unasked }: ClusterLook): boolean {
+  const planes = hosts.filter(({ host }) => host.role === 'control-plane');
+  const present = planes.filter(({ facts }) => facts?.isControlPlane === true);
+  return unasked.some(({ reason }) => saysLostQuorum(reason)) && 2 * present.length <= planes.length;
 }
 
 /** Shows what control planes still run to its end. */
