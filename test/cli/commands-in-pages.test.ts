@@ -14,7 +14,7 @@ const PAGES = [
 ];
 /** A command behind what may stand before it on a line, up to what ends it there. */
 const COMMAND =
-  /(?:^\$? ?|[;|&(] *|\b(?:sudo|then|do) )(?:curlew|bundle\/(?:tasks|(install|join|upgrade))\.sh)((?: +[^\s#|&;<>)][^\s|&;<>)]*)*)/gm;
+  /(?:^\$? ?|[;|&(] *|\b(?:sudo|then|do) )(?:curlew|(?:bundle|\.)\/(?:tasks|(install|join|upgrade))\.sh)((?: +[^\s#|&;<>)][^\s|&;<>)]*)*)/gm;
 
 /** The arguments of each command in the shell blocks of a text; a script of a bundle gives its own name. */
 function commandsIn(text: string): readonly (readonly string[])[] {
