@@ -34,10 +34,11 @@ export interface EtcdRestored {
 
 /**
  * `CLUSTER_FAILED` for a snapshot that is not whole or is of another cluster, unless it is confirmed, and if other control planes have a
- * quorum.
+ * quorum. `USAGE`, before the file is read, if another machine is confirmed.
  */
 export const etcdRestore = useCase(ETCD_RESTORE, async (request, context: Context): Promise<EtcdRestored> => {
   const { signal } = context;
+  requireOwnName(request.confirm);
   const file = resolve(context.cwd, request.file);
   const directory = folderOf(request, context);
   const identity = request.identity && resolve(context.cwd, request.identity);
@@ -110,12 +111,16 @@ export async function viewOf(etcd: Etcd | undefined, context: Context, kubeconfi
   return { members, agrees, served };
 }
 
+/** A person may have another machine in mind, and reading takes long. */
+function requireOwnName(confirm: string | undefined): void {
+  const own = hostname().toLowerCase();
+  if (confirm === undefined || confirm === own) return;
+  throw new CurlewError('USAGE', `--confirm ${confirm}: this machine is ${own}`);
+}
+
 /** Without members etcd does not answer here, which says nothing about those of other machines. */
 export function requireConfirmed(view: EtcdView, confirm: string | undefined): void {
   const own = hostname().toLowerCase();
-  if (confirm !== undefined && confirm !== own) {
-    throw new CurlewError('USAGE', `--confirm ${confirm}: this machine is ${own}`);
-  }
   const refusal = (why: string, hint: string): CurlewError =>
     new CurlewError('CLUSTER_FAILED', `cannot restore etcd: ${why}`, { hint });
   const { members, agrees } = view;

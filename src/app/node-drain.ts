@@ -1,10 +1,10 @@
 /** Moves the pods of a node to others, from a control plane. */
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { getObject } from '../cluster/kube/objects.ts';
 import { DRAIN_MS, drainNode, leftToDrain, requireForce } from '../machine/run/drain.ts';
-import { cordonNode, openNodeApi, seenNode, uncordonNode } from '../machine/run/nodes.ts';
+import { cordonNode, openNodeApi, seenNode, seenNodes, uncordonNode } from '../machine/run/nodes.ts';
+import { unknownName } from '../machine/run/require-name.ts';
 import { NODE_DRAIN } from '../requests/node.ts';
 import { NODES } from '../cluster/kube/core-kinds.ts';
 
@@ -26,9 +26,8 @@ export const drain = useCase(NODE_DRAIN, async (request, context: Context): Prom
   const look = async (): Promise<NodeDrain> => {
     const object = await getObject(cluster.call, NODES, { name: node });
     if (object === undefined) {
-      throw new CurlewError('NOT_FOUND', `cannot drain ${node}: the cluster has no such node`, {
-        hint: 'curlew cluster nodes lists them',
-      });
+      const names = (await seenNodes(cluster.call)).map(({ name }) => name);
+      throw unknownName(node, names, { doing: `drain ${node}`, missing: 'the cluster has no such node' });
     }
     const { toEvict, waiting, lost } = await leftToDrain(cluster, node);
     const pods = [...toEvict.map(({ name }) => name), ...waiting];

@@ -11,7 +11,7 @@ import { removeFrom, type NodeRemoval } from '../machine/run/removal.ts';
 import { NODE_REMOVE } from '../requests/node.ts';
 
 /**
- * Continues what an attempt before it has begun. `USAGE` for the machine that it runs on, `CLUSTER_FAILED` where the cluster would lose its
+ * Continues what an attempt before it has begun. `NOT_FOUND` for an unknown node, `USAGE` for the machine that it runs on, `CLUSTER_FAILED` where the cluster would lose its
  * last control plane or etcd its quorum, and if the node is not drained in time.
  */
 export const removeNode = useCase(NODE_REMOVE, async (request, context: Context): Promise<NodeRemoval> => {

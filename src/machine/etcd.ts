@@ -41,6 +41,12 @@ export function quorumAfter(
   return { voting, quorum, safe: voting - broken >= quorum && learners === 0 };
 }
 
+/** How many of this many members may fail at once: `1 failure`. */
+export function survived(voting: number): string {
+  const failures = Math.floor((voting - 1) / 2);
+  return failures === 0 ? 'no failure' : `${failures} failure${failures === 1 ? '' : 's'}`;
+}
+
 /** Whether the others keep the quorum while this one restarts. A single member has no others: its API is away meanwhile. */
 export function mayRestart(members: readonly EtcdMember[], name: string): boolean {
   const others = members.filter((member) => member.name !== name);

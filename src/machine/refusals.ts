@@ -1,6 +1,7 @@
 /** What is wrong with a cluster as it is desired or seen, so that nothing may be changed. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
+import { survived } from './etcd.ts';
 import { changedSettings, namedSettings } from './settings.ts';
 import { isSemver, mayMove, skewsOf, requireVersion } from './versions.ts';
 
@@ -45,7 +46,7 @@ function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[]
   if (control.length === 0) refusals.push({ reason: 'the last control plane cannot be removed' });
   else if (control.length % 2 === 0) {
     refusals.push({
-      reason: `${control.length} control planes survive no more failures than ${control.length - 1}: add or remove one`,
+      reason: `${control.length} control planes survive ${survived(control.length)}, like ${control.length - 1}: add or remove one`,
     });
   }
   const addresses = new Map<string, string>();

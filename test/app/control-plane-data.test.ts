@@ -159,7 +159,6 @@ test('a running cluster is restored only with its own name, and not with other m
   const own = hostname().toLowerCase();
   const alone = { members: [member(own)], agrees: true };
   assert.match(messageOf(alone), /the cluster runs, and would lose its changes/);
-  assert.match(messageOf(alone, `${own}x`), /this machine is/);
   assert.is(messageOf(alone, own), '');
   const all = [member(own), member('two'), member('three', false)];
   assert.match(messageOf({ members: all, agrees: true }, own), /its 3 members have a quorum/);
@@ -192,6 +191,13 @@ test('an etcd that does not answer is restored only with the name of its machine
     'CLUSTER_FAILED',
     /no keys of its cluster/,
   );
+});
+
+test('the name of another machine is refused before the file is read', async () => {
+  await using box = await tree();
+  const context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
+  const restore = etcdRestore({ file: 'missing.db', confirm: 'elsewhere' }, context);
+  await assert.rejectsWith(restore, 'USAGE', /--confirm elsewhere: this machine is /);
 });
 
 test('a file that is no snapshot is refused before anything else', async () => {

@@ -94,7 +94,9 @@ test('the cordon of an upgrade becomes that of a person, which no upgrade lifts'
 
 test('a node that the cluster does not have is not drained', async () => {
   await onNode(async ({ run }) => {
-    await assert.rejectsWith(run('tow', { yes: true }), 'NOT_FOUND', /cannot drain tow: the cluster has no such node/);
+    const expected = /cannot drain tow: the cluster has no such node/;
+    const { hint } = await assert.rejectsWith(run('tow', { yes: true }), 'NOT_FOUND', expected);
+    assert.is(hint, 'did you mean two?');
   });
 });
 

@@ -112,16 +112,32 @@ test('a control plane leaves in four steps, each of which is shown first and cha
   assert.equal([phases(shown), shown.isDone, cluster.writes()], [all, false, []]);
   const done = await cluster.remove('three');
   assert.equal([phases(done), done.isDone, done.others], [all, true, ['one', 'two']]);
-  assert.equal(done.notes, ['the other 2 control planes survive no more failures than 1: add one']);
+  assert.equal(done.notes, ['etcd has 2 members without three, and survives no failure, like 1: add a control plane']);
   assert.equal([...cluster.members.keys()], ['one', 'two']);
   const writes = cluster.writes().map((request) => request.replace(/\?.*/, ''));
   assert.equal(writes, ['PATCH /api/v1/nodes/three', `POST ${PODS}/web/eviction`, 'DELETE /api/v1/nodes/three']);
 });
 
-test('a node that is gone is nothing to do, and a member of etcd that it has left is removed', async () => {
+test('a node that the cluster does not have, or no longer has, is an error that names the nearest or all of them', async () => {
   await using cluster = await scene(THREE);
-  const nothing = await cluster.remove('tree', { yes: false });
-  assert.equal([nothing.steps, nothing.isDone], [[], true]);
+  const expected = /cannot remove tree: the cluster has no such node/;
+  for (const yes of [false, true]) {
+    const { hint } = await assert.rejectsWith(cluster.remove('tree', { yes }), 'NOT_FOUND', expected);
+    assert.is(hint, 'did you mean three?');
+  }
+  await cluster.remove('three');
+  const { hint } = await assert.rejectsWith(cluster.remove('three'), 'NOT_FOUND', /cannot remove three/);
+  assert.is(hint, 'there are one, two');
+});
+
+test('what a removal leaves is counted by members of etcd, not by Nodes', async () => {
+  await using cluster = await scene(THREE);
+  for (const name of ['two', 'three']) cluster.members.delete(name);
+  assert.equal((await cluster.remove('three')).notes, []);
+});
+
+test('a member of etcd that a node has left is removed', async () => {
+  await using cluster = await scene(THREE);
   await cluster.api.remove('/api/v1/nodes/three');
   assert.equal(phases(await cluster.remove('three')), ['remove-member']);
   assert.equal([...cluster.members.keys()], ['one', 'two']);
@@ -245,7 +261,7 @@ test('a removal that was cut before any of its requests goes on where that was',
     await cluster.remove('three', { limitMs: 1 }).catch(() => undefined);
     cluster.before(() => undefined);
     assert.ok((await cluster.remove('three')).isDone, change);
-    assert.equal((await cluster.remove('three', { yes: false })).steps, []);
+    await assert.rejectsWith(cluster.remove('three', { yes: false }), 'NOT_FOUND', /no such node/);
     assert.equal([...cluster.members.keys()], ['one', 'two']);
   }
 });

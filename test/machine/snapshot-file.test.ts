@@ -113,6 +113,9 @@ test('a snapshot has the data and what all control planes share, and tar shows i
   assert.equal(await readFile(opened.data), dataWith(own.ca));
   assert.is(await readFile(`${opened.folder}/kubernetes/pki/sa.key`, 'utf8'), 'accounts');
   assert.is((await stat(opened.folder ?? '')).mode & 0o777, 0o700);
+  for (const secret of [opened.data, `${opened.folder}/kubernetes/pki/sa.key`]) {
+    assert.is((await stat(secret)).mode & 0o777, 0o600);
+  }
 });
 
 test('a snapshot has the options of its timer, unless an operator has ended that', async () => {

@@ -18,13 +18,9 @@ export const command = commandFor(NODE_REMOVE, {
     requireOneOf({ yes: request.yes, dryRun }, 'node remove');
     return (await import('../../app/node-remove.ts')).removeNode(request, context);
   },
-  render: ({ node, steps, isDone, others, notes }) => {
+  render: ({ node, steps, isDone, notes }) => {
     const rows = steps.map(({ phase, reason }) => `${node}: ${isDone ? 'done' : 'to do'}: ${phase} (${reason})`);
-    const end = isDone
-      ? steps.length === 0
-        ? `${node} is not in the cluster; its nodes are ${others.join(', ')}`
-        : `${node} is removed from the cluster; on it: curlew reset --yes`
-      : 'add --yes to remove it';
+    const end = isDone ? `${node} is removed from the cluster; on it: curlew reset --yes` : 'add --yes to remove it';
     return [...rows, ...notes, end].map(visible).join('\n');
   },
   exitCode: ({ isDone }) => (isDone ? 0 : WOULD_CHANGE),

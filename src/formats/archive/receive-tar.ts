@@ -21,7 +21,12 @@ export interface ReceiveOptions {
   /** An empty folder that no other process writes to. */
   readonly into: string;
   /** Sums over all files; hard links count as the files that they become. */
-  readonly limits: { readonly bytes: number; readonly files: number };
+  readonly limits: {
+    readonly bytes: number;
+    readonly files: number;
+    /** What more bytes say of the tar; default: their number. */
+    readonly over?: string;
+  };
   /** Creates the error for an entry that is refused. */
   readonly refuse: (what: string, hint?: string) => Error;
   readonly signal: AbortSignal;
@@ -99,7 +104,7 @@ async function takeEntry(
   if (files.has(path)) throw refuse(`two files named ${shown}`);
   if (files.size >= limits.files) throw refuse(`more than ${limits.files} files`);
   taken.bytes += linked?.size ?? size;
-  if (taken.bytes > limits.bytes) throw refuse(`more than ${limits.bytes} bytes`);
+  if (taken.bytes > limits.bytes) throw refuse(limits.over ?? `more than ${limits.bytes} bytes`);
   const mode = linked?.mode ?? (((header.mode ?? 0) & 0o111) === 0 ? 0o644 : 0o755);
   const target = join(into, path);
   try {

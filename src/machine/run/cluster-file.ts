@@ -2,7 +2,6 @@
 import { dirname, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { nearest } from '../../core/nearest.ts';
 import { readFleet } from '../../fleet/read.ts';
 import type { FleetFile, FleetCluster as Found } from '../../fleet/fleet.ts';
 import type { ClusterFields } from '../../fleet/schema.ts';
@@ -12,12 +11,12 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import type { SshHost } from '../ssh/ssh.ts';
 import { listFiles } from '../../fleet/run/files.ts';
 import { unreadableSetting } from './kubeadm-settings.ts';
+import { requireName } from './require-name.ts';
 import { readConfig } from '../../steps/open/config.ts';
 import type { Provider, Wanted } from './provider.ts';
 
 const MAX_BYTES = 16 << 20;
 const AT_ONCE = 8;
-const MAX_NAMED = 10;
 
 export type Machine = NonNullable<ClusterFields['spec']['machines']>[number];
 
@@ -168,17 +167,5 @@ export function requireKnown(
   requireName(name, [...new Set(names.map((one) => one.name))], {
     doing,
     missing: `neither ${file} nor the cluster has such a machine`,
-  });
-}
-
-function requireName(
-  name: string,
-  names: readonly string[],
-  { doing, missing }: { readonly doing: string; readonly missing: string },
-): void {
-  if (names.includes(name)) return;
-  const near = nearest(name, names);
-  throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${missing}`, {
-    hint: near === undefined ? `there are ${names.slice(0, MAX_NAMED).join(', ')}` : `did you mean ${near}?`,
   });
 }

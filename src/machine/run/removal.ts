@@ -4,15 +4,17 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { deleteObject } from '../../cluster/kube/objects.ts';
 import type { Phase, SeenMachine } from '../cluster.ts';
+import { quorumAfter, survived, type EtcdMember } from '../etcd.ts';
 import { removalTurns } from '../removal.ts';
 import { EMPTY_TURN } from '../plan-state.ts';
 import { drainNode, leftToDrain } from './drain.ts';
+import { requireName } from './require-name.ts';
 import { markLeaving, nodesAndMembers, uncordonNode, type NodeApi } from './nodes.ts';
 import { NODES } from '../../cluster/kube/core-kinds.ts';
 
 export interface NodeRemoval {
   readonly node: string;
-  /** The steps that were done, or without `yes` would be; none if neither a Node nor a member of etcd has this name. */
+  /** The steps that were done, or without `yes` would be. */
   readonly steps: readonly { readonly phase: Phase; readonly reason: string }[];
   /** Nothing is left to do. */
   readonly isDone: boolean;
@@ -34,7 +36,7 @@ const TEXTS: Partial<Record<Phase, string>> = {
   'delete-node': 'deleting its Node',
 };
 
-/** Looks before each step, so that it continues whatever an attempt before it has left. */
+/** Looks before each step, so that it continues whatever an attempt before it has left. `NOT_FOUND` if neither a Node nor a member of etcd has the name. */
 export async function removeFrom(
   cluster: NodeApi & { readonly etcd: Etcd | undefined },
   node: string,
@@ -42,6 +44,7 @@ export async function removeFrom(
   { report, signal }: Pick<Context, 'report' | 'signal'>,
 ): Promise<NodeRemoval> {
   const { api, call, etcd } = cluster;
+  const doing = `remove ${node}`;
   let first: SeenMachine | undefined;
   const perform = async (phase: Phase, ids: readonly string[]): Promise<void> => {
     if (phase === 'mark') await markLeaving(call, node, api.now());
@@ -62,12 +65,16 @@ export async function removeFrom(
         members === undefined
           ? 'run it on a control plane, where kubeadm has made a member of etcd'
           : 'curlew reset removes the last control plane; repair or remove the others that are not healthy first';
-      throw new CurlewError('CLUSTER_FAILED', `cannot remove ${node}: ${held[0].reason}`, { hint });
+      throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${held[0].reason}`, { hint });
     }
     // A step may leave something behind, such as a pod that tolerates everything: the next one does not wait for it.
     const remaining = (chains[0] ?? []).filter(({ phase }) => done.every((one) => one.phase !== phase));
     const steps = [...done, ...remaining.map(({ phase, reason }) => ({ phase, reason }))];
     const [next] = remaining;
+    if (steps.length === 0) {
+      const names = [...seen.machines, ...(members ?? [])].flatMap(({ name }) => (name === '' ? [] : [name]));
+      requireName(node, [...new Set(names)], { doing, missing: 'the cluster has no such node' });
+    }
     if (next === undefined || !yes) {
       const others = seen.machines.filter(({ name }) => name !== node);
       return {
@@ -75,7 +82,7 @@ export async function removeFrom(
         steps,
         isDone: next === undefined,
         others: others.map(({ name }) => name),
-        notes: [...notesOf(first, others), ...(next === undefined ? [] : lost.map((text) => `will be lost: ${text}`))],
+        notes: [...notesOf(first, members), ...(next === undefined ? [] : lost.map((text) => `will be lost: ${text}`))],
       };
     }
     const undo = next.phase === 'mark' ? ` ${node}` : '';
@@ -97,14 +104,16 @@ async function look(cluster: Parameters<typeof removeFrom>[0], node: string) {
   return { complete: true, machines, members, lost: pods?.lost ?? [] };
 }
 
-function notesOf(machine: SeenMachine | undefined, others: readonly SeenMachine[]): readonly string[] {
+function notesOf(machine: SeenMachine | undefined, members: readonly EtcdMember[] = []): readonly string[] {
   if (machine === undefined) return [];
   const { name, answers, role } = machine;
-  const control = others.filter((one) => one.role === 'control-plane').length;
+  const { voting } = quorumAfter(members, { remove: name });
   return [
     ...(answers ? [] : [`${name} does not answer, so its pods are not waited for: make sure that it is off`]),
-    ...(role === 'control-plane' && control % 2 === 0
-      ? [`the other ${control} control planes survive no more failures than ${control - 1}: add one`]
+    ...(role === 'control-plane' && voting > 0 && voting % 2 === 0
+      ? [
+          `etcd has ${voting} members without ${name}, and survives ${survived(voting)}, like ${voting - 1}: add a control plane`,
+        ]
       : []),
   ];
 }

@@ -1,6 +1,6 @@
 /** A snapshot as one file: a tar with the data of etcd, and with the keys without which no other machine can use the data. */
 import { createReadStream } from 'node:fs';
-import { lstat, mkdir, open, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
@@ -133,8 +133,10 @@ async function extract(
   await requireSpace(dirname(into), size, `extract ${file}`);
   await mkdir(into, { mode: 0o700 });
   const refuse = (what: string): CurlewError => refusedSnapshot(file, what);
-  const limits = { bytes: size, files: MAX_FILES };
+  // No tar has more in it than its own bytes.
+  const limits = { bytes: size, files: MAX_FILES, over: 'it is truncated' };
   const files = await receiveTar(bytes, { top: TOP, into, limits, refuse, signal });
+  for (const { path } of files) await chmod(join(into, path), 0o600);
   // A static pod would run as soon as the kubelet does.
   const foreign = files.find(({ path }) => path.startsWith(`${KUBERNETES}/manifests/`));
   if (foreign !== undefined) throw refuse(foreign.path);

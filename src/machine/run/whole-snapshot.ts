@@ -15,7 +15,8 @@ export async function requireWhole(path: string, file = path): Promise<void> {
     await using opened = await open(path, 'r');
     const { size } = await opened.stat();
     const length = size - DIGEST_BYTES;
-    if (length <= 0 || length % PAGE_BYTES !== 0) throw bad(`${size} bytes are not pages and a digest`);
+    if (length <= 0 || length % PAGE_BYTES !== 0)
+      throw bad(`it is truncated, or something else: ${size} bytes are not pages and a digest`);
     const hash = createHash('sha256');
     for await (const chunk of opened.createReadStream({ end: length - 1, autoClose: false })) {
       hash.update(chunk as Buffer);
