@@ -31,6 +31,7 @@ kubernetes() {
   fi
   kubernetes_protect_images
   try_5m kubernetes_api_answers
+  kubernetes_drop_snapshot
   kubernetes_keep_files
   kubernetes_schedule_renewal
 }
@@ -41,7 +42,8 @@ kubernetes_already_applied() {
   kubernetes_start_pods
   kubernetes_restore_files
   kubernetes_schedule_renewal
-  kubernetes_api_listens && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_keep_files
+  kubernetes_api_listens && systemctl is-active --quiet kubelet && ! kubernetes_restart_is_due && kubernetes_drop_snapshot &&
+    kubernetes_keep_files
 }
 
 # On every other node.
@@ -99,6 +101,7 @@ kubernetes_post_init() {
 kubernetes_outro() {
   printf 'kubectl: export KUBECONFIG=/etc/kubernetes/admin.conf\n'
   printf 'To add a node: ./tasks.sh join-token\n'
+  kubernetes_name_lost
 }
 
 # This node leaves a cluster that has other control planes.
@@ -626,11 +629,6 @@ kubernetes_init() {
     kubernetes_explain
     bail "kubeadm init failed"
   }
-  if [[ -d "$snapshot" ]]; then
-    kubernetes_warn_of_lost
-    kubernetes_schedule_snapshots "$snapshot/timer"
-    rm -rf "$snapshot"
-  fi
   rm -f "$KUBERNETES_STATE/restart"
   mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
   kubernetes_complete
@@ -1193,16 +1191,53 @@ kubernetes_place_snapshot() {
   done < <(cd "$1/kubernetes" && find . -type f)
 }
 
-# usage: kubernetes_warn_of_lost; control planes that the data has, and etcd does not
-kubernetes_warn_of_lost() {
-  local node
-  while IFS= read -r node; do
-    if [[ -n "$node" && "$node" != "node/$(get_local_node_name)" ]]; then
-      logWarn "${node#node/} is no longer a control plane, and must be reset before it starts again. Remove its Node: \
-./tasks.sh node remove ${node#node/} --yes"
-    fi
-  done < <(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s get nodes \
-    --selector=node-role.kubernetes.io/control-plane --output=name)
+# What curlew etcd restore has kept, once the control plane has its data. Not before kubernetes_complete: until then a run that was cut is
+# undone, and the next one needs it again.
+kubernetes_drop_snapshot() {
+  local snapshot="$DIR/restore"
+  [[ -d "$snapshot" && -f "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" && ! -e "$KUBERNETES_STATE/attempt" ]] || return 0
+  kubernetes_schedule_snapshots "$snapshot/timer"
+  rm -rf "$snapshot"
+  logSuccess "The control plane has the data of the snapshot, and what curlew etcd restore has kept of it is removed"
+}
+
+# Control planes that are gone: they have a Node, and no member of etcd, as after a restore.
+kubernetes_name_lost() {
+  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" nodes members node addresses
+  [[ -f "$manifest" ]] || return 0
+  if ! { nodes="$(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s get nodes \
+    --selector=node-role.kubernetes.io/control-plane \
+    -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}')" &&
+    members="$(kubernetes_members "$manifest" "$nodes")"; }; then
+    logWarn "It is not known whether all control planes are members of etcd (see above): compare kubectl get nodes"
+    return 0
+  fi
+  while read -r node addresses; do
+    if [[ -z "$node" ]] || kubernetes_is_member "$members" "$node" "$addresses"; then continue; fi
+    printf '%s is no longer a control plane, and must be reset before it starts again. Remove its Node: ./tasks.sh node remove %s --yes\n' \
+      "$node" "$node"
+  done <<<"$nodes"
+}
+
+# usage: kubernetes_members MANIFEST NODES; prints a line for each member of etcd. A control plane that is alone is not asked: it is the member.
+kubernetes_members() {
+  local pki=/etc/kubernetes/pki/etcd
+  if (($(wc -l <<<"$2") < 2)); then
+    printf ', %s, \n' "$(get_local_node_name)"
+    return 0
+  fi
+  NO_PROXY='*' no_proxy='*' kubernetes_in_image "$(awk '$1 == "image:" { print $2; exit }' "$1")" usr/local/bin/etcdctl --command-timeout=10s \
+    --endpoints="$(kubernetes_flag "$1" advertise-client-urls)" --cacert="$pki/ca.crt" --cert="$pki/server.crt" --key="$pki/server.key" member list
+}
+
+# usage: kubernetes_is_member MEMBERS NODE ADDRESSES; by its name, or where kubeadm has not given it that of its node, by its address
+kubernetes_is_member() {
+  local address
+  if [[ "$1" == *", $2, "* ]]; then return 0; fi
+  for address in $3; do
+    if [[ "$1" == *"//$address:"* || "$1" == *"//[$address]:"* ]]; then return 0; fi
+  done
+  return 1
 }
 
 # usage: kubernetes_require_space FOLDER FILE; for what etcdutl makes of a snapshot: a file of its size, and a log of 64 MB
