@@ -92,7 +92,7 @@ export function settingNotes(wanted: MachineSettings, machines: readonly SeenMac
   return [
     ...(unknown.length > 0
       ? [
-          `settings of ${names(unknown)} are not compared, since no run over SSH has recorded them: ${how('records them')}`,
+          `settings of ${names(unknown)} are not compared, since it is not recorded which they have: ${how('records them')}`,
         ]
       : []),
     ...(kept.length > 0

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
-import { cleanHost, lockHosts, sendBundle } from '../../src/machine/run/remote.ts';
+import { cleanHost, lockHosts, runCommand, sendBundle } from '../../src/machine/run/remote.ts';
 import { SshError, type Ssh, type SshHost } from '../../src/machine/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
@@ -102,6 +102,24 @@ async function bundleIn(box: { readonly at: (path: string) => string }) {
   const digest = `sha256:${'a'.repeat(64)}` as const;
   return { path: box.at('b.tar.gz'), digest, size: bytes.length, whole: digestOf(bytes), bytes };
 }
+
+test('a run that is not known to leave settings records none, and not those of a run before it that was cut', async () => {
+  await using box = await tree({ 'there/settings.new': '{"digests":{}}', 'there/bundle/join.sh': 'true' });
+  const run: Ssh['run'] = async (at, { script, operands = [], input }) => {
+    const words = ['-c', script, 'sh', box.at('there'), ...operands.slice(1)];
+    const text = typeof input === 'string' ? input : '';
+    const { status, stdout, stderr } = spawnSync('sh', words, { input: text, encoding: 'utf8' });
+    if (status === 0) return stdout;
+    throw new SshError(at, 'status', `it failed with status ${status}: ${stderr.trim()}`, '');
+  };
+  const remote = { ssh: { run } as Ssh, signal: never };
+  const join = { name: 'join p1', command: ['sh', './join.sh'], line: () => undefined };
+  await runCommand(remote, host, join);
+  const recorded = async () => (await readdir(box.at('there'))).filter((name) => name.startsWith('settings'));
+  assert.equal(await recorded(), []);
+  await runCommand(remote, host, { ...join, settings: '{"by":"join","digests":{}}' });
+  assert.equal(await recorded(), ['settings']);
+});
 
 test('a bundle that an operator who is gone has sent, and that is unpacked still, is waited for', async () => {
   await using box = await tree({ 'bundle/join.sh': '', 'there/name': '' });

@@ -115,7 +115,7 @@ test('a setting that the file no longer has is noted, and dropped by another cha
     'w0: the file no longer has kubernetes.maxPodsPerNode: the next upgrade or another change drops that, or curlew machine upgrade of each',
   ]);
   assert.equal(settingNotes(AFTER, [has(AFTER), machine('w1')]), [
-    'settings of w1 are not compared, since no run over SSH has recorded them: the next upgrade records them, or curlew machine upgrade of each',
+    'settings of w1 are not compared, since it is not recorded which they have: the next upgrade records them, or curlew machine upgrade of each',
   ]);
   assert.equal(settingNotes({}, [machine('w1')]), []);
   const named = planned('cp0 w0', { settings: {}, policy: { named: 'w0' } });

@@ -198,7 +198,7 @@ elif busy; then
     echo "$name runs there for a file with other settings: wait until it ends, then run the same command again" >&2; exit 75
   fi
 else
-  IFS= read -r settings; printf '%s' "$settings" >settings.new; cat >input
+  IFS= read -r settings; rm -f settings.new; [ -z "$settings" ] || printf '%s' "$settings" >settings.new; cat >input
   if [ -n "$cluster" ]; then echo "$cluster" >cluster; printf %s "$name" >unfinished; fi
   rm -f status pid; : >log; printf %s "$name" >name; printf %s "$request" >request; started=yes
   setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input
