@@ -1,11 +1,8 @@
 /** Servers of the machine on which a page is run: a web server, S3 and a cluster, at the addresses that pages name. */
-import { once } from 'node:events';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { tree, type Tree } from '../../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './api-server.ts';
 import { makeClientAuthority, MANAGER } from './client-authority.ts';
-import { startDaemon } from './daemon.ts';
 import type { Machine } from './page-machine.ts';
 import { oracle } from './programs.ts';
 import { S3_KEYS } from './s3-servers.ts';
@@ -71,64 +68,7 @@ export async function startImages(machine: Machine): Promise<void> {
 /** Starts a cluster's API server, with `~/.kube/config` for it. */
 export async function startCluster(machine: Machine): Promise<ApiServer> {
   const box = await tree();
-  const server = await startApiServer(box.path);
-  const way = await leadInto(machine, box, Number(new URL(server.url).port));
-  return withKubeconfig(machine, box, {
-    ...server,
-    [Symbol.asyncDispose]: async () => {
-      await way[Symbol.asyncDispose]();
-      await server[Symbol.asyncDispose]();
-    },
-  });
-}
-
-/** Takes connections in the first network, and passes them on as sockets in the file system, which all networks share. */
-const FORWARD = `const { connect, createServer } = require('node:net');
-const [port, path] = process.argv.slice(1);
-createServer((client) => {
-  const server = connect(path);
-  for (const [one, other] of [[client, server], [server, client]])
-    one.on('error', () => other.destroy()).on('close', () => other.destroy()).pipe(other);
-}).listen(Number(port), '127.0.0.1', () => console.log('listening'));
-`;
-
-/** Makes a port of loopback on this machine the same port of loopback on a page's machine. */
-async function leadInto(machine: Machine, box: Tree, port: number): Promise<AsyncDisposable> {
-  const path = box.at('way');
-  const sockets = new Set<Socket>();
-  const outer = createServer((client) => {
-    const server = connect(port, '127.0.0.1');
-    for (const [one, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      sockets.add(one);
-      one
-        .on('error', () => other.destroy())
-        .on('close', () => {
-          sockets.delete(one);
-          other.destroy();
-        });
-      one.pipe(other);
-    }
-  });
-  outer.listen(path);
-  await once(outer, 'listening');
-  const [command = '', ...before] = machine.network;
-  const logFile = box.at('way.log');
-  const inner = await startDaemon({
-    command,
-    args: [...before, process.execPath, '-e', FORWARD, String(port), path],
-    logFile,
-    ready: async () => (await readFile(logFile, 'utf8')).includes('listening'),
-  });
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await inner[Symbol.asyncDispose]();
-      outer.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
+  return withKubeconfig(machine, box, await startApiServer(box.path, { within: machine.network }));
 }
 
 /** The same at `https://NAME:6443`, whose users may be agents with certificates and tokens. */
