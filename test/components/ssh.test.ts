@@ -77,7 +77,7 @@ tests('curlew on a host that fails says all of its reason, and what to do', asyn
     );
   }
   const long = renderFailure(new CurlewError('HOOK_FAILED', 'x'.repeat(9000), { hint: 'wait' }), NO_PAINT);
-  assert.match((await failure(at.run(script, { operands: [long] }))).reason, /^.{1,1100} … .{900,1000}; hint: wait$/);
+  assert.match((await failure(at.run(script, { operands: [long] }))).reason, /^.{1,1100}….{900,1000}; hint: wait$/);
 });
 
 tests('one connection is used for all programs of a host, in a folder of its owner, and ends with it', async () => {
