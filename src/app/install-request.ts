@@ -27,14 +27,11 @@ import type { InstallSource } from '../steps/sources/install-source.ts';
 import { toolVersion } from '../own/version.ts';
 import { RUN, type InstallRequest } from '../requests/node.ts';
 
-interface Resolved {
-  readonly request: InstallRequest;
-  readonly flags: GivenFlags;
-  readonly saved: SavedPlan | undefined;
-}
-
 /** Merges the request with its plan and its flags. An upgrade of the node that add-ons were installed from is an install. */
-export async function resolveRequest(input: InstallRequest, context: Context): Promise<Resolved> {
+export async function resolveRequest(
+  input: InstallRequest,
+  context: Context,
+): Promise<{ readonly request: InstallRequest; readonly flags: GivenFlags; readonly saved: SavedPlan | undefined }> {
   const { plan } = input;
   const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan), RUN.fields);
   const whole = saved === undefined ? input : withSavedOptions(RUN.fields, input, saved);

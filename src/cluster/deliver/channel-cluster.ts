@@ -8,27 +8,23 @@ import { parseTriple } from '../channel/range.ts';
 import { readAnnotations, decodeRecords } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
-import { openApi, type KubeApi } from '../kube/api.ts';
+import { openApi, type ApiOptions, type KubeApi } from '../kube/api.ts';
 import { openCalls, Refused, type Call, type CallOptions } from '../kube/call.ts';
 import { holdLease } from '../kube/lease.ts';
 import { listObjects } from '../kube/objects.ts';
 import { apiPath } from '../kube/path.ts';
 import { discover, type Discovery } from '../kube/resources.ts';
-import { choosing, type KubeconfigWay } from '../kube/kubeconfig.ts';
+import { choosing } from '../kube/kubeconfig.ts';
 import { kubeconfigPaths } from '../kube/session.ts';
 import { configMapClient, type ConfigMapClient } from '../kube/config-map.ts';
 import type { Context } from '../../core/context.ts';
 import { NAMESPACES } from '../kube/core-kinds.ts';
 
-export interface OpenRequest {
+export interface OpenRequest extends Pick<ApiOptions, 'isForeign' | 'way'> {
   /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
   readonly kubeconfig?: string | undefined;
   /** Name of a context in it; default: its current one. */
   readonly context?: string | undefined;
-  /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
-  readonly isForeign?: boolean | undefined;
-  /** Where it was named; default: as the option. */
-  readonly way?: KubeconfigWay | undefined;
 }
 
 const REQUEST_MS = 30_000;

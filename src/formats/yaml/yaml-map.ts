@@ -1,3 +1,4 @@
+/** Whether a text is a map in YAML. Pure. */
 import { isObject } from '../../core/json.ts';
 import { readYaml } from './yaml.ts';
 
