@@ -185,6 +185,7 @@ own_machine() {
   containerd_reads() { :; }
   systemctl() { :; }
   kubeadm() { echo "kubeadm $*" >>calls; }
+  ip() { echo "ip $*" >>links; }
 }
 
 # usage: strict FUNCTION; as hooks are run: a command that fails ends them, which bats' run would not let it
@@ -1176,6 +1177,15 @@ END
   curlew_ctr() { if [[ "$*" == "images unmount --rm $PWD/etc/kubernetes/curlew/image" ]]; then rmdir "${!#}/bin"; fi; }
   strict kubernetes_uninstall
   [ ! -e etc/kubernetes ]
+}
+
+@test "interfaces that pods of the network have made again are removed once no pod is left" {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(etc|usr/local|var/lib|opt/cni)/,$PWD/\\1/,g" "packages/kubernetes/$NEWEST/install.sh")
+  kubernetes_reset() { echo reset >>links; }
+  kubernetes_uninstall
+  [ "$(cat links)" = $'reset\nip link delete cni0\nip link delete flannel.1' ]
 }
 
 # A machine with two pods, which only containerd can remove.

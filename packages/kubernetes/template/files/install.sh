@@ -129,6 +129,9 @@ $command first"
 
 kubernetes_uninstall() {
   kubernetes_reset || kubernetes_kill_pods
+  # The removal of flannel comes before: its pod, as long as it ran, has made them again.
+  maybe ip link delete cni0
+  maybe ip link delete flannel.1
   systemctl disable --now kubelet >/dev/null 2>&1 || true
   kubernetes_remove_timer curlew-etcd-snapshot
   kubernetes_remove_timer curlew-certificates
