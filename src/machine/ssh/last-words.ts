@@ -55,10 +55,9 @@ function joined(lines: readonly string[]): string {
   return shortened(text, MAX_LENGTH);
 }
 
-/** Commands on a control plane, and those of an operator that do the same. */
+/** Commands on a control plane, and those of an operator that do the same; `machine remove` also changes the file of the cluster. */
 const OURS: Readonly<Record<string, string>> = {
   'node drain': 'machine drain FILE',
-  'node remove': 'machine remove FILE',
   'cluster nodes': 'cluster status FILE',
 };
 const COMMAND = /(?:\bcurlew|\.\/tasks\.sh) ([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)|\.\/(?:install|join|upgrade)\.sh/g;

@@ -48,6 +48,11 @@ test('what curlew on a host says is marked as of the host, keeps its status, and
     'p1 says: no',
     'on p1: curlew logs demo',
   ]);
+  // A machine that stays in the file of the cluster only loses its Node.
+  assert.equal(await told('CLUSTER_FAILED', String.raw`no\n  hint: remove its Node: ./tasks.sh node remove w1 --yes`), [
+    'p1 says: no',
+    'on p1: remove its Node: ./tasks.sh node remove w1 --yes',
+  ]);
   // A mistake of the command line there is none of the operator.
   assert.equal(await told('USAGE', 'unknown option', 'PROGRAM_FAILED'), ['p1 says: unknown option', '']);
 });
