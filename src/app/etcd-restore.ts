@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
+import { nodePath } from '../core/layout.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
 import { madeIn } from '../cluster/kube/kubeadm-made.ts';
@@ -21,8 +22,6 @@ import { ETCD_RESTORE } from '../requests/node.ts';
 const KUBERNETES = '/etc/kubernetes';
 const ADMIN = `${KUBERNETES}/admin.conf`;
 const PEM_LIMIT = 1 << 20;
-/** A folder in the install folder, which the package of kubernetes reads. */
-const RESTORE_FOLDER = 'restore';
 
 export interface EtcdRestored {
   readonly file: string;
@@ -91,7 +90,7 @@ async function mayBeOf(data: string, authority: Buffer, kubernetes: string): Pro
 
 /** A snapshot that was kept before is replaced. */
 async function keepForInstall({ folder = '' }: SnapshotFile, directory: string): Promise<string> {
-  const waiting = join(directory, RESTORE_FOLDER);
+  const waiting = join(directory, nodePath.restore);
   await rm(waiting, { recursive: true, force: true });
   await rename(folder, waiting);
   await syncFolder(directory);

@@ -126,6 +126,8 @@ export const nodePath = {
   /** Packages between download and extraction. */
   fetched: 'fetched',
   records: 'records.json',
+  /** A snapshot of etcd, with keys, which the package of kubernetes reads in the next install. */
+  restore: 'restore',
   /** The kubeconfig of a trial's hooks, during a run. */
   kubeconfig: 'kubeconfig',
   lock: 'lock',

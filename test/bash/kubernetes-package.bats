@@ -331,6 +331,14 @@ cut_join() {
   run ! grep -rq "$KUBEADM_TOKEN" kustomize etc
 }
 
+@test "a snapshot that was kept for an install, with the keys of its cluster, does not stay on a machine that joins" {
+  own_machine
+  mkdir -p restore/kubernetes/pki
+  echo key >restore/kubernetes/pki/ca.key
+  run strict kubernetes_end_join
+  [[ "$status" -eq 0 && ! -e restore && "$output" == *"the snapshot that curlew etcd restore has kept in $DIR/restore is removed"* ]]
+}
+
 @test "a token that the cluster does not have is refused before the machine changes, and so is a cluster that does not answer" {
   prepare
   KUBERNETES_MASTER_ADDR=10.0.0.9:6443 KUBEADM_TOKEN=abcdef.0123456789abcdef

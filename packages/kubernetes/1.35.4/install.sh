@@ -404,10 +404,14 @@ kubernetes_merged() {
   sed '/^metadata:$/,/^  name: /d' <<<"$text"
 }
 
-# Both files contain the token.
+# Both files contain the token. What curlew etcd restore has kept are data and keys of a cluster, for an install on a machine without Kubernetes.
 kubernetes_end_join() {
   kubernetes_spend_token
   rm -rf "$KUBERNETES_STATE/new.yaml" "$DIR/kustomize/kubeadm/join"
+  if [[ -d "$DIR/restore" ]]; then
+    rm -rf "$DIR/restore"
+    logWarn "This machine has joined a cluster: the snapshot that curlew etcd restore has kept in $DIR/restore is removed"
+  fi
   kubernetes_complete
   kubernetes_keep_files
   kubernetes_schedule_renewal

@@ -28,6 +28,7 @@ const OURS: readonly string[] = [
   'fetched',
   'assets',
   nodePath.containerdApplied,
+  nodePath.restore,
   'runs',
   'seen-releases.json',
   'seen-bundles.json',
