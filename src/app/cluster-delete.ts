@@ -43,7 +43,7 @@ const AT_ONCE = 8;
  */
 export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Context): Promise<ClusterDeletion> => {
   const { confirm, skipUnreachable = false } = request;
-  const cluster = await readHosts(request, 'delete', context);
+  const cluster = await readHosts({ ...request, withoutSettings: true }, 'delete', context);
   const { name } = cluster;
   if (confirm !== undefined && confirm !== name) {
     throw new CurlewError('USAGE', `cannot delete ${name}: it was confirmed as ${confirm}`, {

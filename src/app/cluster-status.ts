@@ -66,9 +66,9 @@ const healthSchema = v.object({
 type Health = v.InferOutput<typeof healthSchema>;
 type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
 
-/** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
+/** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts and settings is in the result. */
 export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Context): Promise<ClusterStatus> => {
-  const cluster = await readHosts(request, 'look at', context);
+  const cluster = await readHosts({ ...request, withoutSettings: true }, 'look at', context);
   await using ssh = openSsh(context.env);
   let answers: readonly Said[] = [];
   const meanwhile = async (seen: ClusterLook['hosts']): Promise<void> => {

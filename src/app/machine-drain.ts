@@ -8,6 +8,6 @@ import { MACHINE_DRAIN } from '../requests/machine.ts';
 /** A person ends the cordon, not curlew. */
 export const drainMachine = useCase(MACHINE_DRAIN, async (request, context: Context): Promise<DrainedMachine> => {
   const { file, config, name, yes = false, force = false, ignoreBudgets = false } = request;
-  const cluster = await readHosts({ files: [file], config }, `drain ${name}`, context);
+  const cluster = await readHosts({ files: [file], config, withoutSettings: true }, `drain ${name}`, context);
   return drainOverSsh(cluster, name, { yes, force, ignoreBudgets }, context);
 });

@@ -39,7 +39,7 @@ export const planSupportBundle = useCase(
   async (request, context: Context): Promise<PlannedSupportBundle> => {
     const { files = [], config } = request;
     if (files.length > 0) {
-      const cluster = await readHosts({ files, config }, DOING, context);
+      const cluster = await readHosts({ files, config, withoutSettings: true }, DOING, context);
       await using ssh = openSsh(context.env);
       return {
         file: fileOf(request, cluster.name, context),
@@ -60,7 +60,7 @@ export const supportBundle = useCase(SUPPORT_BUNDLE, async (request, context: Co
     const about = hostname();
     return writeSupportBundle(fileOf(request, about, context), await partsOf(request, context), { ...options, about });
   }
-  const cluster = await readHosts({ files, config }, DOING, context);
+  const cluster = await readHosts({ files, config, withoutSettings: true }, DOING, context);
   await using ssh = openSsh(context.env);
   const bundles = await hostBundles(cluster, ssh, context);
   const parts = {

@@ -35,11 +35,15 @@ export interface WrittenCluster extends DesiredCluster {
   readonly kubeconfig: string;
   /** Settings of the add-ons by name, over those of the bundle. */
   readonly installer: Readonly<Record<string, unknown>>;
+  /** What is wrong with a setting, in a file that was read only to look at its machines. */
+  readonly unreadable?: string | undefined;
 }
 
 interface Configured {
   /** The configuration that has the providers; default: the operator's own. */
   readonly config?: string | undefined;
+  /** No machine gets settings of the file: one that cannot be read is no error. */
+  readonly withoutSettings?: boolean;
 }
 
 /** `SPEC_INVALID` for mistakes in a file, `USAGE` if the files have no cluster, or several. Begins errors with `cannot DOING`. */
@@ -77,11 +81,11 @@ function oneCluster(texts: readonly FleetFile[], doing: string, name: string): F
 
 /** The same with what an SSH connection to each machine needs. `SPEC_INVALID` if a machine does not have it. */
 export async function readHosts(
-  { files, config }: { readonly files: readonly string[] } & Configured,
+  { files, ...options }: { readonly files: readonly string[] } & Configured,
   doing: string,
   context: Context,
 ): Promise<WrittenCluster> {
-  return hostsOf(await findCluster(files, doing, context), { doing, config }, context);
+  return hostsOf(await findCluster(files, doing, context), { doing, ...options }, context);
 }
 
 /** The same cluster after its file was changed to this text. */
@@ -95,7 +99,7 @@ export async function readChanged(
 
 async function hostsOf(
   { fields, kubeconfig, file }: Found,
-  { doing, config: path }: { readonly doing: string } & Configured,
+  { doing, config: path, withoutSettings = false }: { readonly doing: string } & Configured,
   context: Context,
 ): Promise<WrittenCluster> {
   const { cwd, env } = context;
@@ -105,7 +109,8 @@ async function hostsOf(
     new CurlewError('SPEC_INVALID', `cannot ${doing} ${metadata.name}: ${what}`, { hint });
   if (kubernetes === undefined) throw wrong('it has no version of Kubernetes', 'add spec.kubernetes.version');
   const unreadable = unreadableSetting(installer);
-  if (unreadable !== undefined) throw wrong(unreadable, 'correct it: kubeadm would refuse it on each machine');
+  if (unreadable !== undefined && !withoutSettings)
+    throw wrong(unreadable, 'correct it: kubeadm would refuse it on each machine');
   if (machines.length === 0) throw wrong('it has no machines', 'list them in spec.machines');
   // The file of a cluster never names a program: whoever writes it would run that as the operator.
   const isProvided = machines.some(({ provider }) => provider !== undefined);
@@ -148,6 +153,7 @@ async function hostsOf(
     file: resolve(cwd, file.path),
     kubeconfig: resolve(cwd, kubeconfig),
     installer,
+    unreadable,
   };
 }
 

@@ -223,8 +223,9 @@ function misfits({ ranges = [], kubernetes }: BundleFacts): readonly Held[] {
     }));
 }
 
-function refusals({ machines, version, installer }: WrittenCluster, bundle: BundleFacts | undefined): readonly Held[] {
-  const held: Held[] = [];
+function refusals(cluster: WrittenCluster, bundle: BundleFacts | undefined): readonly Held[] {
+  const { machines, version, installer, unreadable } = cluster;
+  const held: Held[] = unreadable === undefined ? [] : [{ reason: unreadable }];
   const { loadBalancerAddress } = Object(installer['kubernetes']);
   const control = machines.filter(({ role }) => role === 'control-plane');
   if (control.length > 1 && typeof loadBalancerAddress !== 'string') {
