@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
 import { openFileSource } from '../formats/archive/read.ts';
@@ -96,7 +96,9 @@ export async function copySnapshot(
   if (isFolder(to)) {
     // A store in a folder is for everyone to read.
     const path = resolve(context.cwd, to, key);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+      throw fileError(`copy the snapshot to ${to}`, error);
+    });
     const write = async (copy: FileHandle): Promise<void> => {
       let at = 0;
       for await (const chunk of source.read(0, size, { signal })) {

@@ -264,6 +264,8 @@ export function canceledOr(error: unknown, signal: AbortSignal, hint: string): E
 
 const DENIED = 'check its owner and permissions, run the same command as another user, or use another path';
 
+const TOO_MANY = 'raise the limit of open files (ulimit -n), then run the same command again';
+
 const FILE_HINTS: ReadonlyMap<string, string> = new Map([
   ['EACCES', DENIED],
   ['EPERM', DENIED],
@@ -271,6 +273,9 @@ const FILE_HINTS: ReadonlyMap<string, string> = new Map([
   ['ENAMETOOLONG', 'the path or a name in it is too long: use a shorter one'],
   ['ELOOP', 'symbolic links in the path lead to each other: use another path'],
   ['EROFS', 'the disk is read-only: remount it writable or use another folder, then run the same command again'],
+  ['EIO', 'the disk fails: see dmesg, and use another one'],
+  ['EMFILE', TOO_MANY],
+  ['ENFILE', TOO_MANY],
 ]);
 
 /**
@@ -291,4 +296,16 @@ export function fileError(doing: string, error: unknown): CurlewError {
   }
   const hint = errno === undefined ? undefined : FILE_HINTS.get(errno);
   return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${asError(error).message}`, { hint, cause: error });
+}
+
+/**
+ * A system call that failed by the state of the machine, such as a full disk, as {@link fileError}; any other value unchanged. For errors
+ * of calls that no message describes: with `ENOENT` or `EEXIST` they may well be mistakes of the code.
+ */
+export function machineError(error: unknown): unknown {
+  const errno = errnoOf(error);
+  if (errno === undefined || !(error instanceof Error) || !('syscall' in error)) return error;
+  if (!FILE_HINTS.has(errno) && errno !== 'ENOSPC' && errno !== 'EDQUOT') return error;
+  const path = 'path' in error && typeof error.path === 'string' ? ` ${error.path}` : '';
+  return fileError(`${String(error.syscall)}${path}`, error);
 }

@@ -3,7 +3,7 @@
  * callers of the library pass. Pure.
  */
 import * as v from 'valibot';
-import { CurlewError } from './errors.ts';
+import { CurlewError, machineError } from './errors.ts';
 import type { Field, Fields, Required } from './field.ts';
 import { isObject } from './json.ts';
 import { nearest } from './nearest.ts';
@@ -120,13 +120,15 @@ export function requireValid({ name, fields }: Taking, value: unknown): void {
   if (problem !== undefined) throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
 }
 
-/** A use case that refuses wrong requests: {@link requireValid}. */
+/** A use case that refuses wrong requests ({@link requireValid}), and whose errors say what is wrong with the machine ({@link machineError}). */
 export function useCase<Own extends Fields, Rest extends readonly unknown[], Result>(
   of: Taking<Own>,
   run: (request: RequestOf<Own>, ...rest: Rest) => Promise<Result>,
 ): (request: RequestOf<Own>, ...rest: Rest) => Promise<Result> {
   return async (value, ...rest) => {
     requireValid(of, value);
-    return run(value, ...rest);
+    return run(value, ...rest).catch((error: unknown) => {
+      throw machineError(error);
+    });
   };
 }

@@ -1,7 +1,10 @@
+import { mkdir } from 'node:fs/promises';
+import { CurlewError } from '../../src/core/errors.ts';
 import { choice, count, flag, path, text, texts } from '../../src/core/field.ts';
 import { optionName, parametersOf, requestProblem, request, useCase } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('core/request');
 
@@ -51,6 +54,26 @@ for (const [what, given, message, hint] of [
     assert.match(error.hint ?? '', hint);
   });
 }
+
+test('a call that fails by the state of the machine is no bug, and one that may be a mistake of the code stays one', async () => {
+  const box = await tree({ 'file.txt': '' });
+  const make = (path: string) => useCase(COPY, async () => mkdir(box.at(path)))({ file: 'a' });
+  const error = await assert.rejectsWith(make('file.txt/below'), 'FILE_UNUSABLE', /^cannot mkdir .*file\.txt\/below: /);
+  assert.match(error.hint ?? '', /a part of the path is a file/);
+  await assert.rejectsWith(make('a'.repeat(300)), 'FILE_UNUSABLE', /^cannot mkdir /);
+  const missing = await make('missing/below').catch((thrown: unknown) => thrown);
+  assert.ok(missing instanceof Error && !(missing instanceof CurlewError));
+  for (const [code, said] of [
+    ['ENOSPC', 'NO_SPACE'],
+    ['EDQUOT', 'NO_SPACE'],
+    ['EIO', 'FILE_UNUSABLE'],
+    ['EMFILE', 'FILE_UNUSABLE'],
+  ] as const) {
+    const thrown = Object.assign(new Error(`${code}: of this machine, write`), { code, errno: -1, syscall: 'write' });
+    const failed = useCase(COPY, async () => Promise.reject(thrown));
+    await assert.rejectsWith(failed({ file: 'a' }), said, /^cannot write: /);
+  }
+});
 
 test('a field is an option by its name in words, unless it is an operand', () => {
   assert.equal(['olderThan', 's3PathStyle', 'key'].map(optionName), ['older-than', 's3-path-style', 'key']);

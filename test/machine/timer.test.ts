@@ -89,6 +89,11 @@ test('a copy is below the name of its machine, and a timer is not for one file',
   await writeFile(box.at(`copies/${own}/notes.txt`), '');
   await removeCopies(createFolderStore(box.at('copies')), `${own}/${newest}`, { keep: 1, signal: never });
   assert.equal((await readdir(box.at(`copies/${own}`))).toSorted(), [newest, upgrade, 'notes.txt']);
+  await assert.rejectsWith(
+    copySnapshot(box.at(newest), box.at('etcd-1.tar'), {}, context),
+    'FILE_UNUSABLE',
+    /^cannot copy the snapshot to .*etcd-1\.tar: /,
+  );
   const both = etcdSnapshot({ file: 'a.tar', every: 3_600_000 }, context);
   await assert.rejectsWith(both, 'USAGE', /--every is for snapshots below the install folder/);
 });
