@@ -140,7 +140,7 @@ restore_kills() {
 restore_ends() {
   on one 400 "${RESTORED[@]}" && grid_until 120 control_plane_works &&
     [[ "$(kubectl_on one get configmaps before after --ignore-not-found --output=name)" == configmap/before ]] &&
-    on one 10 sh -c '! ls /var/lib/etcd/restored 2>/dev/null && ! ls /etc/kubernetes/curlew/manifests 2>/dev/null'
+    on one 10 test ! -e /var/lib/etcd/restored && [[ -z "$(on one 10 ls -A /etc/kubernetes/curlew/manifests)" ]]
 }
 
 cluster_is_well() {
