@@ -72,10 +72,8 @@ export function readDockerManifest(
   readonly tags: readonly string[];
   readonly layers: readonly string[];
 }[] {
-  const list = parseText(
-    data,
-    (text) => shallowJson(Buffer.from(text).toString()),
-    (what, cause) => bad(`manifest.json: ${what}`, cause),
+  const list = parseText(Buffer.from(data).toString(), shallowJson, (what, cause) =>
+    bad(`manifest.json: ${what}`, cause),
   );
   return (Array.isArray(list) ? (list as readonly unknown[]) : []).map((row) => {
     const { Config: config, RepoTags: tags, Layers: layers } = fieldsOf(row);

@@ -11,9 +11,9 @@ import { pipeline } from 'node:stream/promises';
 import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { Arch } from '../../core/ref.ts';
-import { readDockerManifest, textsIn, unpacked } from './docker-archive.ts';
+import { readDockerManifest, textsIn, unpacked, type BadArchive } from './docker-archive.ts';
 import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import {
   CONFIG_LIMIT,
@@ -59,12 +59,8 @@ function invalid(from: string, what: string, hint?: string): CurlewError {
   return new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { hint });
 }
 
-function parseJson(data: Uint8Array, from: string): unknown {
-  try {
-    return shallowJson(Buffer.from(data).toString('utf8'));
-  } catch (error) {
-    throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
-  }
+function badArchive(from: string): BadArchive {
+  return (what, cause) => new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
 }
 
 async function readFromArchive({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
@@ -103,11 +99,7 @@ async function layerOf(
 }
 
 async function dockerRows(archive: Opened): Promise<ReturnType<typeof readDockerManifest>> {
-  const data = await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT);
-  return readDockerManifest(
-    data,
-    (what, cause) => new CurlewError('IMAGE_INVALID', `${archive.from}: ${what}`, { cause }),
-  );
+  return readDockerManifest(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), badArchive(archive.from));
 }
 
 async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
@@ -154,7 +146,7 @@ function indexEntries(
   data: Uint8Array,
   from: string,
 ): { readonly names: readonly string[]; readonly index: Uint8Array } {
-  const parsed = parseJson(data, from);
+  const parsed = parseText(Buffer.from(data).toString('utf8'), shallowJson, badArchive(from));
   const list = isObject(parsed) ? parsed['manifests'] : undefined;
   if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
   const entries = list.filter(isObject);
@@ -219,9 +211,7 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   if (buffer.toString('hex') !== '1f8b') return path;
   const target = join(await mkdtemp(join(scratch, 'image-')), 'image.tar');
   const packed = createReadStream(path, { highWaterMark: READ_SIZE });
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
-  await pipeline(Readable.from(unpacked(packed, size, bad)), createWriteStream(target), { signal });
+  await pipeline(Readable.from(unpacked(packed, size, badArchive(from))), createWriteStream(target), { signal });
   return target;
 }
 
