@@ -1,6 +1,7 @@
 /** Builds one add-on: reuses its unchanged package or builds it again, and compares it with the committed lock. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Cancellable } from '../core/cancellable.ts';
 import { partialPath } from '../formats/archive/write.ts';
 import { CurlewError } from '../core/errors.ts';
 import { MANIFEST_LOCK, packageFileName } from '../core/layout.ts';
@@ -82,7 +83,7 @@ export async function whyBuild(
   seen: PackageInputs | undefined,
   { addon, source, plan, mode }: AddonInput & { readonly mode: LockMode },
   ports: QueryPorts,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<string | undefined> {
   if (seen === undefined) return 'no earlier package';
   // Only resolving them shows what a repository has now.
@@ -127,7 +128,7 @@ async function make(
     readonly committed: ManifestLock | undefined;
   },
   ports: BuildPorts,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<Awaited<ReturnType<typeof makePackage>>> {
   const scratch = await makeScratch(ports.cache, formatRef(ref));
   try {
@@ -174,10 +175,7 @@ export async function settleLock(
   report({ type: 'note', level: 'warning', text });
 }
 
-export async function readSource(
-  { ref, root }: AddonPlan,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<AddonSource> {
+export async function readSource({ ref, root }: AddonPlan, { signal }: Cancellable): Promise<AddonSource> {
   const source = await readAddon({ ...ref, folder: root, root: join(root, '../../..'), shown: root }, { signal });
   const errors = source.diagnostics.filter(({ severity }) => severity === 'error');
   if (errors.length === 0) return source;

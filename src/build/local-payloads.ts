@@ -4,6 +4,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Cancellable } from '../core/cancellable.ts';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import type { Digest } from '../core/digest.ts';
@@ -21,10 +22,7 @@ export type LocalPayloads = ReadonlyMap<Digest, LocalPayload>;
 const MIN_SIZE = 4096;
 
 /** Indexes the finished packages of a folder. Skips damaged packages and other files. */
-export async function findLocalPayloads(
-  folder: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<LocalPayloads> {
+export async function findLocalPayloads(folder: string, { signal }: Cancellable): Promise<LocalPayloads> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;

@@ -1,4 +1,5 @@
 /** Builds one package: fetches the sources of its steps, lays it out, and writes everything. */
+import type { Cancellable } from '../core/cancellable.ts';
 import { placeArchive, type ArchivePlan } from '../formats/archive/place.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { createArchiveWriter, partialPath } from '../formats/archive/write.ts';
@@ -36,12 +37,8 @@ interface Made extends Pick<FinishedPackage, 'index' | 'addon' | 'lock'> {
   readonly fetched: number;
 }
 
-interface Options {
-  readonly signal: AbortSignal;
-}
-
 /** Builds the package file. On failure leaves nothing, except resumable files after a network failure. */
-export async function makePackage(request: PackageRequest, ports: BuildPorts, { signal }: Options): Promise<Made> {
+export async function makePackage(request: PackageRequest, ports: BuildPorts, { signal }: Cancellable): Promise<Made> {
   const { source, steps, plan, scratch } = request;
   const { ref } = source;
   const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, {
@@ -137,7 +134,7 @@ async function contentFiles(
   { source, plan, scratch }: PackageRequest,
   parts: Parts,
   ports: BuildPorts,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<readonly ContentFile[]> {
   const { images, resolved, built, lock } = parts;
   const imageFiles =
@@ -207,7 +204,7 @@ async function writePackage(
   { target }: PackageRequest,
   { layout, entries, counter }: Laid,
   ports: BuildPorts,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<void> {
   const writer = await createArchiveWriter(target, layout, { pool: ports.pool, signal });
   let path = partialPath(target);

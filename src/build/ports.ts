@@ -1,4 +1,5 @@
 /** The external services of a build, created once by its caller. */
+import type { Cancellable } from '../core/cancellable.ts';
 import type { FramePool } from '../formats/archive/frame-pool.ts';
 import type { Report } from '../core/events.ts';
 import type { ImageRef } from '../core/image-ref.ts';
@@ -17,7 +18,7 @@ import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts
 /** A Docker engine that can export images. */
 export interface ImageEngine {
   /** Current identity of the reference in the engine, or undefined if the engine does not have it. */
-  readonly identify: (ref: ImageRef, options: { readonly signal: AbortSignal }) => Promise<Digest | undefined>;
+  readonly identify: (ref: ImageRef, options: Cancellable) => Promise<Digest | undefined>;
   /** The image, whose bytes are in `folder` until the build of the add-on ends. */
   readonly export: (
     ref: ImageRef,
@@ -37,11 +38,7 @@ export interface BuildPlace {
 /** Runs the builds of `dockerout` in containers. */
 export interface ContainerBuilder {
   /** Digest of all inputs of the build: Dockerfile, context, version, base images. Builds nothing. */
-  readonly inputs: (
-    step: ContainerBuildStep,
-    place: BuildPlace,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<Digest>;
+  readonly inputs: (step: ContainerBuildStep, place: BuildPlace, options: Cancellable) => Promise<Digest>;
   /** Builds and runs it; its output in `/out` is copied to `folder`, and returned as files of the package. */
   readonly build: (
     step: ContainerBuildStep,

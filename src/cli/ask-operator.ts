@@ -1,4 +1,5 @@
 /** Asks the operator the questions of hooks. */
+import type { Cancellable } from '../core/cancellable.ts';
 import type { Question } from '../core/context.ts';
 import { askLine } from './ask-line.ts';
 import { harmless } from './render/plain.ts';
@@ -15,9 +16,6 @@ export function questionText({ addon, kind, lines }: Question): string {
 }
 
 /** Undefined if the terminal is gone. */
-export async function askOperator(
-  question: Question,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<string | undefined> {
+export async function askOperator(question: Question, { signal }: Cancellable): Promise<string | undefined> {
   return askLine(questionText(question), { secret: question.kind === 'secret', signal });
 }

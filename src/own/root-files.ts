@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Cancellable } from '../core/cancellable.ts';
 import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
@@ -61,10 +62,7 @@ export async function openExecutable(
 }
 
 /** Opens a packed executable. `NOT_FOUND` if the file does not exist. */
-export async function openExecutableFile(
-  path: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<OpenExecutable> {
+export async function openExecutableFile(path: string, { signal }: Cancellable): Promise<OpenExecutable> {
   const source = await openFileSource(path);
   const close = async (): Promise<void> => source[Symbol.asyncDispose]();
   try {

@@ -1,6 +1,7 @@
 /** The Dockerfile that a `dockerout` line names, and the files around it that it may copy. */
 import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { SentEntry } from '../../formats/archive/send-tar.ts';
 import { canonicalJson, type Digest, digestOf } from '../../core/digest.ts';
 import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
@@ -32,10 +33,6 @@ const MAX_RULES = 1000;
 const MAX_FILES = 10_000;
 const MAX_BYTES = 2 ** 30;
 
-interface Options {
-  readonly signal: AbortSignal;
-}
-
 /**
  * Finds the Dockerfile: relative to the repository's root, as in kURL, or to the Manifest's folder. The build sees only the
  * Dockerfile, which kURL passes on standard input, unless it copies files: then also its folder, within limits and without
@@ -45,7 +42,7 @@ export async function readBuildContext(
   path: string,
   roots: SourceRoots,
   doing: string,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<BuildContext> {
   const { file, text } = await findDockerfile(path, roots, doing);
   signal.throwIfAborted();
@@ -92,7 +89,7 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
   }
 }
 
-async function listContext(folder: string, doing: string, { signal }: Options): Promise<readonly SentEntry[]> {
+async function listContext(folder: string, doing: string, { signal }: Cancellable): Promise<readonly SentEntry[]> {
   const rules = (await readIfThere(join(folder, '.dockerignore'), doing)) ?? '';
   if (rules.split('\n').length > MAX_RULES) {
     throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${folder}/.dockerignore has more than ${MAX_RULES} lines`);

@@ -1,6 +1,7 @@
 /** The files of `dockerout`: the output of the builds, or the files of an earlier package with the same inputs. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
@@ -23,10 +24,6 @@ export interface ContainerFilesRequest {
 
 type Ports = Pick<BuildPorts, 'collector' | 'containerBuilder' | 'report'>;
 
-interface Options {
-  readonly signal: AbortSignal;
-}
-
 /** A container build uses the whole machine; with two, one runs while the other waits for the network. */
 const WIDTH = 2;
 
@@ -45,7 +42,7 @@ export async function buildContainers(
   builds: readonly PlannedContainerBuild[],
   request: ContainerFilesRequest,
   ports: Ports,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<readonly ContainerFiles[]> {
   const alone = (build: PlannedContainerBuild): boolean =>
     builds.filter(({ step }) => step.destination === build.step.destination).length === 1;
@@ -74,7 +71,7 @@ async function takeEarlier(
   { step, inputs }: PlannedContainerBuild,
   { place, earlier }: ContainerFilesRequest,
   to: string,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<ContainerFiles | undefined> {
   const { destination, dockerfile } = step;
   const before = earlier?.lock.containerBuilds.filter(({ folder }) => folder === destination) ?? [];
@@ -91,7 +88,7 @@ async function run(
   { step }: PlannedContainerBuild,
   { ref, place }: ContainerFilesRequest,
   { folder, ports }: { readonly folder: string; readonly ports: Ports },
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<ContainerFiles> {
   const { destination, dockerfile } = step;
   const { report } = ports;
@@ -126,7 +123,7 @@ const DEPS_LIMIT = 1 << 20;
 async function requiresOf(
   { id, destination, arch, files, folder }: BuiltFolder,
   { collector: open, report }: Ports,
-  { signal }: Options,
+  { signal }: Cancellable,
 ): Promise<readonly string[]> {
   const isRepository = files.some(({ path }) => path === `${destination}/repodata/repomd.xml`);
   if (!isRepository || !isOsId(destination) || osRow(destination).resolve !== 'none') return [];

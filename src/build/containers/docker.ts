@@ -1,4 +1,5 @@
 /** The connection to a Docker engine, and its errors. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { fieldsOf, jsonIn } from '../../core/json.ts';
 import { request as httpRequest } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -20,20 +21,16 @@ export interface EngineRequest {
   readonly code?: ErrorCode;
 }
 
-interface Options {
-  readonly signal: AbortSignal;
-}
-
 export interface Engine {
   /** The response's body as a stream. Errors are `FETCH_FAILED` (no engine) or `CONTAINER_FAILED`. */
   readonly open: (
     request: EngineRequest,
-    options: Options,
+    options: Cancellable,
   ) => Promise<{ readonly status: number; readonly body: Readable }>;
   /** The response's JSON; undefined if it is empty. */
   readonly request: (
     request: EngineRequest,
-    options: Options,
+    options: Cancellable,
   ) => Promise<{ readonly status: number; readonly value: unknown }>;
 }
 
@@ -243,7 +240,7 @@ function isStream(body: EngineRequest['body']): body is Readable {
   return body !== undefined && 'pipe' in body;
 }
 
-async function readText(body: Readable, doing: string, { signal }: Options): Promise<string> {
+async function readText(body: Readable, doing: string, { signal }: Cancellable): Promise<string> {
   const parts: Uint8Array[] = [];
   let size = 0;
   try {

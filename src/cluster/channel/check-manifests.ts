@@ -1,4 +1,5 @@
 /** What is wrong with the manifests of a channel. Pure, but for the reader that is passed in. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -14,10 +15,7 @@ const MAX_SHOWN = 20;
 /**
  * Content of a manifest; undefined if it does not exist. What it throws is reported as the reason why the file cannot be read.
  */
-export type ReadManifest = (
-  location: string,
-  options: { readonly signal: AbortSignal },
-) => Promise<Uint8Array | undefined>;
+export type ReadManifest = (location: string, options: Cancellable) => Promise<Uint8Array | undefined>;
 
 /**
  * Findings about the manifests of a channel: those that do not exist or cannot be read, and hashes that are missing or of other
@@ -27,7 +25,7 @@ export type ReadManifest = (
 export async function checkManifests(
   { entries, kind, compat }: Channel,
   read: ReadManifest,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<readonly Diagnostic[]> {
   const files = new Map<string, Entry[]>();
   for (const entry of entries) {
@@ -58,7 +56,7 @@ async function manifestFindings(
     compat,
   }: Pick<Channel, 'kind' | 'compat'> & { readonly location: string; readonly owners: readonly Entry[] },
   read: ReadManifest,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<readonly Diagnostic[]> {
   const all = (message: string, hint?: string): readonly Diagnostic[] =>
     owners.map((entry) => channelFinding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));

@@ -1,5 +1,6 @@
 /** One request to an API server, and its whole response. */
 import { StringDecoder } from 'node:string_decoder';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { collector, type ResponseHead, type Sink } from '../../platform/http/message.ts';
 import { Broken } from '../../platform/http/failure.ts';
@@ -34,11 +35,7 @@ const LINE_LIMIT = 10 << 20;
  * Sends a request; returns the response whatever its status. Does not follow redirects. Rejects with Node's connection errors,
  * with the signal's reason, and with `CLUSTER_FAILED` for a response that is too long.
  */
-export async function exchange(
-  session: Session,
-  request: ServerRequest,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Answered> {
+export async function exchange(session: Session, request: ServerRequest, { signal }: Cancellable): Promise<Answered> {
   const { sink, body } = wholeBody();
   const head = await sendTo(session, request, { sink, signal });
   return { ...head, body: body() };

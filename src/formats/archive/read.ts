@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
@@ -77,7 +78,7 @@ export async function readRange(
   source: RangeSource,
   offset: number,
   length: number,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for await (const chunk of source.read(offset, length, { signal })) parts.push(chunk);
@@ -97,10 +98,7 @@ export async function readIndex(source: RangeSource, options: IndexOptions): Pro
 }
 
 /** The TOC's JSON text, which signatures cover, and which `tar -xO` prints. Damage is `PACKAGE_INVALID`. */
-export async function readTocText(
-  source: RangeSource,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Uint8Array> {
+export async function readTocText(source: RangeSource, { signal }: Cancellable): Promise<Uint8Array> {
   const { member } = await readTocMember(source, { signal });
   return tocText(member, source.name);
 }
@@ -138,7 +136,7 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
 export async function* readPayload(
   source: RangeSource,
   entry: PlacedEntry,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const damaged = (what: string): CurlewError =>
     new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`, {

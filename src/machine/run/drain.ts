@@ -1,5 +1,6 @@
 /** Drains a node by evictions, which respect disruption budgets. */
 import * as v from 'valibot';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { Report } from '../../core/events.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { Refused } from '../../cluster/kube/call.ts';
@@ -104,11 +105,7 @@ async function evict(
 }
 
 /** Deletes it, whatever budgets say. Returns why it cannot. */
-async function deletePod(
-  { api }: NodeApi,
-  { pod }: PodOnNode,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<string | undefined> {
+async function deletePod({ api }: NodeApi, { pod }: PodOnNode, { signal }: Cancellable): Promise<string | undefined> {
   const document = JSON.stringify({ preconditions: { uid: pod.uid } });
   const answer = await api.ask({ verb: 'delete', path: objectPath(PODS, pod), document }, { signal });
   if (answer.kind === 'answer' || answer.problem === 'not found' || answer.problem === 'conflict') return undefined;
@@ -119,7 +116,7 @@ async function deletePod(
 export async function refusedEvictions(
   cluster: NodeApi,
   { toEvict }: Left,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<readonly string[]> {
   const one = async (pod: PodOnNode): Promise<readonly string[]> => {
     const why = await evict(cluster, pod, { signal, isTrial: true });
@@ -166,7 +163,7 @@ export async function drainNode(cluster: NodeApi, node: string, options: DrainOp
     const { toEvict, waiting } = await leftToDrain(cluster, node);
     const refused: string[] = [];
     const ending = [...waiting];
-    const one = async (pod: PodOnNode, within: { readonly signal: AbortSignal }): Promise<void> => {
+    const one = async (pod: PodOnNode, within: Cancellable): Promise<void> => {
       const why = await remove(cluster, pod, within);
       if (why === undefined) ending.push(pod.name);
       else refused.push(`${pod.name}: ${why}`);

@@ -1,4 +1,5 @@
 /** Fetches a large body: resumes after broken connections, never exceeds the expected size, pauses for the writer. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type HttpOutcome, type ResponseHead, type Sink } from './message.ts';
@@ -243,11 +244,7 @@ async function startAgain(request: DownloadRequest, progress: Progress, times: n
  * `NOT_FOUND` or `FETCH_FAILED` by status; `FETCH_FAILED` at the first byte too many; and any error of `write`, unchanged.
  * Does not verify the bytes.
  */
-export async function download(
-  http: Http,
-  request: DownloadRequest,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Downloaded> {
+export async function download(http: Http, request: DownloadRequest, { signal }: Cancellable): Promise<Downloaded> {
   const { from = 0, until, expectedSize, expectedEtag, url } = request;
   const progress: Progress = {
     received: from,

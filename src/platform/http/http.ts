@@ -2,6 +2,7 @@
  * The one HTTP client. It follows redirects itself, so that it checks every hop and sends secrets only to their own host. It
  * uses proxies, trusts the operator's certificate authorities, and limits time and size of everything.
  */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
@@ -45,11 +46,7 @@ export interface Http extends AsyncDisposable {
    * One exchange: follows redirects, authorizes, does not retry. The sink receives the head and body of the last response
    * only. Throws `FETCH_FAILED` for an address that is not allowed and for too many redirects.
    */
-  readonly exchange: (
-    request: HttpRequest,
-    sink: Sink,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<HttpOutcome>;
+  readonly exchange: (request: HttpRequest, sink: Sink, options: Cancellable) => Promise<HttpOutcome>;
   /**
    * A response with its whole body of at most `limit` bytes, retried with back-off. Returns any status; those that mean
    * "later" only after the last attempt, or if the server requests a long wait. Throws `FETCH_FAILED` for a longer body, before reading it if its length is

@@ -1,4 +1,5 @@
 /** HTTP exchanges as data: requests, response heads, receivers of bodies, outcomes. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { CurlewError } from '../../core/errors.ts';
 
 /** Names are in lower case; repeated headers are joined by `, `. */
@@ -21,10 +22,7 @@ export interface HttpRefusal {
  * Headers that authorize a request. Called without a refusal before each request, and once more after a 401 of the requested
  * host; undefined then means that no better headers exist.
  */
-export type Authorize = (
-  refusal: HttpRefusal | undefined,
-  options: { readonly signal: AbortSignal },
-) => Promise<Headers | undefined>;
+export type Authorize = (refusal: HttpRefusal | undefined, options: Cancellable) => Promise<Headers | undefined>;
 
 export interface HttpRequest {
   /** Beginning of every error message: the operation and its object. */

@@ -1,4 +1,5 @@
 /** A mutex per key; keys exist only while they are held or waited for. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { asError } from '../../core/errors.ts';
 
 export interface KeyedMutex {
@@ -6,11 +7,7 @@ export interface KeyedMutex {
    * Runs `work` while no other work with any of its keys runs. Work with a common key runs in order of arrival; other work may
    * overtake. Takes all keys at once, so that there are no deadlocks. Waiting ends with the signal's reason if it aborts.
    */
-  readonly run: <Result>(
-    keys: readonly string[],
-    work: () => Promise<Result>,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<Result>;
+  readonly run: <Result>(keys: readonly string[], work: () => Promise<Result>, options: Cancellable) => Promise<Result>;
 }
 
 interface Waiter {

@@ -1,4 +1,5 @@
 /** The cluster of a node: its identity, and the state that is recorded in it. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { channelOwners } from './channel-owners.ts';
 import { type ClusterRecords, parseClusterRecords, type RecordsChange, withRecords } from './cluster-records.ts';
 import { configMapClient, type ConfigMapName, type Data } from '../../cluster/kube/config-map.ts';
@@ -153,10 +154,7 @@ const PAGE = 100;
 const MAX_PAGES = 100;
 
 /** `CLUSTER_FAILED` if the API server does not return the list. */
-export async function readNodes(
-  api: KubeApi,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<readonly ClusterNode[]> {
+export async function readNodes(api: KubeApi, { signal }: Cancellable): Promise<readonly ClusterNode[]> {
   const nodes: ClusterNode[] = [];
   let next = '';
   for (let page = 0; page < MAX_PAGES; page += 1) {

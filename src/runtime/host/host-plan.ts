@@ -1,5 +1,6 @@
 /** The effects of a plan on this machine: disk space, ports, missing images. */
 import { join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import {
@@ -47,10 +48,6 @@ export interface HostPlan {
   readonly ports: readonly PortPlan[];
   readonly images: ImagePlan;
   readonly memory: MemoryFacts | undefined;
-}
-
-interface Cancellable {
-  readonly signal: AbortSignal;
 }
 
 /** Inspects this machine and changes nothing. */

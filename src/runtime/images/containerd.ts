@@ -7,7 +7,7 @@ import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { runClient, runClientOrThrow, feed, loadError, lastWords, type Env, type Argv } from './program.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 
 const CTR: Argv = ['ctr', '--namespace', 'k8s.io'];
 /** Names per command, far below the limit of a command line. */

@@ -1,14 +1,11 @@
 /** Archives in the format of `docker save`: the images they contain, and their uncompressed bytes. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { readDockerManifest, unpacked, type BadArchive } from '../../formats/oci/docker-archive.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../formats/oci/manifest.ts';
-
-export interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 /** The files of a package; paths are relative to the package's prefix. */
 export interface ImageFiles {

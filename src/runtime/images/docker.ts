@@ -6,7 +6,7 @@ import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { runClient, runClientOrThrow, feed, loadError, type Env } from './program.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { OciForm } from './required-images.ts';
 
 const IDS_AT_ONCE = 500;

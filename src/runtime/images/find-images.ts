@@ -11,7 +11,7 @@ import { requireImages } from '../node/placed-package.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { archiveImages, HOST_ARCH, packageImages, type RequiredImage } from './required-images.ts';
 
 /** The images of one package. */

@@ -5,7 +5,7 @@ import { containerd } from './containerd.ts';
 import { docker } from './docker.ts';
 import { RUNTIME_NAMES, type ImageRuntime, type RuntimeName } from './image-runtime.ts';
 import { runClient, type Env } from './program.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 
 const ANSWER_MS = 10_000;
 const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';

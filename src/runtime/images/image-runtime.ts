@@ -2,7 +2,7 @@
 import type { Digest } from '../../core/digest.ts';
 import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import type { Semaphore } from '../../platform/limit/semaphore.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { ImageForm, OciForm, RequiredImage } from './required-images.ts';
 
 export const RUNTIME_NAMES = ['containerd', 'docker'] as const;

@@ -6,7 +6,7 @@ import { sourceFiles } from './folder-files.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { createFailures, type Failures } from './failed-images.ts';
 import { findMissing } from './missing-images.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { packageImages, type RequiredImage } from './required-images.ts';
 
 export interface ImageNeeds {

@@ -7,7 +7,7 @@ import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { createFailures, type Failures } from './failed-images.ts';
 import { findMissing, imageProblem, type MissingImages } from './missing-images.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { ImageForm, OciForm, RequiredImage } from './required-images.ts';
 
 export interface LoadRequest {

@@ -2,7 +2,7 @@
 import { mapLimited } from '../../platform/limit/each.ts';
 import { createFailures } from './failed-images.ts';
 import type { ImageRuntime, KnownName } from './image-runtime.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { RequiredImage } from './required-images.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 

@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { shortened } from '../../core/shortened.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

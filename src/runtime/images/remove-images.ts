@@ -7,7 +7,7 @@ import type { Records } from '../plan/records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
-import type { Cancellable } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { packageImages } from './required-images.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 

@@ -9,7 +9,8 @@ import type { Descriptor } from '../../formats/oci/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseImageManifest } from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
 import { isFor } from '../../formats/oci/platform.ts';
-import { readArchive, type Cancellable, type ImageFiles } from './docker-archive.ts';
+import type { Cancellable } from '../../core/cancellable.ts';
+import { readArchive, type ImageFiles } from './docker-archive.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 /** An image in an OCI layout: blobs can be sent individually. */

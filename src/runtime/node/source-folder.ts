@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { parseTocJson } from '../../formats/archive/toc.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
@@ -146,10 +147,7 @@ async function takePackage(
   try {
     await refuseUnlisted(from, wanted);
     const folders = new Set<string>();
-    const take = async (
-      [path, file]: readonly [string, PackageFile],
-      within: { readonly signal: AbortSignal },
-    ): Promise<void> => {
+    const take = async ([path, file]: readonly [string, PackageFile], within: Cancellable): Promise<void> => {
       const target = join(into, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);

@@ -1,4 +1,5 @@
 /** Former states of add-ons: a rollback opens and verifies them, as does everything that announces a rollback. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
@@ -53,7 +54,7 @@ export interface RollbackOutlook {
 /** Rollback targets of the installed add-ons of a plan; none if the run keeps no former packages. Changes nothing. */
 export async function rollbackOutlooks(
   { request, records, plan }: RunView,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<readonly RollbackOutlook[]> {
   if (request.keepsPrevious === false) return [];
   const outlooks: RollbackOutlook[] = [];
@@ -70,10 +71,7 @@ export async function rollbackOutlooks(
 }
 
 /** Warnings before a run: each changed add-on that cannot be rolled back after it. */
-export async function rollbackWarnings(
-  view: RunView,
-  options: { readonly signal: AbortSignal },
-): Promise<readonly string[]> {
+export async function rollbackWarnings(view: RunView, options: Cancellable): Promise<readonly string[]> {
   const isChanged = (name: string): boolean =>
     view.plan.addons.some(({ ref, mode }) => ref.name === name && mode !== 'already applied');
   return (await rollbackOutlooks(view, options)).flatMap(({ name, version, lost }) =>

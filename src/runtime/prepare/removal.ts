@@ -1,4 +1,5 @@
 /** Requests that remove some or all add-ons of a node. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -21,10 +22,6 @@ import { runsOf } from './run-folder.ts';
 
 /** Options of a requested {@link PlannedRemoval}. */
 export type RemovalOptions = Pick<PlannedRemoval, 'keepGoing' | 'keepData' | 'pruneImages'>;
-
-interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 interface KeptAddons {
   readonly removal: Pick<PlannedRemoval, 'packages' | 'forgotten'>;

@@ -1,6 +1,7 @@
 /** Reads a support bundle from anywhere: hostile. */
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { INDEX_PATH, parseSupportIndex, VERSION_PATH, type SupportIndex } from './support-index.ts';
@@ -10,10 +11,7 @@ const INDEX_LIMIT = 64 << 20;
 const MAX_BYTES = 4 * 2 ** 30;
 
 /** Undefined for a file that is no support bundle. `PACKAGE_INVALID` for one that is damaged, or that another program has made. */
-export async function readSupportBundle(
-  path: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<SupportIndex | undefined> {
+export async function readSupportBundle(path: string, { signal }: Cancellable): Promise<SupportIndex | undefined> {
   const bad = (what: string): CurlewError =>
     new CurlewError('PACKAGE_INVALID', `cannot read the support bundle ${path}: ${what}`, {
       hint: 'check that its transfer is complete',

@@ -1,5 +1,6 @@
 /** Says what a file is that is given where another kind of file is expected. */
 import { open, readdir, stat } from 'node:fs/promises';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import type { RangeSource } from '../../formats/archive/entry.ts';
@@ -17,11 +18,7 @@ export async function refuseArchive(path: string, shown: string): Promise<void> 
 }
 
 /** Throws `PACKAGE_INVALID` for an installer spec. What cannot be read is left to the reader of the archive. */
-export async function refuseInstaller(
-  source: RangeSource,
-  shown: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<void> {
+export async function refuseInstaller(source: RangeSource, shown: string, { signal }: Cancellable): Promise<void> {
   const head = await readRange(source, 0, Math.min(HEAD, source.size), { signal });
   if (!/^kind: *["']?Installer\b/m.test(Buffer.from(head).toString('latin1'))) return;
   throw new CurlewError('PACKAGE_INVALID', `${shown} is an installer spec, not a package or bundle`, {

@@ -4,6 +4,7 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem } from '../../core/layout.ts';
@@ -75,10 +76,7 @@ async function readScript(path: string, limit: number): Promise<Pick<RootFile, '
 }
 
 /** kURL loads single `images/*.tar.gz` files: throws `UNSUPPORTED` with all packages whose images have another format. */
-export async function requireDockerArchives(
-  packages: readonly OpenPackage[],
-  { signal }: { readonly signal: AbortSignal },
-): Promise<void> {
+export async function requireDockerArchives(packages: readonly OpenPackage[], { signal }: Cancellable): Promise<void> {
   const others: string[] = [];
   for (const one of packages) {
     const { images, imageFormat } = await readPackageAddon(one, { signal });

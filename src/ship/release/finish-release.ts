@@ -1,4 +1,5 @@
 /** Completes a release in the order that keeps readers safe: catalog, its signature, `VERSION`, its signature. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,10 +9,6 @@ import type { Store } from '../store/store.ts';
 import { withStoredExternal } from './merged-catalog.ts';
 import { signCatalog, signCurrent, type SignedCurrent, type Signer } from './sign-release.ts';
 import { formatAddons, formatSupportedVersions } from './make-catalog.ts';
-
-interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 export interface FinishOptions extends Cancellable {
   /** The current release at the start. */

@@ -3,16 +3,13 @@
  * kURL's API merges them (kurl.md 3.6).
  */
 import { satisfies } from 'semver';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { parseCatalog, type Catalog, type CatalogVersion } from '../../core/catalog.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
 import { tryRegistry, readCatalog } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
 import { parseRegistry, REGISTRY_LIMIT, type AddonRegistry, type RegistryRow } from './external.ts';
-
-interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 /** The catalog of a release, by default the current one, with external add-ons; `NOT_FOUND` if it does not exist. */
 export async function offeredCatalog(

@@ -1,11 +1,8 @@
 /** The SHA-256 of an object, from its metadata or computed from its bytes. */
 import { createHash } from 'node:crypto';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import type { ListedObject, Store, StoredObject } from '../store/store.ts';
-
-interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 /** The digest in the object's metadata; undefined if missing. */
 export function notedDigest({ metadata }: StoredObject): Digest | undefined {

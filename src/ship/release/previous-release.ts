@@ -1,4 +1,5 @@
 /** The release on which the next one is based: its packages, their objects in the store, and their build inputs. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '../store/read-catalog.ts';
 import type { ListedObject, Store } from '../store/store.ts';
@@ -17,10 +18,6 @@ export interface Previous {
 }
 
 export const NO_PREVIOUS: Previous = { current: undefined, packages: new Map(), channels: [] };
-
-interface Cancellable {
-  readonly signal: AbortSignal;
-}
 
 /**
  * The current release, read with a few small requests and one listing. With `trust`, the release and its recorded inputs must

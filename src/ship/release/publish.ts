@@ -2,6 +2,7 @@
  * Publishes a release: packages, catalog, generated files, `VERSION` and unversioned copies, in this order. An interrupted
  * publish leaves the previous release intact, and the same call completes it.
  */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -246,11 +247,7 @@ async function placeAll(
   const listed = requested.map(listedOf);
   makeCatalog(release, listed);
   const finished = await requireSame(release, listed, options);
-  const place = async (
-    one: PackageToPlace,
-    fresh: boolean,
-    within: { readonly signal: AbortSignal },
-  ): Promise<PlacedObject> => {
+  const place = async (one: PackageToPlace, fresh: boolean, within: Cancellable): Promise<PlacedObject> => {
     const id = listedOf(one);
     const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
     return reportStep(

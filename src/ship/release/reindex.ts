@@ -1,4 +1,5 @@
 /** Rebuilds the catalog of a release from its packages. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { CATALOG_LIMIT, formatCatalog, isChannelName, isRelease, type Catalog } from '../../core/catalog.ts';
@@ -123,11 +124,7 @@ function channelOfKey(key: string, release: string): string | undefined {
 
 type ReadPackage = { readonly listed: ListedPackage; readonly hashed: boolean } | { readonly lost: LostPackage };
 
-async function readPackage(
-  store: Store,
-  object: ListedObject,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<ReadPackage> {
+async function readPackage(store: Store, object: ListedObject, { signal }: Cancellable): Promise<ReadPackage> {
   const file = object.key.slice(object.key.indexOf('/') + 1);
   try {
     const source = await openStoreSource(store, object.key, { signal });

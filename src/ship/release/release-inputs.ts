@@ -4,6 +4,7 @@
  * contains, so a missing, outdated or wrong file causes extra builds and nothing else.
  */
 import * as v from 'valibot';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { isRelease } from '../../core/catalog.ts';
 import { canonicalJson, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -60,11 +61,7 @@ export function parseRecorded(text: string): RecordedPackages {
 }
 
 /** The recorded inputs of a release; empty if `inputs.json` is missing or damaged. */
-export async function readRecorded(
-  store: Store,
-  release: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<RecordedPackages> {
+export async function readRecorded(store: Store, release: string, { signal }: Cancellable): Promise<RecordedPackages> {
   try {
     const stored = await store.read(storeKey.inputs(release), { limit: LIMIT, signal });
     return stored === undefined ? new Map() : parseRecorded(Buffer.from(stored.data).toString());

@@ -1,5 +1,6 @@
 /** Signs releases in a store. */
 import type { KeyObject } from 'node:crypto';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT, parseCatalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -34,10 +35,6 @@ export interface SignedStore {
   readonly version: number;
   /** ISO 8601; undefined for a release that is not current. */
   readonly expires: string | undefined;
-}
-
-interface Cancellable {
-  readonly signal: AbortSignal;
 }
 
 type Statement<Role> = Extract<ReleaseStatement, { role: Role }>;

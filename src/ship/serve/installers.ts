@@ -1,4 +1,5 @@
 /** Stored installer specs: `<id>.yaml` under a prefix of a store, uploaded manually or with POST. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -20,14 +21,11 @@ export interface KnownSpec {
 
 export interface Installers {
   /** A missing spec is `NOT_FOUND`, an invalid one `SPEC_INVALID`. */
-  readonly read: (id: string, options: { readonly signal: AbortSignal }) => Promise<KnownSpec>;
+  readonly read: (id: string, options: Cancellable) => Promise<KnownSpec>;
   /** The stored specs; empty if the store cannot list. */
-  readonly list: (options: { readonly signal: AbortSignal }) => Promise<StoredSpecs>;
+  readonly list: (options: Cancellable) => Promise<StoredSpecs>;
   /** Stores a spec under its id. The same existing spec is kept; a different one with the same id is `FILE_EXISTS`. */
-  readonly add: (
-    spec: KnownSpec,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<{ readonly id: string; readonly isNew: boolean }>;
+  readonly add: (spec: KnownSpec, options: Cancellable) => Promise<{ readonly id: string; readonly isNew: boolean }>;
 }
 
 export interface StoredSpecs {

@@ -1,16 +1,13 @@
 /** Objects of the store as contents. */
 import { createHash } from 'node:crypto';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { openStoreSource, type StoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Content } from './content.ts';
 
 /** Undefined if the object does not exist. */
-export async function storedContent(
-  store: Store,
-  key: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Content | undefined> {
+export async function storedContent(store: Store, key: string, { signal }: Cancellable): Promise<Content | undefined> {
   let source: StoreSource;
   try {
     source = await openStoreSource(store, key, { signal });

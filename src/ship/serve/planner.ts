@@ -3,6 +3,7 @@
  * its jobs fail, and the next job starts a new thread.
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { Store } from '../store/store.ts';
@@ -33,10 +34,7 @@ export interface PlannerOptions {
 
 export interface Planner {
   /** `BUSY` for a job that has waited too long, or if the thread ends during the job. */
-  readonly run: <Job extends PlanJob>(
-    job: Job,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<PlanResults[Job['kind']]>;
+  readonly run: <Job extends PlanJob>(job: Job, options: Cancellable) => Promise<PlanResults[Job['kind']]>;
 }
 
 const CONCURRENCY = 2;
@@ -60,7 +58,7 @@ export function createPlanner(
   let thread: Thread | undefined;
   signal.addEventListener('abort', () => thread?.end(), { once: true });
   return {
-    run: async <Job extends PlanJob>(job: Job, options: { readonly signal: AbortSignal }) => {
+    run: async <Job extends PlanJob>(job: Job, options: Cancellable) => {
       const result = await jobs.run(async () => {
         signal.throwIfAborted();
         if (thread?.hasEnded() !== false) thread = startThread(store, maxTocBytes, startPlanning);

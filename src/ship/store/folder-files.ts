@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
@@ -36,11 +37,7 @@ async function partialPath(root: string): Promise<string> {
 }
 
 /** Writes a partial file and computes its digest. Removes the file on failure. */
-export async function writePartial(
-  root: string,
-  body: Uint8Array | Upload,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Partial> {
+export async function writePartial(root: string, body: Uint8Array | Upload, { signal }: Cancellable): Promise<Partial> {
   const path = await partialPath(root);
   try {
     const file = await open(path, 'wx', 0o644);

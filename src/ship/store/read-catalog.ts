@@ -1,4 +1,5 @@
 /** The current release of a store, and the catalog of a release. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT, isRelease, parseCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
@@ -15,10 +16,7 @@ export interface CurrentRelease {
 }
 
 /** The release that `VERSION` names; undefined in a store without releases. */
-export async function currentRelease(
-  store: Store,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<CurrentRelease | undefined> {
+export async function currentRelease(store: Store, { signal }: Cancellable): Promise<CurrentRelease | undefined> {
   const stored = await store.read(storeKey.version, { limit: VERSION_LIMIT, signal });
   if (stored === undefined) return undefined;
   const release = Buffer.from(stored.data).toString().trim();
@@ -34,7 +32,7 @@ export async function currentRelease(
 export async function findCatalog(
   store: Store,
   release: string,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: Cancellable,
 ): Promise<Catalog | undefined> {
   const key = storeKey.catalog(release);
   try {
@@ -74,11 +72,7 @@ const MAX_LISTED = 8;
 const SCAN_LIMIT = 20_000;
 
 /** The `NOT_FOUND` error for a release that a store does not have; lists the existing ones, newest first. */
-export async function missingRelease(
-  store: Store,
-  requested: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<CurlewError> {
+export async function missingRelease(store: Store, requested: string, { signal }: Cancellable): Promise<CurlewError> {
   // Web servers cannot list, and some credentials do not allow it. The message then has no list.
   const existing = await listReleases(store, signal).catch((error: unknown) => {
     signal.throwIfAborted();

@@ -1,4 +1,5 @@
 /** An object of a store as a source that can be read by range. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Store, StoredObject, StorePlace } from './store.ts';
 
@@ -22,11 +23,7 @@ export interface StoreSource {
 export type SourceStore = Pick<Store, 'address' | 'place' | 'head' | 'get'>;
 
 /** Pins the object by its etag: reading a changed object is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
-export async function openStoreSource(
-  store: SourceStore,
-  key: string,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<StoreSource> {
+export async function openStoreSource(store: SourceStore, key: string, { signal }: Cancellable): Promise<StoreSource> {
   const object = await store.head(key, { signal });
   if (object === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}/${key} does not exist`, {

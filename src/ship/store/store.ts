@@ -2,6 +2,7 @@
  * The interface of package stores: folders, object stores and web servers. `head` returns undefined for a missing object; a
  * failed condition is `STORE_CONFLICT`.
  */
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
 
 /** An object in a listing. */
@@ -62,10 +63,6 @@ export interface Upload {
 export interface ByteRange {
   readonly offset: number;
   readonly length: number;
-}
-
-interface Cancellable {
-  readonly signal: AbortSignal;
 }
 
 export interface GetOptions extends Cancellable {

@@ -1,4 +1,5 @@
 /** One place that has a file: size, version and table of contents, read with a few small requests. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { readTocMember } from '../../formats/archive/read.ts';
 import { formatFooter, parseToc, tocText } from '../../formats/archive/toc.ts';
@@ -79,10 +80,7 @@ function sourceAt(name: string, { store, key }: FetchPlace, object: StoredObject
 }
 
 /** Reads footer and TOC; damage is `PACKAGE_INVALID`. */
-export async function readArchiveEnd(
-  source: RangeSource,
-  options: { readonly signal: AbortSignal },
-): Promise<ArchiveEnd> {
+export async function readArchiveEnd(source: RangeSource, options: Cancellable): Promise<ArchiveEnd> {
   const { member, tocOffset } = await readTocMember(source, options);
   return {
     index: parseToc(member, tocOffset, source.size, source.name),

@@ -1,6 +1,7 @@
 /** Channels and the manifests that they name: at paths, `file:` and `https:` URLs, and in S3. */
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { entryTitle, entryFile, type Channel, type Entry } from '../../cluster/channel/channel.ts';
 import type { ReadManifest } from '../../cluster/channel/check-manifests.ts';
 import {
@@ -45,11 +46,7 @@ export interface ChannelFiles extends AsyncDisposable {
    * The manifest of an entry, or the archive of its chart; it must have one of them. `NOT_FOUND` if it does not exist, `DIGEST_MISMATCH` if the entry has another
    * hash. A manifest of an entry without hash is not checked.
    */
-  readonly readManifest: (
-    channel: Channel,
-    entry: Entry,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<Uint8Array>;
+  readonly readManifest: (channel: Channel, entry: Entry, options: Cancellable) => Promise<Uint8Array>;
 }
 
 /**

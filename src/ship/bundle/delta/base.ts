@@ -4,6 +4,7 @@
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Cancellable } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../../formats/archive/entry.ts';
 import type { Holder } from '../../../formats/archive/holder.ts';
 import { openFileSource, readIndex } from '../../../formats/archive/read.ts';
@@ -30,10 +31,6 @@ export interface Base {
   readonly packages: readonly string[];
   /** Location of a payload, preferably in the same packed form; undefined if missing. */
   readonly find: (entry: PlacedEntry, options: Cancellable) => Promise<Holder | undefined>;
-}
-
-interface Cancellable {
-  readonly signal: AbortSignal;
 }
 
 interface OpenOptions extends Cancellable {

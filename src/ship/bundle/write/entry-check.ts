@@ -1,5 +1,6 @@
 /** Verifies the entries of an archive while its bytes are streamed, with the same checks as `verify`. */
 import { createHash } from 'node:crypto';
+import type { Cancellable } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry } from '../../../formats/archive/entry.ts';
 import { sameBytes } from '../../../formats/archive/member.ts';
 import { headerMember, paddingMember } from '../../../formats/archive/place.ts';
@@ -19,11 +20,7 @@ export interface EntryCheck {
 }
 
 /** `name` identifies the archive in messages. */
-export function createEntryCheck(
-  index: ArchiveIndex,
-  name: string,
-  { signal }: { readonly signal: AbortSignal },
-): EntryCheck {
+export function createEntryCheck(index: ArchiveIndex, name: string, { signal }: Cancellable): EntryCheck {
   const members = membersOf(index, name, signal);
   let member = members.next();
   let at = 0;
