@@ -56,9 +56,7 @@ export const registerAgent = useCase(
       throw new CurlewError(
         'FILE_EXISTS',
         `cannot register ${cluster}: this site is ${before.cluster} at another hub`,
-        {
-          hint: 'run curlew agent unregister first',
-        },
+        { hint: 'run curlew agent unregister first' },
       );
     }
     await folder.writeSettings({ ...binding, keys, allowUnsigned });
@@ -82,9 +80,7 @@ export const registerAgent = useCase(
         throw new CurlewError(
           'CLUSTER_FAILED',
           `cannot register ${cluster}: the hub does not accept its own certificate`,
-          {
-            hint: 'the API server of the hub needs the authority of its signer in --client-ca-file',
-          },
+          { hint: 'the API server of the hub needs the authority of its signer in --client-ca-file' },
         );
       }
       const command = `curlew fleet accept ${cluster} --fingerprint ${asked.fingerprint}`;

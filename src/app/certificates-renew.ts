@@ -119,9 +119,7 @@ export function requireKubelet(own: NodeCertificate | undefined, now: Date): voi
   throw new CurlewError(
     'CLUSTER_FAILED',
     `cannot renew certificates: that of the kubelet (${own.name}) expired on ${when}`,
-    {
-      hint: `${cure(true)}, then run the same command again; or, with other control planes, ${cure(false)}`,
-    },
+    { hint: `${cure(true)}, then run the same command again; or, with other control planes, ${cure(false)}` },
   );
 }
 
@@ -138,8 +136,6 @@ export function requireRestart(
   throw new CurlewError(
     'CLUSTER_FAILED',
     `cannot restart etcd: it would lose its quorum, since ${names} is not healthy`,
-    {
-      hint: 'wait until it is, or remove its node (curlew node remove); then run the same command again',
-    },
+    { hint: 'wait until it is, or remove its node (curlew node remove); then run the same command again' },
   );
 }

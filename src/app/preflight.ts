@@ -175,9 +175,7 @@ async function readSpec(file: string, cwd: string): Promise<PreflightText> {
   throw new CurlewError(
     'NOT_FOUND',
     `cannot read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ' or flag' : ''}`,
-    {
-      hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined,
-    },
+    { hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined },
   );
 }
 

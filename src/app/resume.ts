@@ -45,9 +45,7 @@ export const resume = useCase(RESUME, async (request, context: Context): Promise
     throw new CurlewError(
       'UNSUPPORTED',
       `cannot resume: the last run was started by curlew ${name}, which is unknown`,
-      {
-        hint: 'use the version of curlew that started it',
-      },
+      { hint: 'use the version of curlew that started it' },
     );
   }
   return { resumed: last.run, ...(await repeat(saved, { request, directory, context })) };

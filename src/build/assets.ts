@@ -108,9 +108,7 @@ function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
   throw new CurlewError(
     'DIGEST_MISMATCH',
     `cannot ${doing}: ${redact(step.source)} has the digest ${digest}, not ${step.digest}`,
-    {
-      hint: 'the file has changed at its source; if that is right, change the digest in the Manifest',
-    },
+    { hint: 'the file has changed at its source; if that is right, change the digest in the Manifest' },
   );
 }
 

@@ -38,9 +38,7 @@ export async function makeOwn(folder: string): Promise<void> {
   throw new CurlewError(
     'FILE_UNUSABLE',
     `cannot use ${folder} for unfinished downloads: it is not a private folder of this user`,
-    {
-      hint: 'use another folder with --cache',
-    },
+    { hint: 'use another folder with --cache' },
   );
 }
 

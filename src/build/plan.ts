@@ -39,9 +39,7 @@ export function planBuild(addons: readonly AddonPlan[], { arch, imageFormat }: P
       throw new CurlewError(
         'MANIFEST_INVALID',
         `${addon.root} and ${other.root} would produce the same package ${key}`,
-        {
-          hint: 'select only one of them, or rename one of the folders',
-        },
+        { hint: 'select only one of them, or rename one of the folders' },
       );
     }
     seen.set(key, addon);

@@ -47,10 +47,7 @@ export function formatOmitted(files: readonly PackageFile[]): string {
 /** Reads an `addon.omitted.json` from outside; `from` names the package for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseOmitted(text: string, from: string): Omitted {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: ${OMITTED_JSON}: ${what}`, {
-      hint: 'build the bundle again',
-      cause,
-    });
+    new CurlewError('PACKAGE_INVALID', `${from}: ${OMITTED_JSON}: ${what}`, { hint: 'build the bundle again', cause });
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `${from}: ${OMITTED_JSON} has the unsupported format ${shown}`, {
       hint: 'a newer curlew built this bundle; use the one inside it',

@@ -114,9 +114,7 @@ function noMatch(pattern: string, base: string, here: readonly AddonFolder[], ou
     return new CurlewError(
       'NOT_FOUND',
       `${JSON.stringify(pattern.slice(0, 200))} is a file that belongs to no add-on`,
-      {
-        hint: `leave it out; specify ${FORMS}`,
-      },
+      { hint: `leave it out; specify ${FORMS}` },
     );
   }
   const path = resolve(base, pattern);

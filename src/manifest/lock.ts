@@ -101,9 +101,7 @@ export function checkedLock(value: unknown, from: string): ManifestLock {
     throw new CurlewError(
       'UNSUPPORTED',
       `${from}: ${MANIFEST_LOCK}: not a lock of format 1, but of ${value['format']}`,
-      {
-        hint: 'a newer curlew wrote it; use that version or a newer one',
-      },
+      { hint: 'a newer curlew wrote it; use that version or a newer one' },
     );
   }
   if (!isObject(value) || value['format'] !== 1) throw invalidLock(from, 'not a lock of format 1');

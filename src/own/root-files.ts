@@ -53,10 +53,7 @@ export async function openExecutable(
     throw new CurlewError(
       'NOT_FOUND',
       `cannot open ${path}: this build of curlew has no executable for ${arch} nodes`,
-      {
-        hint: 'in a checkout, run: npm run build',
-        cause: error,
-      },
+      { hint: 'in a checkout, run: npm run build', cause: error },
     );
   });
 }

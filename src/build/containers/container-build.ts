@@ -135,9 +135,7 @@ async function runImage(
     throw new CurlewError(
       'CONTAINER_FAILED',
       `cannot ${doing}: the container wrote no files to ${OUT}${quoteLines(lastLines)}`,
-      {
-        hint: `files that the image's CMD copies to ${OUT} become part of the package`,
-      },
+      { hint: `files that the image's CMD copies to ${OUT} become part of the package` },
     );
   };
   // Any user in the container may write there, as to the folder that kURL mounts.

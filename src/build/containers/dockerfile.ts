@@ -145,9 +145,7 @@ function short(name: string, value: string): string {
   throw new CurlewError(
     'CONTAINER_FAILED',
     `the Dockerfile: ${name.slice(0, 60)} has more than ${MAX_LENGTH} characters`,
-    {
-      hint: 'use ARG lines before FROM, and FROM itself, only for names and versions of images',
-    },
+    { hint: 'use ARG lines before FROM, and FROM itself, only for names and versions of images' },
   );
 }
 

@@ -79,9 +79,7 @@ async function readManifest(
     throw new CurlewError(
       'FETCH_FAILED',
       `cannot ${doing}: ${response.url} returned a web page instead of a manifest`,
-      {
-        hint: 'this is not a registry, or a login page or a proxy responds instead',
-      },
+      { hint: 'this is not a registry, or a login page or a proxy responds instead' },
     );
   }
   const digest = digestOf(response.body);

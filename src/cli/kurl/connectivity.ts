@@ -100,9 +100,7 @@ async function tryPath(
   throw new CurlewError(
     'CLUSTER_FAILED',
     `kurl ${VERB}: port ${port}/${proto.toUpperCase()}: no connection ${direction}`,
-    {
-      hint: 'open the port in the firewalls of both nodes and between them',
-    },
+    { hint: 'open the port in the firewalls of both nodes and between them' },
   );
 }
 

@@ -172,9 +172,7 @@ function endless(doing: string, isStuck: boolean): CurlewError {
   return new CurlewError(
     'CLUSTER_FAILED',
     `cannot ${doing}: ${isStuck ? 'the server returns the same page again' : limit}`,
-    {
-      hint: 'kubectl get with --chunk-size shows what the server returns',
-    },
+    { hint: 'kubectl get with --chunk-size shows what the server returns' },
   );
 }
 

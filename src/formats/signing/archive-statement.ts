@@ -147,9 +147,7 @@ export function requireAcceptable(statement: ArchiveStatement, about: string, re
   throw new CurlewError(
     'DOWNGRADE',
     `${prefix}, version ${version}, but this node has already seen version ${known.version}`,
-    {
-      hint: 'use the newer bundle; if the older one is intended, add --allow-downgrade',
-    },
+    { hint: 'use the newer bundle; if the older one is intended, add --allow-downgrade' },
   );
 }
 

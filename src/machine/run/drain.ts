@@ -131,9 +131,7 @@ export function requireForce(node: string, { lost }: { readonly lost: readonly s
   throw new CurlewError(
     'CLUSTER_FAILED',
     `cannot drain ${node}: not everything on it would come back: ${named(lost)}`,
-    {
-      hint: 'save what is needed, then add --force',
-    },
+    { hint: 'save what is needed, then add --force' },
   );
 }
 

@@ -34,9 +34,7 @@ export async function changedFile({ file, name, machines }: WrittenCluster, chan
   throw new CurlewError(
     'UNSUPPORTED',
     `cannot change ${file}: spec.machines is not a list with one machine after the other`,
-    {
-      hint: `${what}, then use curlew cluster apply`,
-    },
+    { hint: `${what}, then use curlew cluster apply` },
   );
 }
 

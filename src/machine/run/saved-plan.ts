@@ -49,9 +49,7 @@ export function requireSameCluster({ path, cluster, digest }: Saved, plan: Plann
   throw new CurlewError(
     'PLAN_CHANGED',
     `cannot apply ${path}: the file, the bundle, or the machines have changed since`,
-    {
-      hint: 'plan again with the same options, and look at what differs',
-    },
+    { hint: 'plan again with the same options, and look at what differs' },
   );
 }
 

@@ -34,9 +34,7 @@ export function requireRegular(path: string, stats: Stats): void {
   throw new CurlewError(
     'FILE_UNUSABLE',
     `cannot write ${path}: it is ${isFolder ? 'a folder' : 'not a regular file'}`,
-    {
-      hint: isFolder ? 'specify a file in it' : 'specify another file',
-    },
+    { hint: isFolder ? 'specify a file in it' : 'specify another file' },
   );
 }
 

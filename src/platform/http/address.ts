@@ -113,8 +113,6 @@ export function internalRefused(doing: string, from: string, to: string): Curlew
   return new CurlewError(
     'FETCH_FAILED',
     `cannot ${doing}: ${from} points to ${to}, a loopback, link-local or cloud metadata address`,
-    {
-      hint: `if this is intended, allow it by name: --allow-http ${to}`,
-    },
+    { hint: `if this is intended, allow it by name: --allow-http ${to}` },
   );
 }

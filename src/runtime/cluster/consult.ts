@@ -194,9 +194,7 @@ export function requireRecordRoom(request: ClusterRequest, view: ClusterView, pl
     throw new CurlewError(
       'UNSUPPORTED',
       `plan: ${configMapTitle(map)} would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`,
-      {
-        hint: 'keep large settings of an add-on in a file or a separate ConfigMap, and name that in the spec',
-      },
+      { hint: 'keep large settings of an add-on in a file or a separate ConfigMap, and name that in the spec' },
     );
   }
 }

@@ -163,9 +163,7 @@ export class RunCluster {
       throw new CurlewError(
         'CLUSTER_FAILED',
         `${addon.ref.name}: the API server of this node's cluster does not respond`,
-        {
-          hint: 'start it (crictl ps -a shows its container), then run the same command again to resume',
-        },
+        { hint: 'start it (crictl ps -a shows its container), then run the same command again to resume' },
       );
     }
     if (cluster === undefined) return;

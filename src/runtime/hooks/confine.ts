@@ -241,9 +241,7 @@ export async function requireOwnLinks(directory: string): Promise<void> {
       throw new CurlewError(
         'HOOK_FAILED',
         `a hook left a symbolic link that leads out of the sandbox: ${join(directory, path)}`,
-        {
-          hint: 'remove the link, or the whole sandbox; an add-on may link to a relative path in the install folder',
-        },
+        { hint: 'remove the link, or the whole sandbox; an add-on may link to a relative path in the install folder' },
       );
     }
   };

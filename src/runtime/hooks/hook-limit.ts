@@ -15,9 +15,7 @@ export function parseLimit(text: string, what: string): number | undefined {
     throw new CurlewError(
       'USAGE',
       `${what}: ${JSON.stringify(text.slice(0, 40))} is not a valid time limit of a hook`,
-      {
-        hint: 'write 90s, 30m or 2h; 0 for no limit',
-      },
+      { hint: 'write 90s, 30m or 2h; 0 for no limit' },
     );
   }
   return seconds === 0 ? undefined : seconds;

@@ -110,9 +110,7 @@ export function parseJournal<Plan>(text: string, path: string, isPlan: IsPlan<Pl
       throw new CurlewError(
         'FILE_UNUSABLE',
         `cannot read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
-        {
-          hint: 'use the version of curlew that started this run, or move its folder away to start over',
-        },
+        { hint: 'use the version of curlew that started this run, or move its folder away to start over' },
       );
     } else if (index < lines.length - 1) {
       throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: line ${index + 1} is damaged`, {

@@ -228,9 +228,7 @@ export async function requireOwnFolders(directory: string, refs: readonly AddonR
     throw new CurlewError(
       'FILE_UNUSABLE',
       `cannot use ${path}: ${what}, so files could be replaced after they were verified`,
-      {
-        hint: `find out who changed it; then run: chown root:root ${path} && chmod 755 ${path}`,
-      },
+      { hint: `find out who changed it; then run: chown root:root ${path} && chmod 755 ${path}` },
     );
   }
 }

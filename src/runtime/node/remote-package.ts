@@ -125,9 +125,7 @@ function remotePackage(
 /** The table of contents also covers `addon.json`, which the digest of a package does not. */
 export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc: Digest | undefined): void {
   if (toc === undefined || index.tocDigest === toc) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those in the catalog`, {
-    hint: REPUBLISH,
-  });
+  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those in the catalog`, { hint: REPUBLISH });
 }
 
 /** Stores contain whole packages: only a bundle may leave files out. */

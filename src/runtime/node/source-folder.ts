@@ -57,9 +57,7 @@ export async function folderPackages(
     throw new CurlewError(
       'FILE_UNUSABLE',
       `cannot open ${folder}: it is a file, not the folder of an unpacked bundle`,
-      {
-        hint: 'specify a bundle with --bundle',
-      },
+      { hint: 'specify a bundle with --bundle' },
     );
   }
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);

@@ -112,9 +112,7 @@ export function checkedAddon(
     throw new CurlewError(
       'PACKAGE_INVALID',
       `${from}: ${prefixOf(ref)}${stray.path} exists, but its folder is listed as omitted`,
-      {
-        hint: 'create the bundle again',
-      },
+      { hint: 'create the bundle again' },
     );
   }
   const whole =

@@ -117,9 +117,7 @@ async function removableAddons(
       throw new CurlewError(
         'UNSUPPORTED',
         `cannot uninstall ${name}: another tool installed it, and its hooks are unknown`,
-        {
-          hint: `remove it with that tool; or take it over: curlew install with a bundle that has ${name}`,
-        },
+        { hint: `remove it with that tool; or take it over: curlew install with a bundle that has ${name}` },
       );
     },
     missing: (error, name) => {

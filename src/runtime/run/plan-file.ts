@@ -108,9 +108,7 @@ export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): 
   throw new CurlewError(
     'PLAN_CHANGED',
     `cannot run the saved plan: these have changed since it was saved:${lines.join('')}${more}`,
-    {
-      hint: 'review the new plan with --dry-run, and save it',
-    },
+    { hint: 'review the new plan with --dry-run, and save it' },
   );
 }
 

@@ -36,9 +36,7 @@ export async function readKurlScripts(folder: string): Promise<readonly RootFile
       throw new CurlewError(
         'FILE_UNUSABLE',
         `cannot read ${folder}: ${path}: add-ons must come from packages of the store`,
-        {
-          hint: 'remove the folders kurl/addons and kurl/packages',
-        },
+        { hint: 'remove the folders kurl/addons and kurl/packages' },
       );
     }
     const file = await readScript(join(folder, path), budget);

@@ -105,9 +105,7 @@ export async function openPackages<Resolved extends ResolvedPackage>(
         throw new CurlewError(
           'DIGEST_MISMATCH',
           `${source.name}: has ${source.size} bytes instead of ${resolved.size}`,
-          {
-            hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
-          },
+          { hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release' },
         );
       }
       return { resolved, source, etag: source.object.etag, index: await readIndex(source, { ...context, admit }) };

@@ -107,9 +107,7 @@ function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
     throw new CurlewError(
       'UNSUPPORTED',
       `${name}: a bundle contains packages of its store only, not of an s3Override`,
-      {
-        hint: 'publish that package to the store, and remove s3Override from the spec',
-      },
+      { hint: 'publish that package to the store, and remove s3Override from the spec' },
     );
   }
   return resolvePackage(addon, from);
@@ -134,9 +132,7 @@ export function resolvePackage(
     throw new CurlewError(
       'UNSUPPORTED',
       `${name}: the external package ${unreadable.version} was not built with curlew`,
-      {
-        hint: 'ask its publisher for a curlew package, or build it from source, and import it under another version',
-      },
+      { hint: 'ask its publisher for a curlew package, or build it from source, and import it under another version' },
     );
   }
   if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: no package for ${arch}`);

@@ -94,9 +94,7 @@ async function requireCurrent(store: Store, signal: AbortSignal): Promise<string
   throw new CurlewError(
     'NOT_FOUND',
     `${store.address}: the store has no current release, so it is unknown which release readers use`,
-    {
-      hint: 'publish or promote a release first',
-    },
+    { hint: 'publish or promote a release first' },
   );
 }
 

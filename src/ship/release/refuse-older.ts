@@ -35,9 +35,7 @@ export async function refuseOlder(
   throw new CurlewError(
     'DOWNGRADE',
     `${store.address}: ${release} is older than the current release ${current.release}`,
-    {
-      hint: `publish under another release string, or add --make-current to make ${release} current again`,
-    },
+    { hint: `publish under another release string, or add --make-current to make ${release} current again` },
   );
 }
 

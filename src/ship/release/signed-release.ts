@@ -304,9 +304,7 @@ export function requireReleaseContents(catalog: Catalog, from: string): void {
       throw new CurlewError(
         'UNSUPPORTED',
         `${from}: the catalog does not contain the table of contents of ${name} ${version}`,
-        {
-          hint: 'rebuild the catalog from its packages with curlew reindex',
-        },
+        { hint: 'rebuild the catalog from its packages with curlew reindex' },
       );
     }
   }

@@ -8,9 +8,7 @@ function escapes(root: string, path: string): CurlewError {
   return new CurlewError(
     'PACKAGE_INVALID',
     `${root}: ${relative(root, path)} is a symbolic link to a place outside of the store`,
-    {
-      hint: 'replace the link with its target; only links within the store are followed',
-    },
+    { hint: 'replace the link with its target; only links within the store are followed' },
   );
 }
 

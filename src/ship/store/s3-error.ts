@@ -107,9 +107,7 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     return new CurlewError(
       'AUTH_FAILED',
       `cannot ${doing}: the profile ${JSON.stringify(call.profile)} has no credentials`,
-      {
-        hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config',
-      },
+      { hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config' },
     );
   }
   const region = regionOf(error);
@@ -140,9 +138,7 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
   return new CurlewError(
     'FETCH_FAILED',
     `cannot ${doing}: ${status === undefined ? atEndpoint(call) : `status ${status}, `}${detail}`,
-    {
-      hint: hintOf(error, status, call),
-    },
+    { hint: hintOf(error, status, call) },
   );
 }
 

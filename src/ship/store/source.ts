@@ -26,9 +26,7 @@ export type SourceStore = Pick<Store, 'address' | 'place' | 'head' | 'get'>;
 export async function openStoreSource(store: SourceStore, key: string, { signal }: Cancellable): Promise<StoreSource> {
   const object = await store.head(key, { signal });
   if (object === undefined) {
-    throw new CurlewError('NOT_FOUND', `${store.address}/${key} does not exist`, {
-      hint: 'check the path or address',
-    });
+    throw new CurlewError('NOT_FOUND', `${store.address}/${key} does not exist`, { hint: 'check the path or address' });
   }
   return storeSource(store, object);
 }

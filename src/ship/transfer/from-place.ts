@@ -87,9 +87,7 @@ export async function fromPlace(run: Transfer, place: OpenPlace): Promise<Pulled
     throw new CurlewError(
       'DIGEST_MISMATCH',
       `${opened.name}: it is complete, but has a different sha256 than requested`,
-      {
-        hint: 'check the sha256 and the address',
-      },
+      { hint: 'check the sha256 and the address' },
     );
   }
   await filling.file.finish(options);

@@ -57,9 +57,7 @@ export async function describeArchive(
     throw new CurlewError(
       'PACKAGE_INVALID',
       `${source.name}: neither one package nor a bundle with its ${BUNDLE_JSON}`,
-      {
-        hint: 'curlew build creates packages, curlew bundle creates bundles',
-      },
+      { hint: 'curlew build creates packages, curlew bundle creates bundles' },
     );
   }
   return { contents, packages: [only], bundle: undefined };

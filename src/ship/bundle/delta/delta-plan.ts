@@ -51,9 +51,7 @@ function selector({ payloads }: Inventory, { layout }: BundleJson): (entry: Plac
       throw new CurlewError(
         'FILE_UNUSABLE',
         `the inventory lists ${known} bytes for ${digest}, but ${path} has ${size}`,
-        {
-          hint: 'create it again with curlew inventory',
-        },
+        { hint: 'create it again with curlew inventory' },
       );
     }
     if (packed === 0 || path === BUNDLE_JSON || included.has(digest)) return false;

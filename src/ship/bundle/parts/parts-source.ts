@@ -64,9 +64,7 @@ export function wrongContents(doing: string): CurlewError {
   return new CurlewError(
     'DIGEST_MISMATCH',
     `cannot ${doing}: its parts form a different bundle than the head file describes`,
-    {
-      hint: 'their table of contents does not match the head file: get both again from their source',
-    },
+    { hint: 'their table of contents does not match the head file: get both again from their source' },
   );
 }
 

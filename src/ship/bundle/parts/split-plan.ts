@@ -73,8 +73,6 @@ function shortage(name: string, size: number, media: readonly Medium[], shortfal
   return new CurlewError(
     'NO_SPACE',
     `cannot split ${name}: it needs ${formatBytes(size)}, ${formatBytes(shortfall)} more than available: ${free}`,
-    {
-      hint: 'free some space, or add more folders, and run the same command again',
-    },
+    { hint: 'free some space, or add more folders, and run the same command again' },
   );
 }

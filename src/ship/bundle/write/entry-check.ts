@@ -137,9 +137,7 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Ent
       throw new CurlewError(
         'PACKAGE_INVALID',
         `${name}: ${entry.path}: its packed bytes differ from the table of contents`,
-        {
-          hint: 'the object in the store is damaged: publish the add-on again in a new release',
-        },
+        { hint: 'the object in the store is damaged: publish the add-on again in a new release' },
       );
     },
     abandon: () => {
