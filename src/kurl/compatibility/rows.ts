@@ -17,12 +17,17 @@ const STATUS = /^(same|differs|absent): (.*)$/s;
  */
 export function rows(names: string | readonly string[], notes: Readonly<Record<string, string>>): readonly Row[] {
   const all = typeof names === 'string' ? names.trim().split(/\s+/) : names;
-  return all.map((name) => {
-    const note = notes[name];
-    if (note === undefined) return { name, status: 'same', note: '' };
-    const [, status, text] = STATUS.exec(note) ?? [];
-    if ((status !== 'same' && status !== 'differs' && status !== 'absent') || text === undefined)
-      throw new Error(`${name}: ${note}`);
-    return { name, status, note: text };
-  });
+  return all.map((name) => rowOf(name, notes[name] ?? 'same: '));
+}
+
+/** The rows of notes by one name or several, in order. */
+export function notedRows(notes: Readonly<Record<string, string>>): readonly Row[] {
+  return Object.entries(notes).flatMap(([names, note]) => names.split(' ').map((name) => rowOf(name, note)));
+}
+
+function rowOf(name: string, text: string): Row {
+  const [, status, note] = STATUS.exec(text) ?? [];
+  if ((status === 'same' || status === 'differs' || status === 'absent') && note !== undefined)
+    return { name, status, note };
+  throw new Error(`${name}: ${text}`);
 }
