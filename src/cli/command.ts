@@ -1,5 +1,7 @@
 /** The interface of commands: the request that they read, a function that returns data, and a renderer for people. */
 import type { Context } from '../core/context.ts';
+import { visible } from '../core/diagnostic.ts';
+import { CurlewError } from '../core/errors.ts';
 import { flag } from '../core/field.ts';
 import type { Request, ValuesOf } from '../core/request.ts';
 import type { Paint } from './render/paint.ts';
@@ -43,10 +45,37 @@ export interface Command<Result = unknown, Of extends Request = Request> {
   readonly exitCode?: (result: Result) => number;
 }
 
+interface Parts<Result, Of extends Request> extends Omit<Command<Result, Of>, 'of' | 'render'> {
+  /** Lines, in which control characters are escaped, or a text that is printed as it is. */
+  readonly render: (...shown: Parameters<Command<Result, Of>['render']>) => string | readonly string[];
+  /** The option without which the command only shows what it would do: it excludes `--dry-run`. */
+  readonly changesBy?: '--yes' | '--confirm';
+}
+
 /** The command of a request. The cast removes the types, because the table contains commands with different options. */
 export function commandFor<Of extends Request, Result>(
   of: Of,
-  parts: Omit<Command<Result, Of>, 'of'>,
+  { changesBy, run, render, ...parts }: Parts<Result, Of>,
 ): Command<Result> {
-  return { of, ...parts };
+  return {
+    of,
+    ...parts,
+    run: async (args: Arguments<Of>, context) => {
+      if (changesBy !== undefined) requirePreview(of.name, changesBy, { ...args.request, ...args.options });
+      return run(args, context);
+    },
+    render: (result, args: Arguments<Of>, paint) => {
+      const shown = render(result, args, paint);
+      return typeof shown === 'string' ? shown : shown.map(visible).join('\n');
+    },
+  } as Command<Result, Of> as Command<Result>;
+}
+
+/** `USAGE` for a preview that is also to be carried out. */
+function requirePreview(command: string, change: string, given: Readonly<Record<string, unknown>>): void {
+  const isChange = given['yes'] === true || given['confirm'] !== undefined;
+  if (!isChange || given['dryRun'] !== true) return;
+  throw new CurlewError('USAGE', `curlew ${command}: ${change} and --dry-run cannot be used together`, {
+    hint: `--dry-run shows what would change, ${change} changes it`,
+  });
 }

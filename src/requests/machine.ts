@@ -1,6 +1,6 @@
 /** Requests about one machine of a cluster that is described in a file. */
 import { choice, flag, numberOf, one, path, text, texts } from '../core/field.ts';
-import { request } from '../core/request.ts';
+import { request, type RequestOf } from '../core/request.ts';
 import { HOST_BUNDLE } from './cluster.ts';
 import { CONFIG } from './connection.ts';
 import { DRY_RUN } from './channel.ts';
@@ -60,6 +60,8 @@ export const MACHINE_UPGRADE = request(
   },
   SHOW,
 );
+
+export type MachineRequest = RequestOf<typeof MACHINE_UPGRADE.fields>;
 
 export const MACHINE_REPAIR = request(
   'machine repair',

@@ -4,7 +4,7 @@ import { adoptCluster } from '../../src/app/cluster-adopt.ts';
 import { diffClusters } from '../../src/app/cluster-diff.ts';
 import { applyCluster } from '../../src/app/cluster-apply.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
-import { upgradeMachine } from '../../src/app/machine-upgrade.ts';
+import { upgradeMachine } from '../../src/app/machine.ts';
 import { openApi } from '../../src/cluster/kube/api.ts';
 import { openCalls } from '../../src/cluster/kube/call.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';

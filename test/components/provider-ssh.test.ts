@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deleteCluster } from '../../src/app/cluster-delete.ts';
 import { removeMachine } from '../../src/app/machine-remove.ts';
-import { repairMachine } from '../../src/app/machine-repair.ts';
+import { repairMachine } from '../../src/app/machine.ts';
 import { command } from '../../src/cli/commands/cluster-delete.ts';
 import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import { stringify } from 'yaml';

@@ -10,7 +10,6 @@ import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
-import { requireOneOf } from '../require-one-of.ts';
 import { LOCATIONS } from './channel.ts';
 
 /** Exit status of a plan by which something would change, as of diff tools. */
@@ -107,9 +106,9 @@ export const apply = commandFor(CHANNEL_APPLY, {
     'curlew channel apply channel.yaml --yes',
     'curlew channel apply channel.yaml --yes --watch 60s',
   ],
+  changesBy: '--yes',
   run: async ({ request: own, options }, context): Promise<ChannelPass> => {
     const { yes, watch, ready, addon } = options;
-    requireOneOf(options, 'channel apply');
     const request = { ...own, addons: addon };
     if (watch !== undefined) {
       return (await import('../../app/channel-watch.ts')).watchChannels({ ...request, every: watch, ready }, context);
@@ -201,8 +200,8 @@ export const remove = commandFor(CHANNEL_REMOVE, {
   details:
     'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
   examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
+  changesBy: '--yes',
   run: async ({ request, options }, context) => {
-    requireOneOf(options, 'channel remove');
     const { planRemoval, removeFromCluster } = await import('../../app/channel-remove.ts');
     return options.yes ? removeFromCluster(request, context) : planRemoval(request, context);
   },

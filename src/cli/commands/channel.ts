@@ -6,7 +6,7 @@ import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app
 import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-plan.ts';
 import { entryTitle } from '../../cluster/channel/channel.ts';
 import { counted } from '../../core/counted.ts';
-import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
+import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { screen, wrap, wrapped } from '../render/columns.ts';
@@ -62,9 +62,7 @@ export const explain = commandFor(CHANNEL_EXPLAIN, {
       `${addon} for Kubernetes ${kubernetes}`,
       ...(having.length > 1 ? [shared] : []),
       ...channels.flatMap((channel) => ['', ...explainedLines(channel, result)]),
-    ]
-      .map(visible)
-      .join('\n');
+    ];
   },
   exitCode: ({ channels }) => {
     const failed = channels.find(({ error }) => error !== undefined)?.error;
@@ -150,6 +148,6 @@ export const plan = commandFor(CHANNEL_PLAN, {
     'curlew channel plan addon.yaml --from v1.30.2 --to v1.31.4 --compat kops',
   ],
   run: async ({ request }, context) => (await import('../../app/channel-plan.ts')).planChannels(request, context),
-  render: (plan) => planLines(plan).map(visible).join('\n'),
+  render: (plan) => planLines(plan),
   exitCode: ({ gaps }) => (gaps.length > 0 ? ERROR_CODES.NOT_FOUND : 0),
 });

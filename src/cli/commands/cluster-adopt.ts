@@ -1,5 +1,4 @@
 /** `curlew cluster adopt`: the file of a cluster that runs already. */
-import { visible } from '../../core/diagnostic.ts';
 import { counted } from '../../core/counted.ts';
 import { CLUSTER_ADOPT } from '../../requests/cluster.ts';
 import { commandFor } from '../command.ts';
@@ -18,8 +17,6 @@ export const command = commandFor(CLUSTER_ADOPT, {
       `${out} has ${name}, ${version}, with ${counted(machines.length, 'machine')}. Add their host keys, compared with their consoles:`,
       ...machines.map((one) => `${one.name}: ${one.hostKeyBy}`),
       `then: curlew cluster plan ${out}`,
-    ]
-      .map(visible)
-      .join('\n');
+    ];
   },
 });

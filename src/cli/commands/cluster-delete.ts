@@ -1,11 +1,9 @@
 /** `curlew cluster delete`: resets all machines of a cluster. */
 import type { ClusterDeletion } from '../../app/cluster-delete.ts';
 import { failureCode } from '../../machine/cluster.ts';
-import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { CLUSTER_DELETE } from '../../requests/cluster.ts';
 import { commandFor } from '../command.ts';
-import { requireOneOf } from '../require-one-of.ts';
 
 /** Exit status of a preview with something to do. */
 const DIFFERS = 2;
@@ -14,11 +12,9 @@ export const command = commandFor(CLUSTER_DELETE, {
   details:
     'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, 33 if something is refused or was not reached, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.',
   examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
-  run: async ({ request, options: { dryRun } }, context) => {
-    requireOneOf({ yes: request.confirm !== undefined, dryRun }, 'cluster delete', '--confirm');
-    return (await import('../../app/cluster-delete.ts')).deleteCluster(request, context);
-  },
-  render: (result) => deletionLines(result).map(visible).join('\n'),
+  changesBy: '--confirm',
+  run: async ({ request }, context) => (await import('../../app/cluster-delete.ts')).deleteCluster(request, context),
+  render: (result) => deletionLines(result),
   exitCode: (result) => {
     if (!isBlocked(result) && result.left.length + result.failed.length === 0) return 0;
     if (!result.confirmed) return DIFFERS;

@@ -1,6 +1,5 @@
 /** `curlew cluster status`: what the machines of a cluster say. */
 import type { ClusterStatus } from '../../app/cluster-status.ts';
-import { visible } from '../../core/diagnostic.ts';
 import { CLUSTER_STATUS } from '../../requests/cluster.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
@@ -14,7 +13,7 @@ export const status = commandFor(CLUSTER_STATUS, {
     'Asks each machine of the file over SSH, and a control plane about nodes, add-ons and pods. Shows who changes the cluster now, what waits or is refused, and which certificate expires first. Changes nothing. Exits with status 0 if the cluster is as its file says and healthy, and 2 otherwise.',
   examples: ['curlew cluster status paris.yaml', 'curlew cluster status paris.yaml --json'],
   run: async ({ request }, context) => (await import('../../app/cluster-status.ts')).clusterStatus(request, context),
-  render: (result) => statusLines(result).map(visible).join('\n'),
+  render: (result) => statusLines(result),
   exitCode: ({ healthy }) => (healthy ? 0 : DIFFERS),
 });
 

@@ -8,7 +8,6 @@ import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';
-import { requireOneOf } from '../require-one-of.ts';
 import { columns } from '../render/columns.ts';
 
 /** Exit status of clusters that differ and of plans that would change something, as of diff tools. */
@@ -22,7 +21,7 @@ export const diff = commandFor(CLUSTER_DIFF, {
   render: ({ a, b, differences }) => {
     const shown = (value: unknown): string => (value === undefined ? 'nothing' : exactJson(value));
     const lines = differences.map(({ path, ...values }) => `${path}: ${shown(values.a)} -> ${shown(values.b)}`);
-    return [...lines, `${a} and ${b}: ${counted(differences.length, 'difference')}`].map(visible).join('\n');
+    return [...lines, `${a} and ${b}: ${counted(differences.length, 'difference')}`];
   },
   exitCode: ({ differences }) => (differences.length > 0 ? DIFFERS : 0),
 });
@@ -35,7 +34,7 @@ export const plan = commandFor(CLUSTER_PLAN, {
     'curlew cluster plan paris.yaml --bundle bundle.tar.gz --out paris.plan',
   ],
   run: async ({ request }, context) => (await import('../../app/cluster-plan.ts')).clusterPlan(request, context),
-  render: (result) => planLines(result).map(visible).join('\n'),
+  render: (result) => planLines(result),
   exitCode: (result) => (isSettled(result) ? 0 : DIFFERS),
 });
 
@@ -47,8 +46,8 @@ export const apply = commandFor(CLUSTER_APPLY, {
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --yes',
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --plan paris.plan --yes',
   ],
+  changesBy: '--yes',
   run: async ({ request, options }, context): Promise<PlannedCluster & Partial<AppliedCluster>> => {
-    requireOneOf(options, 'cluster apply');
     const { applyCluster, previewApply } = await import('../../app/cluster-apply.ts');
     return options.yes ? applyCluster(request, context) : previewApply(request, context);
   },
@@ -61,7 +60,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
       ...(options.yes || isSettled(result) ? [] : ['add --yes to do it']),
       ...(options.yes && done.length === 0 && isSettled(result) ? ['nothing was changed'] : []),
     ];
-    return lines.map(visible).join('\n');
+    return lines;
   },
   exitCode: (result) => {
     const isWrong = result.failed !== undefined && result.failed.length + result.refused.length > 0;

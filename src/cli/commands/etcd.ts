@@ -12,15 +12,12 @@ export const snapshot = commandFor(ETCD_SNAPSHOT, {
     'curlew etcd snapshot --every 6h --copy-to s3://backup/shop --recipient age1abc',
   ],
   run: async ({ request }, context) => (await import('../../app/etcd-snapshot.ts')).etcdSnapshot(request, context),
-  render: ({ file, copy, timer }) =>
-    [
-      `${file} has the data and the keys of this cluster${copy === undefined ? ': copy it to another machine' : `, and ${copy} is its copy`}`,
-      ...(timer === undefined
-        ? []
-        : [`${timer} repeats this: systemctl list-timers shows when, systemctl disable --now ${timer} ends it`]),
-    ]
-      .map(visible)
-      .join('\n'),
+  render: ({ file, copy, timer }) => [
+    `${file} has the data and the keys of this cluster${copy === undefined ? ': copy it to another machine' : `, and ${copy} is its copy`}`,
+    ...(timer === undefined
+      ? []
+      : [`${timer} repeats this: systemctl list-timers shows when, systemctl disable --now ${timer} ends it`]),
+  ],
 });
 
 export const restore = commandFor(ETCD_RESTORE, {
@@ -43,8 +40,6 @@ export const restore = commandFor(ETCD_RESTORE, {
         : [
             `Keep ${names} off until reset: etcd there has other data. On each, then: curlew reset --yes; curlew join-token --control-plane here makes the file with which it joins again`,
           ]),
-    ]
-      .map(visible)
-      .join('\n');
+    ];
   },
 });

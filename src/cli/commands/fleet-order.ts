@@ -2,7 +2,6 @@
 import type { FleetOrder } from '../../app/fleet-order.ts';
 import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK } from '../../requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
-import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 
 const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
@@ -56,10 +55,10 @@ export const rollback = commandFor(FLEET_ROLLBACK, {
   render: report('the next pass brings it back to what was healthy before'),
 });
 
-function report(what: string): (order: FleetOrder) => string {
+function report(what: string): (order: FleetOrder) => readonly string[] {
   return (order) => lines(order, `${order.addon}: ${what}`);
 }
 
-function lines({ warning }: FleetOrder, text: string): string {
-  return [text, ...(warning === undefined ? [] : [`warning: ${warning}`])].map(visible).join('\n');
+function lines({ warning }: FleetOrder, text: string): readonly string[] {
+  return [text, ...(warning === undefined ? [] : [`warning: ${warning}`])];
 }

@@ -6,7 +6,6 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { requireOneOf } from '../require-one-of.ts';
 import { columns, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
@@ -38,7 +37,7 @@ export const plan = commandFor(FLEET_PLAN, {
     'Reads the files of a fleet and what each cluster records, 20 clusters at once, and shows for each cluster and add-on its state, what would happen now, and the reason for each that waits. A cluster that does not answer holds no other. Changes nothing. Exits with status 33 if an add-on has failed, otherwise with 2 if something is to change or under way.',
   examples: ['curlew fleet plan fleet/', 'curlew fleet plan fleet/ --all --timeout 5s'],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
-  render: (result, { options }) => planLines(result, options.all).map(visible).join('\n'),
+  render: (result, { options }) => planLines(result, options.all),
   exitCode: planExit,
 });
 
@@ -47,7 +46,7 @@ export const status = commandFor(FLEET_STATUS, {
     'Shows how many clusters each add-on has reached, and whether it is paused or stopped. With --why, names each cluster that is not as it is to be, what holds it, and since when. Changes nothing. Exits with the status that curlew fleet apply --yes would have after a pass that did nothing.',
   examples: ['curlew fleet status fleet/', 'curlew fleet status fleet/ --why'],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
-  render: (result, { options }) => statusLines(result, options.why).map(visible).join('\n'),
+  render: (result, { options }) => statusLines(result, options.why),
   exitCode: rolloutExit,
 });
 
@@ -59,9 +58,9 @@ export const apply = commandFor(FLEET_APPLY, {
     'curlew fleet apply fleet/ --yes',
     'curlew fleet apply fleet/ --yes --watch 1m',
   ],
+  changesBy: '--yes',
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
     const { yes, watch } = options;
-    requireOneOf(options, 'fleet apply');
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
     if (watch !== undefined) return watchFleet({ ...request, every: watch }, context);
     if (yes) return applyFleet(request, context);
@@ -80,8 +79,8 @@ export const remove = commandFor(FLEET_REMOVE, {
   details:
     'Shows which clusters have an add-on that no file has any more, and with --yes removes it from them: its objects, or its release, then its record. A cluster that does not answer keeps it: repeat the command.',
   examples: ['curlew fleet remove dashboard fleet/', 'curlew fleet remove dashboard fleet/ --yes'],
+  changesBy: '--yes',
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
-    requireOneOf(options, 'fleet remove');
     const { planFleetRemoval, removeFromFleet } = await import('../../app/fleet-remove.ts');
     return options.yes ? removeFromFleet(request, context) : planFleetRemoval(request, context);
   },
@@ -102,16 +101,13 @@ export const init = commandFor(FLEET_INIT, {
     'Writes five files: a fleet of two clusters and one add-on, its manifest, two kubeconfigs to replace, and a .gitignore. Overwrites nothing.',
   examples: ['curlew fleet init fleet'],
   run: async ({ request }, context) => (await import('../../app/fleet-init.ts')).initFleet(request, context),
-  render: (files, { request: { folder } }) =>
-    [
-      ...files.map((path) => `created ${path}`),
-      'next: replace the kubeconfigs, then run',
-      `  curlew fleet check ${folder}`,
-      `  curlew fleet plan ${folder}`,
-      `  curlew fleet apply ${folder} --yes --watch 1m`,
-    ]
-      .map(visible)
-      .join('\n'),
+  render: (files, { request: { folder } }) => [
+    ...files.map((path) => `created ${path}`),
+    'next: replace the kubeconfigs, then run',
+    `  curlew fleet check ${folder}`,
+    `  curlew fleet plan ${folder}`,
+    `  curlew fleet apply ${folder} --yes --watch 1m`,
+  ],
 });
 
 function planExit({ targets }: FleetPlan): number {

@@ -2,7 +2,6 @@
 import { CONTROLLER, HUB_MANIFESTS } from '../../requests/hub.ts';
 import type { MadeToken } from '../../app/hub-token.ts';
 import { HUB_TOKEN } from '../../requests/registration.ts';
-import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 
 export const manifests = commandFor(HUB_MANIFESTS, {
@@ -38,14 +37,12 @@ export const token = commandFor(HUB_TOKEN, {
 });
 
 /** The next step, on the site; what is secret is in the file. */
-export function tokenText({ cluster, file }: MadeToken): string {
+export function tokenText({ cluster, file }: MadeToken): readonly string[] {
   return [
     `created ${file}`,
     'next: copy it to the site, and run there',
     `  curlew agent register --token-file ${file} --key PUBLIC-KEY`,
     'then run here',
     `  curlew fleet accept ${cluster}`,
-  ]
-    .map(visible)
-    .join('\n');
+  ];
 }

@@ -5,7 +5,6 @@ import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '..
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { requireOneOf } from '../require-one-of.ts';
 import { tokenText } from './hub.ts';
 
 /** Exit status of a preview by which something would change. */
@@ -19,6 +18,7 @@ export const accept = commandFor(FLEET_ACCEPT, {
     'curlew fleet accept paris --yes',
     'curlew fleet accept paris --rejoin -o paris.token',
   ],
+  changesBy: '--yes',
   run: async ({ request, options }, context): Promise<Acceptance | MadeToken> => {
     const { yes, dryRun, rejoin, out, expires, server } = options;
     const { fingerprint, ...others } = request;
@@ -31,7 +31,6 @@ export const accept = commandFor(FLEET_ACCEPT, {
       return (await import('../../app/hub-token.ts')).makeRejoinToken({ ...others, out, expires, server }, context);
     if ((out ?? expires ?? server) !== undefined)
       throw new CurlewError('USAGE', 'curlew fleet accept: --out, --expires and --server require --rejoin');
-    requireOneOf(options, 'fleet accept');
     const { acceptCluster, planAcceptance } = await import('../../app/fleet-accept.ts');
     return yes ? acceptCluster(request, context) : planAcceptance(request, context);
   },
@@ -39,37 +38,40 @@ export const accept = commandFor(FLEET_ACCEPT, {
   exitCode: (result) => ('file' in result || result.accepted ? 0 : WOULD_CHANGE),
 });
 
-function acceptanceText({ cluster, request, createdAt, fingerprint, replaces, denied, accepted }: Acceptance): string {
+function acceptanceText({
+  cluster,
+  request,
+  createdAt,
+  fingerprint,
+  replaces,
+  denied,
+  accepted,
+}: Acceptance): readonly string[] {
   return [
     accepted ? `accepted ${cluster}: ${request}` : `${cluster} asks to be accepted: ${request}, made at ${createdAt}`,
     `  key ${fingerprint}`,
     ...(replaces ? [`  ${accepted ? 'replaced' : 'replaces'} the agent that was accepted before`] : []),
     ...denied.map((name) => `  ${accepted ? 'denied' : 'denies'} ${name}, made by another site`),
     ...(accepted ? [] : ['compare the key with what the site shows, then add --yes']),
-  ]
-    .map(visible)
-    .join('\n');
+  ];
 }
 
 export const detach = commandFor(FLEET_DETACH, {
   details:
     'Shows the agent of a cluster, and with --yes takes all its rights, deletes its tokens and denies its requests: its certificate is of a user without rights from then on, also if the name is registered again. The Cluster and its add-ons stay; the site runs curlew agent unregister.',
   examples: ['curlew fleet detach paris', 'curlew fleet detach paris --yes'],
+  changesBy: '--yes',
   run: async ({ request, options }, context) => {
-    requireOneOf(options, 'fleet detach');
     const { detachCluster, planDetachment } = await import('../../app/fleet-detach.ts');
     return options.yes ? detachCluster(request, context) : planDetachment(request, context);
   },
-  render: ({ cluster, user, tokens, requests, detached }) =>
-    [
-      detached ? `detached ${cluster}` : `${cluster} would lose`,
-      `  agent: ${user ?? 'none'}`,
-      ...tokens.map((name) => `  token: ${name}`),
-      ...requests.map((name) => `  request: ${name}`),
-      ...(detached ? [] : ['add --yes to do this']),
-    ]
-      .map(visible)
-      .join('\n'),
+  render: ({ cluster, user, tokens, requests, detached }) => [
+    detached ? `detached ${cluster}` : `${cluster} would lose`,
+    `  agent: ${user ?? 'none'}`,
+    ...tokens.map((name) => `  token: ${name}`),
+    ...requests.map((name) => `  request: ${name}`),
+    ...(detached ? [] : ['add --yes to do this']),
+  ],
   exitCode: ({ detached }) => (detached ? 0 : WOULD_CHANGE),
 });
 
@@ -86,8 +88,8 @@ export const unregister = commandFor(AGENT_UNREGISTER, {
   details:
     'Shows, and with --yes deletes, what curlew agent register has written: the certificate, its key, and the trusted keys. Add-ons stay. At the hub, curlew fleet detach takes the rights of the agent.',
   examples: ['curlew agent unregister', 'curlew agent unregister --yes'],
+  changesBy: '--yes',
   run: async ({ request, options }, context) => {
-    requireOneOf(options, 'agent unregister');
     const { planUnregistration, unregisterAgent } = await import('../../app/agent-unregister.ts');
     return options.yes ? unregisterAgent(request, context) : planUnregistration(request, context);
   },

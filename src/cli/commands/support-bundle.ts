@@ -28,7 +28,7 @@ export const command = commandFor(SUPPORT_BUNDLE, {
   render: (result) => {
     if (!('index' in result)) {
       const rows = result.files.map(({ path, source }) => `${path}: ${source}`);
-      return [`${result.file} would contain, without secrets:`, ...rows].map(visible).join('\n');
+      return [`${result.file} would contain, without secrets:`, ...rows];
     }
     const { file, bytes, index } = result;
     return [visible(`${file}: ${formatBytes(bytes)}`), ...supportLines(index)].join('\n');

@@ -1,13 +1,13 @@
 /** What is said of a drain that nobody can be asked for. `ssh` is a script that plays the hosts. */
 import { rm } from 'node:fs/promises';
-import { drainMachine } from '../../src/app/machine-drain.ts';
+import { drainMachine } from '../../src/app/machine.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('app/machine-drain');
+const test = suite('app/machine');
 
 test('a control plane without curlew is named with what brings it there, and one that is away is not', async () => {
   const machines = ['c1', 'w1'].map((name) => {
