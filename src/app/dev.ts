@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError, errnoOf, fileError, noSuchFile } from '../core/errors.ts';
+import { CurlewError, ifExists, noSuchFile } from '../core/errors.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { useCase } from '../core/request.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -67,10 +67,7 @@ async function newestOf({ addons }: DevRequest, { cwd, signal }: Context): Promi
 /** Without reading it: what a pipe has can be read once. `NOT_FOUND` if there is none, `FILE_UNUSABLE` for a folder. */
 async function requireFile(path: string, name: string): Promise<void> {
   const doing = `read ${name}`;
-  const stats = await stat(path).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw fileError(doing, error);
-  });
+  const stats = await ifExists(doing, stat(path));
   if (stats === undefined) throw noSuchFile(doing);
   if (stats.isDirectory())
     throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: it is a folder`, { hint: 'specify a file' });

@@ -1,7 +1,7 @@
 /** Creates the additional files that a repository needs here. Existing files are not changed. */
 import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, ifExists } from '../core/errors.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { readTextFile } from '../manifest/text-file.ts';
@@ -50,10 +50,7 @@ export async function writeNewFiles(
     signal.throwIfAborted();
     const target = join(out, path);
     if (!dryRun) await makeFolders(out, dirname(path));
-    const existing = await lstat(target).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT') return undefined;
-      throw fileError(`read ${target}`, error);
-    });
+    const existing = await ifExists(`read ${target}`, lstat(target));
     if (existing === undefined && !dryRun) await writeStateFile(target, text, 0o644);
     const read = existing === undefined ? undefined : readTextFile(target, LIMIT);
     const same = read?.kind === 'text' && read.text === text;

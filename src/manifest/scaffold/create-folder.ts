@@ -1,7 +1,7 @@
 /** Creates a folder of new files atomically. */
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
@@ -16,10 +16,7 @@ const MAX_NAMED = 8;
 
 /** Throws `FILE_EXISTS`, with the existing files, if the path exists. */
 export async function assertNothingAt(path: string, hint: string): Promise<void> {
-  const stats = await lstat(path).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw fileError(`read ${path}`, error);
-  });
+  const stats = await ifExists(`read ${path}`, lstat(path));
   if (stats === undefined) return;
   const names = stats.isDirectory() ? (await readdir(path)).toSorted() : [];
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';

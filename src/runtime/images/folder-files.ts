@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf, fileError } from '../../core/errors.ts';
+import { fileError, ifExists } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { wrongBytes, readVerified } from '../node/verified-file.ts';
 import type { SourcePackage } from '../node/source.ts';
@@ -15,13 +15,8 @@ export function folderFiles(folder: string): ImageFiles {
   return {
     name: folder,
     size: async (path) => {
-      try {
-        const stats = await lstat(join(folder, path));
-        return stats.isFile() ? stats.size : undefined;
-      } catch (error) {
-        if (errnoOf(error) === 'ENOENT') return undefined;
-        throw fileError(`read ${join(folder, path)}`, error);
-      }
+      const stats = await ifExists(`read ${join(folder, path)}`, lstat(join(folder, path)));
+      return stats?.isFile() === true ? stats.size : undefined;
     },
     async *read(path, { signal }) {
       try {

@@ -8,7 +8,7 @@ import { openFileSource, readIndex, readRange } from '../../formats/archive/read
 import { sameBytes } from '../../formats/archive/member.ts';
 import { verifyArchive } from '../../formats/archive/verify.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
@@ -117,12 +117,7 @@ export async function requireFreeName(file: string): Promise<void> {
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw fileError(`inspect ${path}`, error);
-  }
+  return (await ifExists(`inspect ${path}`, stat(path)))?.size;
 }
 
 function exists(file: string, why: string): CurlewError {
