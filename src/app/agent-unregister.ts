@@ -12,7 +12,7 @@ export interface Unregistration {
   readonly done: boolean;
 }
 
-/** What would be forgotten. `NOT_FOUND` if the site is registered nowhere. */
+/** The files that would be forgotten. `NOT_FOUND` if the site is registered nowhere. */
 export const planUnregistration = useCase(AGENT_UNREGISTER, async (request, context: Context) =>
   unregister(request, context, false),
 );

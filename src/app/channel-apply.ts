@@ -10,7 +10,7 @@ import { useCase } from '../core/request.ts';
 export type { AddonResult, ChannelPass } from '../steps/channel/result.ts';
 export type { ChangedObject, Trouble } from '../cluster/deliver/outcome.ts';
 
-/** What a pass would do, by server-side dry runs; changes nothing. */
+/** The changes that a pass would make, by server-side dry runs; changes nothing. */
 export const previewChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);

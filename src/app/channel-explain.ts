@@ -12,7 +12,7 @@ import { useCase } from '../core/request.ts';
 
 /** One alternative of the add-on. */
 export interface ExplainedEntry extends Pick<Entry, 'version' | 'id' | 'kubernetesVersion'> {
-  /** What is applied, such as `manifest web.yaml`; undefined if the channel does not say. */
+  /** The applied content, such as `manifest web.yaml`; undefined if the channel does not say. */
   readonly source: string | undefined;
   readonly requires: readonly { readonly name: string; readonly version: string }[];
   /** Line of the entry in the channel. */

@@ -39,7 +39,7 @@ export interface PlannedGap {
   readonly from: string;
   readonly at: string;
   readonly message: string;
-  /** What closes it. */
+  /** The change that closes it. */
   readonly hint: string | undefined;
   /** Entries that nearly fit. */
   readonly near: readonly (PlannedEntry & {

@@ -14,7 +14,7 @@ export interface ChannelRemoval extends AddonRemoval {
   readonly server: string;
 }
 
-/** What {@link removeFromCluster} would do; changes nothing. */
+/** The removal that {@link removeFromCluster} would do; changes nothing. */
 export const planRemoval = useCase(REMOVAL, async (request, context: Context): Promise<ChannelRemoval> => {
   return removeAddon(request, context, false);
 });

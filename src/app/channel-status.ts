@@ -1,4 +1,4 @@
-/** What is recorded about the add-ons of a cluster, and their health. */
+/** The recorded add-ons of a cluster, and their health. */
 import type { AddonRecord, Annotated, RecordedRelease } from '../cluster/channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../cluster/kube/call.ts';

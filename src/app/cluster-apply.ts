@@ -11,7 +11,7 @@ import type { ChannelFiles } from '../steps/open/channel-files.ts';
 import { channelsOf, moveAddon, openAddons } from './cluster-addons.ts';
 import { bundleFacts } from './cluster-plan.ts';
 
-/** What fails on a worker before it is a node with the version; an upgrade that fails could fail on the others, too. */
+/** Phases that fail on a worker before it is a node with the version; an upgrade that fails could fail on the others, too. */
 const ARRIVAL: ReadonlySet<Phase> = new Set(['create', 'images', 'join']);
 
 /**
@@ -23,7 +23,7 @@ export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Cont
   return await followPlan(await planned(request, files, context), context);
 });
 
-/** What would be done; changes nothing. `PLAN_CHANGED` as when it is done. */
+/** The steps that would be done; changes nothing. `PLAN_CHANGED` as when it is done. */
 export const previewApply = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<PlannedCluster> => {
   await using files = await openAddons(request, context);
   return await previewPlan(await planned(request, files, context), context);

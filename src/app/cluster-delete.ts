@@ -31,7 +31,7 @@ export interface ClusterDeletion {
   /** It was confirmed, and was to leave out what cannot be reached. */
   readonly confirmed: boolean;
   readonly skipped: boolean;
-  /** What a reset leaves, for people. */
+  /** The leftovers of a reset, for people. */
   readonly stays: readonly string[];
 }
 
@@ -128,7 +128,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
 const SHUT =
   'no control plane can be asked for nodes that the file does not have, and locked against other operators: --skip-unreachable lets its provider delete this one without that';
 
-/** What is to reset, workers first, and what is in the way. */
+/** The machines to reset, workers first, and what is in the way. */
 function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras, speaker }: ClusterLook) {
   const refused: Held[] = paused === true ? [{ reason: 'the cluster is paused' }] : [];
   const unreached: Held[] = [];

@@ -1,4 +1,4 @@
-/** What differs between two clusters that are described in files. */
+/** The differences between two clusters that are described in files. */
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';

@@ -1,4 +1,4 @@
-/** What a control plane sees of its cluster: its Nodes and members of etcd. */
+/** The Nodes and members of etcd of a cluster, as a control plane sees them. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';

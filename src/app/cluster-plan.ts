@@ -1,4 +1,4 @@
-/** What would change on the machines of a cluster in a file, and why. */
+/** The changes that are due on the machines of a cluster in a file, and why. */
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';

@@ -1,4 +1,4 @@
-/** What the machines of a cluster and the cluster itself say now. */
+/** The state of a cluster now, as its machines and the cluster itself report it. */
 import * as v from 'valibot';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -44,7 +44,7 @@ const AT_ONCE = 16;
 /** A person waits. */
 const NODES_MS = 20_000;
 
-/** What is shown of a list of another machine, and of a text in it. */
+/** Limits on the shown part of a list of another machine, and of a text in it. */
 const [MAX_PROBLEMS, MAX_LENGTH] = [50, 400];
 
 const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(item), []);
@@ -135,7 +135,7 @@ interface Said {
   readonly problems: readonly string[];
 }
 
-/** What `curlew status` says on each machine of the cluster on which curlew is. */
+/** The answer of `curlew status` on each machine of the cluster that has curlew. */
 async function healthOfHosts(ssh: Ssh, hosts: ClusterLook['hosts'], signal: AbortSignal): Promise<readonly Said[]> {
   const able = hosts.flatMap(({ host, facts }) => (facts?.isPart && facts.bundle !== undefined ? host : []));
   const ask = async (host: WrittenHost): Promise<Said> => {

@@ -33,7 +33,7 @@ export interface DoctorFinding {
   /** `fail`: something that was asked for cannot work. */
   readonly verdict: 'pass' | 'warn' | 'fail';
   readonly message: string;
-  /** What it is for, and how to get it; for all but `pass`. */
+  /** Its purpose, and how to get it; for all but `pass`. */
   readonly hint?: string;
 }
 
@@ -44,7 +44,7 @@ interface Check {
   readonly use: string;
   /** How to get it, if the error does not say. */
   readonly how: string;
-  /** What was found, with a hint if part of it is missing; throws if nothing works. */
+  /** The result, with a hint if part of it is missing; throws if nothing works. */
   readonly look: (request: DoctorRequest, context: Context) => Promise<string | BundleArches>;
 }
 

@@ -1,4 +1,4 @@
-/** What is applied to a cluster to make it a hub. */
+/** The objects that make a cluster a hub. */
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { CLUSTER_NAME, DNS_NAME } from '../fleet/upstream/kinds.ts';

@@ -13,13 +13,13 @@ export type NodeResult = (RunResult | DryRun) & {
   readonly stays?: readonly StayingAddon[] | undefined;
   /** Set if the named release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
-  /** What a dry run shows of an upgrade of Kubernetes or its container runtime on this node; absent without one. */
+  /** The part of a dry run about an upgrade of Kubernetes or its container runtime on this node; absent without one. */
   readonly upgrade?: Pick<NodeUpgrade, 'node' | 'steps'> | undefined;
-  /** What is next after such an upgrade. */
+  /** The next steps after such an upgrade. */
   readonly next?: string | undefined;
 };
 
-/** What a result says besides the run. */
+/** The parts of a result besides the run. */
 export function extrasOf(
   { records, plan }: Pick<RunView, 'records' | 'plan'>,
   { notCurrent }: InstallSource,

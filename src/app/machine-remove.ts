@@ -48,7 +48,7 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   };
 });
 
-/** What is lost with pods that no controller creates again. The removal itself evicts them without another word. */
+/** The losses with pods that no controller creates again. The removal itself evicts them without another word. */
 async function losses(
   { steps, machine }: MachineResult,
   speaker: WrittenHost,

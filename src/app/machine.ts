@@ -15,7 +15,7 @@ export const drainMachine = useCase(MACHINE_DRAIN, async (request, context: Cont
   return drainOverSsh(cluster, name, { yes, force, ignoreBudgets }, context);
 });
 
-/** What must come before it on other machines is not done, but shown as what it waits for. `NOT_FOUND` for an unknown machine. */
+/** Steps that must come before it on other machines are not done, but shown as what it waits for. `NOT_FOUND` for an unknown machine. */
 export const upgradeMachine = useCase(MACHINE_UPGRADE, async (request, context: Context) =>
   planned('upgrade', request, context, (wanted) => (look) => planUpgraded(wanted, look)),
 );

@@ -14,7 +14,7 @@ export interface NodeDrain {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
-  /** What is lost with these pods, so that `force` is needed: `default/web: no controller creates it again`. */
+  /** The losses with these pods, for which `force` is needed: `default/web: no controller creates it again`. */
   readonly lost: readonly string[];
 }
 

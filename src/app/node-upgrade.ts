@@ -1,4 +1,4 @@
-/** What a run does to the node around its hooks: the steps of an upgrade of Kubernetes or of the container runtime. */
+/** The steps of a run on the node around its hooks, for an upgrade of Kubernetes or of the container runtime. */
 import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -20,7 +20,7 @@ const SHORT_MS = 5000;
 interface Around extends Pick<NodeUpgrade, 'node' | 'steps'> {
   /** For the run, as actions of its journal. */
   readonly around: NodeSteps;
-  /** What is next, after the run. */
+  /** The next steps, after the run. */
   readonly next: () => string | undefined;
 }
 

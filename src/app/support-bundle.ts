@@ -33,7 +33,7 @@ export interface PlannedSupportBundle {
   readonly files: readonly { readonly path: string; readonly source: string }[];
 }
 
-/** What the bundle would contain. Writes nothing, and runs no program of an add-on. */
+/** The contents that the bundle would have. Writes nothing, and runs no program of an add-on. */
 export const planSupportBundle = useCase(
   SUPPORT_BUNDLE,
   async (request, context: Context): Promise<PlannedSupportBundle> => {
@@ -52,7 +52,7 @@ export const planSupportBundle = useCase(
   },
 );
 
-/** What cannot be collected is in the index of the bundle. Once the signal aborts, the bundle is completed with what is there. */
+/** The index of the bundle names items that cannot be collected. Once the signal aborts, the bundle is completed with what is there. */
 export const supportBundle = useCase(SUPPORT_BUNDLE, async (request, context: Context): Promise<WrittenBundle> => {
   const { files = [], config } = request;
   const options = { tool: toolVersion(), ...context };
@@ -103,7 +103,7 @@ async function partsOf(request: SupportBundleRequest, context: Context): Promise
   return { items: [health.item, ...node.items, ...items], verdicts, redactor: redactor(known) };
 }
 
-/** What this node finds wrong with itself and its cluster, also without the API server. */
+/** Problems that this node finds with itself and its cluster, also without the API server. */
 function healthOf(context: Context): { readonly item: Item; readonly results: () => Verdicts['results'] } {
   const path = 'curlew/health.json';
   let problems: readonly string[] = [];

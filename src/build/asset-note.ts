@@ -1,4 +1,4 @@
-/** What the server of an asset reported when it was last fetched: enough to ask whether the asset is still the same. */
+/** The report of an asset's server when it was last fetched: enough to ask whether the asset is still the same. */
 import { utimes } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { isObject } from '../core/json.ts';

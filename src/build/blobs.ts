@@ -140,7 +140,7 @@ async function copyLocal(request: BlobRequest, { path, entry }: LocalPayload): P
 interface Received {
   /** Set if the bytes do not match the entry. */
   readonly wrong: CurlewError | undefined;
-  /** What to skip to fetch it from another source. */
+  /** The number of sources to skip to fetch it from another one. */
   readonly next: number | undefined;
 }
 

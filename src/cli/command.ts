@@ -68,7 +68,7 @@ export function commandFor<Of extends Request, Result>(
       const shown = render(result, args, paint);
       return typeof shown === 'string' ? shown : shown.map(visible).join('\n');
     },
-  } as Command<Result, Of> as Command<Result>;
+  };
 }
 
 /** `USAGE` for a preview that is also to be carried out. */

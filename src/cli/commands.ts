@@ -212,7 +212,7 @@ export function familyOf(word: string): readonly (readonly [name: string, row: R
   return [...COMMANDS].filter(([name]) => name.startsWith(`${word} `));
 }
 
-/** What the commands are called in zarf, helm, kubectl, docker and others. */
+/** Names of the commands in zarf, helm, kubectl, docker and others. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   new: ['init', 'create', 'add'],
   lint: ['check', 'test'],
@@ -266,7 +266,7 @@ export async function commandOf(name: string, asked = 'curlew'): Promise<Command
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint: unknownHint(name, asked) });
 }
 
-/** What may be meant with a command that does not exist, and how to list what exists. */
+/** The commands that may be meant with one that does not exist, and how to list what exists. */
 function unknownHint(name: string, asked: string): string {
   const [word = '', second] = name.split(' ');
   if (second !== undefined) {

@@ -13,7 +13,7 @@ interface Candidate {
 
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** What else the word may be, which shells know themselves. */
+  /** The other kinds of words, which shells know themselves. */
   readonly paths: 'files' | 'folders' | 'none';
   /** Names are missing: a disk did not respond in time, and a read of it may never end. */
   readonly isLate?: true;

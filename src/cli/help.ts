@@ -89,7 +89,7 @@ export function commandList(): string {
     .join('\n');
 }
 
-/** What a first hour needs, in its order. */
+/** The commands of a first hour, in their order. */
 const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 'status', 'doctor'];
 /** The same for the executable for nodes, which comes with a bundle and without pages. */
 const FIRST_ON_NODE: readonly string[] = ['install', 'status', 'why', 'logs', 'resume', 'upgrade', 'rollback'];
@@ -117,7 +117,7 @@ export function overview(hasPages = ownPages() !== undefined): string {
   ].join('\n\n');
 }
 
-/** What an error code means; undefined for any other word. */
+/** The meaning of an error code; undefined for any other word. */
 function codeHelp(word: string): string | undefined {
   const code = word.toUpperCase();
   if (!isErrorCode(code)) return undefined;
@@ -155,7 +155,7 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   return commandHelp(await commandOf(name, 'curlew help'));
 }
 
-/** What may follow `curlew help` and the words after it. */
+/** The words that may follow `curlew help` and the words after it. */
 export function topics([first]: readonly string[]): readonly string[] {
   const names = [...COMMANDS.keys(), 'commands', 'pages', ...pages()];
   if (first === undefined) return [...new Set(names.map((name) => name.replace(/ .*/, '')))];

@@ -8,7 +8,7 @@ import { compareText, compareVersions, isAddonName, isVersion } from '../core/re
 
 export interface Where {
   readonly cwd: string;
-  /** What the command line gives so far, by options and operands. */
+  /** The values of the command line so far, by options and operands. */
   readonly values: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -1,4 +1,4 @@
-/** What use cases need to know about this process. */
+/** Facts about this process that use cases need. */
 import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
 import type { Context } from '../core/context.ts';

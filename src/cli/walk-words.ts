@@ -9,7 +9,7 @@ export interface Walked {
   readonly waiting: Field | undefined;
   /** The operand that comes next, if the command takes one more. */
   readonly next: Field | undefined;
-  /** What was given, by the names of options and operands. */
+  /** The given values, by the names of options and operands. */
   readonly values: ReadonlyMap<string, readonly string[]>;
   /** True if all words are options of the command with their values. */
   readonly onlyOptions: boolean;

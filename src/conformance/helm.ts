@@ -68,7 +68,7 @@ function proxyOf({ paused = false, version, ...spec }: VectorSpec, compat: Rules
   };
 }
 
-/** What the hub makes from it. */
+/** The object that the hub makes from it. */
 function addonOf(proxy: Live, status?: unknown): HubAddon {
   const { made } = readProxy(proxy);
   if (typeof made === 'string') throw new TypeError(made);
@@ -76,7 +76,7 @@ function addonOf(proxy: Live, status?: unknown): HubAddon {
   return readFleetAddon({ metadata: { ...VERSION, name, annotations: { ...annotations, ...APPROVED } }, spec, status });
 }
 
-/** What the hub makes from a Cluster of Cluster API. */
+/** The object that the hub makes from a Cluster of Cluster API. */
 function clusterOf({ name, selected, values = '', paused = false, deleting = false }: VectorCluster): Cluster {
   const capi = readCapiCluster({
     apiVersion: 'cluster.x-k8s.io/v1beta1',
@@ -112,7 +112,7 @@ function targetsOf(observed: Pick<Observed, 'clusters' | 'addons' | 'clusterAddo
   return targets;
 }
 
-/** What an earlier step has written. */
+/** Objects that an earlier step has written. */
 function recordOf(
   { cluster, values, generated, installed = false, ...spec }: VectorRelease,
   compat: Rules,
@@ -129,7 +129,7 @@ function recordOf(
   return { cluster, addon: addon.name, spec: written, ...(installed && { status }) };
 }
 
-/** What a HelmChartProxy does, in order; `error:…` for the first values that cannot be rendered, natively for each. */
+/** The actions of a HelmChartProxy, in order; `error:…` for the first values that cannot be rendered, natively for each. */
 export function hcp(
   {
     spec,
@@ -157,7 +157,7 @@ export function hcp(
   });
 }
 
-/** What is done with a release of helm; values are YAML texts. */
+/** The action on a release of helm; values are YAML texts. */
 export function hrp({
   release,
   desired,
@@ -171,7 +171,7 @@ export function hrp({
   return releaseAction(found ?? undefined, hashOf(desired));
 }
 
-/** What the removal of a release's record does. */
+/** The consequence of removing a release's record. */
 export function hrpDelete({
   strategy,
   ...present

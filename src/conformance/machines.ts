@@ -69,14 +69,14 @@ export function etcdSafe(input: {
   return quorumAfter(input.members, input);
 }
 
-/** What makes a machine unhealthy, if it is false. */
+/** The condition that makes a machine unhealthy, if it is false. */
 interface VectorHealth {
   readonly healthy?: boolean;
   /** It has a Node. */
   readonly hasNode?: boolean;
   /** Its Node is healthy. */
   readonly nodeHealthy?: boolean;
-  /** What its MachineHealthCheck says. */
+  /** The settings of its MachineHealthCheck. */
   readonly healthCheck?: boolean;
 }
 
@@ -114,7 +114,7 @@ export function mhcAllowed(input: {
   return orError(() => mayRepair(input));
 }
 
-/** What a drain does with the pods of a node. */
+/** The fate of the pods of a node in a drain. */
 export function drainPlan({ pods }: { readonly pods: readonly DrainedPod[] }): DrainPlan {
   return planDrain(pods);
 }

@@ -20,7 +20,7 @@ export function lastPlacement(input: {
   return withoutLater(input.placements);
 }
 
-/** What the removal of the manifests of a template applies, deletes and keeps, by the state of its hooks; as `Kind/name`. */
+/** The objects that the removal of a template's manifests applies, deletes and keeps, by the state of its hooks; as `Kind/name`. */
 export function templateRemoval(input: {
   readonly manifests: readonly Readonly<Record<string, unknown>>[];
   readonly hook?: 'running' | 'failed' | 'complete';

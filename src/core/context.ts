@@ -1,4 +1,4 @@
-/** What a use case needs from its caller in addition to the request. */
+/** The needs of a use case from its caller in addition to the request. */
 import type { Report } from './events.ts';
 
 /** Only `src/cli` reads the process itself: use cases get its properties from here. */

@@ -8,7 +8,7 @@ interface ErrorRow {
   readonly status: number;
   /** Why it happens, in one sentence. */
   readonly cause: string;
-  /** What to do, in general; the hint of an error is more specific. */
+  /** The cure in general; the hint of an error is more specific. */
   readonly cure: string;
 }
 
@@ -166,7 +166,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, number>> = Object.fromEntri
 ) as Record<ErrorCode, number>;
 
 export interface CurlewErrorOptions {
-  /** What to do next, in the imperative. */
+  /** The next step, in the imperative. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   /** Findings with their places, if the input is invalid. */
@@ -234,7 +234,7 @@ export function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '');
 }
 
-/** What a file operation finds; undefined if nothing is at its path. Throws {@link fileError} if it fails otherwise. */
+/** The result of a file operation; undefined if nothing is at its path. Throws {@link fileError} if it fails otherwise. */
 export async function ifExists<Found>(doing: string, operation: Promise<Found>): Promise<Found | undefined> {
   return operation.catch((error: unknown) => {
     if (isMissing(error)) return undefined;

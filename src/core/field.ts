@@ -21,7 +21,7 @@ interface Attributes {
   readonly with?: string;
   /** The field is required; the text says what to do without it, such as `add --to …`. */
   readonly required?: string;
-  /** What to do if it is missing, instead of the usage of the command. */
+  /** The hint if it is missing, instead of the usage of the command. */
   readonly hint?: string;
   /** A command line gives it without the name of an option, in the order of the table. */
   readonly operand?: true;
@@ -33,7 +33,7 @@ interface Attributes {
   readonly plan?: 'decided' | 'kept' | 'source';
   /** It is for one run only: a resumed run does not get it. */
   readonly once?: true;
-  /** What it is a name of, for completion in shells. */
+  /** The kind of names that it takes, for completion in shells. */
   readonly offers?: Offered;
 }
 
@@ -43,7 +43,7 @@ export interface Kind<Value> {
   readonly schema: v.GenericSchema;
   /** Reads the text of an option. Throws `USAGE`. */
   readonly read: (text: string, option: string) => Value;
-  /** What the text names: a local path, or a place that may also be an address. */
+  /** The kind of thing that the text names: a local path, or a place that may also be an address. */
   readonly names?: 'path' | 'place';
   /** All values. */
   readonly values?: readonly string[];

@@ -27,7 +27,7 @@ interface Step extends Described {
   readonly values?: GenericSchema;
 }
 
-/** What no part describes, such as a check, is left out. Metadata become keywords, such as `required`. */
+/** Parts without a description, such as a check, are left out. Metadata become keywords, such as `required`. */
 export function jsonSchema(schema: GenericSchema): JsonSchema {
   const described = schema as GenericSchema & Described;
   const { type, pipe, entries, wrapped, item, literal, options, getter } = described;

@@ -77,7 +77,7 @@ interface Problem {
   readonly hint: string;
 }
 
-/** What is wrong with a request, and what to do; undefined for a valid one. A field that is undefined is absent. */
+/** The mistake of a request, and its cure; undefined for a valid one. A field that is undefined is absent. */
 export function requestProblem(fields: Fields, value: unknown): Problem | undefined {
   if (!isObject(value)) return { what: 'the request is not an object', hint: `its fields are ${names(fields)}` };
   const unknown = Object.keys(value).find((name) => value[name] !== undefined && !Object.hasOwn(fields, name));
@@ -108,7 +108,7 @@ function problemOfField(name: string, { schema, required }: Field, value: unknow
   return 'problems' in checked ? checked.problems[0].message : undefined;
 }
 
-/** What a use case is called in messages, and what it takes. */
+/** The name of a use case in messages, and its request. */
 interface Taking<Own extends Fields = Fields> {
   readonly name: string;
   readonly fields: Own;

@@ -93,7 +93,7 @@ export function checked<Schema extends v.GenericSchema>(schema: Schema, value: u
   throw bad(problemAt(issue).message);
 }
 
-/** What a schema refuses. The message in a schema may have a second line: the hint. */
+/** A value that a schema refuses. The message in a schema may have a second line: the hint. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   /** Begins with the path. */

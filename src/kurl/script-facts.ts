@@ -1,4 +1,4 @@
-/** What a script calls, sets, tests and reads. Depends on its text only, so copies are parsed once. Pure. */
+/** The calls of a script, and the variables that it sets, tests and reads. Depends on its text only, so copies are parsed once. Pure. */
 import { DECLARING, scanExpanded, scanShell, type ShellCommand, type ShellScript } from '../formats/bash/shell-scan.ts';
 import type { ShellWord, WordPart } from '../formats/bash/shell-cursor.ts';
 import { literal } from '../formats/bash/shell-text.ts';

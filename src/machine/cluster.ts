@@ -9,7 +9,7 @@ import type { Role } from './order.ts';
 /** Digests by path, such as `kubernetes.kubeletConfiguration.maxPods`. */
 export type MachineSettings = Readonly<Record<string, string>>;
 
-/** What the last run of curlew on a machine that has ended well has given it. */
+/** The settings that the last run of curlew that has ended well has given a machine. */
 export interface RecordedSettings {
   /** How it became a node; undefined where an earlier version has made it one. */
   readonly by?: 'init' | 'join' | undefined;
@@ -65,7 +65,7 @@ export interface SeenMachine {
   readonly outdated?: string | undefined;
   /** kubeadm has begun to make it a node and not ended, which a join continues. */
   readonly attempted?: boolean;
-  /** What makes it a node was begun, and has not ended without a failure. */
+  /** The run that makes it a node was begun, and has not ended without a failure. */
   readonly begun?: 'init' | 'join' | undefined;
   readonly role?: Role;
   readonly kubelet?: string;
@@ -131,7 +131,7 @@ export interface Policy {
   readonly named?: string | undefined;
 }
 
-/** What is done on a host, or once for the cluster (`addon`). Each can be repeated. */
+/** A phase of work on a host, or once for the cluster (`addon`). Each can be repeated. */
 export type Phase =
   | 'create'
   | 'delete'
@@ -162,7 +162,7 @@ export interface Action {
 }
 
 export interface Step extends Action {
-  /** What comes before it; a step without any may begin now. */
+  /** The steps before it; a step without any may begin now. */
   readonly waits: readonly string[];
 }
 
@@ -187,7 +187,7 @@ export function isSettled({
   return steps.length + held.length + refused.length + failed.length === 0;
 }
 
-/** What a step has failed with on its machine, or here. */
+/** The failure of a step on its machine, or here. */
 export interface Failed {
   readonly reason: string;
   readonly code: ErrorCode;

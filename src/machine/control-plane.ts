@@ -1,4 +1,4 @@
-/** What happens on control planes now: one at a time, and never so that etcd or the last API server is away. Pure. */
+/** The steps on control planes now: one at a time, and never so that etcd or the last API server is away. Pure. */
 import type { Action, Held, SeenMachine } from './cluster.ts';
 import { mayRestart, quorumAfter } from './etcd.ts';
 import { pickControlPlane } from './pick.ts';
@@ -108,7 +108,7 @@ function isHealthy({ members = [] }: PlanState, { name, ready }: SeenMachine): b
   return ready === true && members.some((one) => one.name === name && one.healthy === true && one.learner !== true);
 }
 
-/** What etcd has no member of is no control plane: a repair would count it among the unhealthy ones, and wait for its machine. */
+/** A machine without a member of etcd is no control plane: a repair would count it among the unhealthy ones, and wait for its machine. */
 function unhealthyReason({ members = [] }: PlanState, { name, ready }: SeenMachine): string {
   if (ready === true || members.some((one) => one.name === name)) return 'the control plane is not healthy: repair it';
   return `it is no longer a control plane, as after a restore of etcd: remove its Node on another one (curlew node remove ${name} --yes); reset or installed again, it then joins`;

@@ -1,4 +1,4 @@
-/** What differs between two clusters, apart from what makes each of them itself. Pure. */
+/** The differences between two clusters, apart from what makes each of them itself. Pure. */
 import { differences } from '../cluster/channel/difference.ts';
 import { compareText } from '../core/ref.ts';
 
@@ -10,7 +10,7 @@ export interface ClusterDifference {
   readonly b?: unknown;
 }
 
-/** What identifies a cluster or machine, and what only its controller writes. */
+/** Fields that identify a cluster or machine, and those that only its controller writes. */
 const IDENTITY = ['name', 'uid', 'addresses', 'providerID', 'status'];
 
 /** By path, sorted. `ignore` are paths without the items of lists, such as `machines.address`; what is below them does not count either. */

@@ -1,4 +1,4 @@
-/** What a drain does with each pod of a node. Pure. */
+/** The fate of each pod of a node in a drain. Pure. */
 
 export interface DrainedPod {
   readonly name: string;
@@ -36,7 +36,7 @@ export function drainPlan(pods: readonly DrainedPod[]): DrainPlan {
   return plan;
 }
 
-/** What is lost with a pod that is evicted; undefined for one that has ended, or that starts elsewhere with all that it had. */
+/** The loss with a pod that is evicted; undefined for one that has ended, or that starts elsewhere with all that it had. */
 export function lossOf({ owner, controlled, orphan, emptyDirs = [], phase = '' }: DrainedPod): string | undefined {
   if (isFinished(phase)) return undefined;
   const isBare = controlled !== true || (owner === 'DaemonSet' && orphan === true);

@@ -1,4 +1,4 @@
-/** What a host says of itself, and to which cluster it belongs. Pure. */
+/** The facts of a host about itself, and to which cluster it belongs. Pure. */
 import { fieldsOf, jsonIn } from '../core/json.ts';
 import type { RecordedSettings } from './cluster.ts';
 
@@ -11,7 +11,7 @@ export interface HostFacts {
   readonly productId: string | undefined;
   /** `debian 12` */
   readonly os: string;
-  /** What `uname -m` prints. */
+  /** The machine type, as `uname -m` prints it. */
   readonly arch: string;
   readonly memoryMiB: number;
   /** Swap is on. */
@@ -46,9 +46,9 @@ export interface HostFacts {
   readonly settings: RecordedSettings | undefined;
   /** Its images were loaded while the host was a node already. */
   readonly hasImages: boolean;
-  /** What curlew runs on it now. */
+  /** The run of curlew on it now. */
   readonly running: string | undefined;
-  /** What a node needs and does not run there, such as `etcd has no manifest`. */
+  /** Components that a node needs and does not run there, such as `etcd has no manifest`. */
   readonly broken: readonly string[];
   /** The operator who changes the cluster now, by a lock on this host. */
   readonly lock: HostLock | undefined;
@@ -90,7 +90,7 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
 done`;
 }
 
-/** What {@link brokenScript} has printed. */
+/** The components that {@link brokenScript} has printed. */
 export function brokenIn(text: string): readonly string[] {
   return text.split(';').flatMap((one) => (one.trim() === '' ? [] : one.trim()));
 }

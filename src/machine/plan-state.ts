@@ -6,7 +6,7 @@ import type { EtcdMember } from './etcd.ts';
 import { byVersion } from './refusals.ts';
 import { changedSettings, namedSettings } from './settings.ts';
 
-/** What may begin at the same time: actions on one host, or once for the cluster, one after the other. */
+/** Chains that may begin at the same time. The actions of one, on one host or once for the cluster, follow each other. */
 export interface Turn {
   readonly chains: readonly (readonly Action[])[];
   readonly held: readonly Held[];
@@ -99,7 +99,7 @@ export class PlanState {
     this.snapshot = seen.snapshot;
   }
 
-  /** What a whole turn asks for: made once, and again after an action. */
+  /** Facts that a whole turn asks for: made once, and again after an action. */
   get lists(): Lists {
     this.#lists ??= listsOf(this);
     return this.#lists;
@@ -192,7 +192,7 @@ export function reconfiguredFor(
   return `the file has another ${set}${dropped.length > 0 ? `, and no longer ${lost}` : ''}`;
 }
 
-/** What a host whose turn it is needs to get a version. */
+/** The actions by which a host whose turn it is gets a version. */
 export function upgradeChain(world: PlanState, machine: SeenMachine, to: string, reason: string): readonly Action[] {
   const { name: host, kubelet, apiServer = to, images = [], cordon, drained } = machine;
   const done = kubelet === to && apiServer === to;
@@ -263,7 +263,7 @@ export function replacedFor(
   return update === 'Replace' && role === 'worker' && kubelet !== to ? 'update: Replace' : outdated;
 }
 
-/** What keeps a machine from what its provider would have to replace. */
+/** The reason why a machine is not replaced by its provider. */
 export function keptAs(
   { wanted, desired }: Pick<PlanState, 'wanted' | 'desired'>,
   { name, outdated }: SeenMachine,
@@ -277,7 +277,7 @@ export function keptAs(
   return [{ host: name, reason }];
 }
 
-/** What comes before a machine is replaced: it goes before the new one comes, so all others must work. */
+/** The condition under which a machine is replaced: it goes before the new one comes, so all others must work. */
 export function beforeReplacement({ desired, machines }: PlanState, host: string): string | undefined {
   const broken = desired.machines.find(({ name }) => name !== host && machines.get(name)?.ready !== true);
   return broken && `it is replaced once ${broken.name} is ready`;

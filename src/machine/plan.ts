@@ -15,7 +15,7 @@ import { lostReason, silenceOf, EMPTY_TURN, PlanState, type Turn } from './plan-
 export interface ClusterPlan {
   /** Steps in an order in which they are possible. */
   readonly steps: readonly Step[];
-  /** What keeps the cluster from what is desired even when all steps are done. */
+  /** Differences from what is desired that stay even when all steps are done. */
   readonly held: readonly Held[];
   /** Mistakes, and states that a person must settle: there are no steps, but for those past what is wrong with a worker alone. */
   readonly refused: readonly Held[];
@@ -53,7 +53,7 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
   }
 }
 
-/** What a machine that is lost holds is said once, also where nothing is to do on it. */
+/** The work that a lost machine holds, said once, also where nothing is to do on it. */
 function withLost(world: PlanState, held: readonly Held[]): readonly Held[] {
   const lost = [...world.machines.values()].flatMap((machine) => {
     const reason = lostReason(world, machine);
@@ -62,7 +62,7 @@ function withLost(world: PlanState, held: readonly Held[]): readonly Held[] {
   return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
 }
 
-/** What the nodes of the file have not of its labels and taints. What it no longer has stays: others may have set it. */
+/** Labels and taints of the file that its nodes lack. Others stay: someone else may have set them. */
 function labelSteps({ desired, seen, machines }: PlanState): readonly Step[] {
   if (desired.paused === true || !seen.complete) return [];
   return desired.machines.flatMap((wanted): readonly Step[] => {

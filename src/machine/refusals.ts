@@ -1,4 +1,4 @@
-/** What is wrong with a cluster as it is desired or seen, so that nothing may be changed. Pure. */
+/** Mistakes of a cluster as it is desired or seen, because of which nothing may be changed. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
 import { survived } from './etcd.ts';
@@ -8,7 +8,7 @@ import { isSemver, mayMove, skewsOf, requireVersion } from './versions.ts';
 export interface Refusals {
   /** With one of them nothing is changed. */
   readonly shared: readonly Held[];
-  /** What is wrong with a worker: nothing is changed on it, and the others continue as if it did not answer. */
+  /** Mistakes of a worker: nothing is changed on it, and the others continue as if it did not answer. */
   readonly own: readonly Held[];
 }
 
@@ -20,7 +20,7 @@ export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): Refusals
   return { shared: shared.length > 0 ? shared : versionRefusals(desired, seen.machines), own };
 }
 
-/** What is wrong with hosts, by their roles. */
+/** Mistakes of hosts, by their roles. */
 export function splitRefusals(
   refusals: readonly Held[],
   ...machines: readonly (readonly Pick<SeenMachine, 'name' | 'role'>[])[]

@@ -5,7 +5,7 @@ import { removeControlPlane, removeOrphan } from './control-plane.ts';
 
 const REASON = 'requested';
 
-/** What is left to do, in its order. Nothing where neither a Node nor a member of etcd has the name. */
+/** The steps that are left, in their order. None where neither a Node nor a member of etcd has the name. */
 export function removalTurns(seen: SeenCluster, name: string): Turn {
   const world = new PlanState({ name: '', version: '', machines: [] }, seen, {});
   const machine = world.machines.get(name);

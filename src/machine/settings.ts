@@ -46,7 +46,7 @@ export function changedSettings(
   };
 }
 
-/** What a machine has after a run; undefined where that is not known. `others` are the control planes of its cluster. */
+/** The settings of a machine after a run; undefined where they are not known. `others` are the control planes of its cluster. */
 export function settingsAfter(
   phase: 'init' | 'join' | 'upgrade',
   wanted: MachineSettings,
@@ -77,7 +77,7 @@ export function isFirstWith(wanted: MachineSettings, machines: readonly SeenMach
   return control.every((one) => one.settings === undefined || changedSettings(wanted, one).able.length > 0);
 }
 
-/** What a plan says of settings without a step for them. */
+/** Notes of a plan about settings without a step for them. */
 export function settingNotes(wanted: MachineSettings, machines: readonly SeenMachine[]): readonly string[] {
   // A host that is not part of the cluster is a new one in the place of its node.
   const nodes = machines.filter(({ joined, answers, cluster }) => joined && answers && cluster !== undefined);

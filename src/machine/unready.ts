@@ -1,10 +1,10 @@
-/** What keeps a host that is no node yet from becoming one, by the rules of its own checks and of kubeadm: known before the first step. Pure. */
+/** The reasons why a host cannot become a node, by the rules of its own checks and of kubeadm: known before the first step. Pure. */
 import type { HostFacts } from './facts.ts';
 import type { Role } from './order.ts';
 
 /** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
 const MIN_MIB = { 'control-plane': 1700, worker: 700 } as const;
-/** What kubeadm wants free: the kubelet; the API server, etcd, the scheduler and the controller manager. */
+/** Ports that kubeadm wants free: the kubelet; the API server, etcd, the scheduler and the controller manager. */
 const PORTS = { worker: [10_250], 'control-plane': [2379, 2380, 6443, 10_250, 10_257, 10_259] } as const;
 /** A certificate that is made now is not valid yet for a clock that is behind by more than kubeadm dates it back. */
 const MAX_SKEW_S = 300;

@@ -1,4 +1,4 @@
-/** What happens on workers now, in batches: those that come, those that go, then upgrades. Pure. */
+/** The steps on workers now, in batches: those that come, those that go, then upgrades. Pure. */
 import { advance, type Hold, type BatchMember, type Slot } from '../fleet/rollout/batch.ts';
 import { groupsOf, selectorKey } from '../fleet/rollout/groups.ts';
 import { sizeOf } from '../fleet/rollout/limits.ts';

@@ -50,7 +50,7 @@ const CLUSTER = {
   context: text('NAME', 'the context in it (default: its current one)', { ...located, with: 'kubeconfig' }),
 };
 
-/** What hooks of a trial may reach. */
+/** The reach of hooks of a trial. */
 export const NODE_REACH = {
   network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', located),
   env: texts(
@@ -232,7 +232,7 @@ const DRAINED = {
   drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
 };
 
-/** What a drain does not pass by itself. */
+/** Options for what a drain does not pass by itself. */
 export const PAST = {
   force: flag('also evict pods that do not come back, and those with data in emptyDir volumes'),
   ignoreBudgets: flag('at the end of its time, delete pods that a PodDisruptionBudget still keeps'),

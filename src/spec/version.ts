@@ -18,7 +18,7 @@ export function channelOf(requested: string): string | undefined {
   return isChannelName(name) ? name : undefined;
 }
 
-/** What {@link isRequestable} accepts, for hints. */
+/** The forms that {@link isRequestable} accepts, for hints. */
 export const VERSION_FORMS = 'write an exact version, 1.2.x for its greatest patch, latest, or channel:NAME';
 
 /** True for what a spec may have as a version. */

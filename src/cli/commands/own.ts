@@ -3,7 +3,7 @@ import { HELP, VERSION } from '../../requests/own.ts';
 import { toolVersion } from '../../own/version.ts';
 import { commandFor } from '../command.ts';
 
-/** What `main` prints the help of, since this module cannot read the table that it is in. */
+/** The help itself is printed by `main`, since this module cannot read the table that it is in. */
 export const help = commandFor(HELP, {
   details:
     'curlew help commands lists all commands, curlew help pages the pages of the documentation. curlew help CODE explains an error code.',

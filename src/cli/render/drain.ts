@@ -6,7 +6,7 @@ interface Drained {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
-  /** What is lost with them. */
+  /** The losses with them. */
   readonly lost: readonly string[];
 }
 
@@ -15,7 +15,7 @@ export function isDrained({ isCordoned, pods }: Drained): boolean {
   return isCordoned && pods.length === 0;
 }
 
-/** What is left to do, or what ends it. */
+/** The pods that are left, or what ends the drain. */
 export function drainLines(name: string, node: Drained): readonly string[] {
   const { isCordoned, pods, lost } = node;
   return [

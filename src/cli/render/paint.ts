@@ -11,7 +11,7 @@ export interface Paint {
   readonly mark: (kind: Mark) => string;
 }
 
-/** What a line is about was done, has stayed as it was, or needs attention. */
+/** The state of a line's subject: done, as it was, or in need of attention. */
 export type Mark = 'done' | 'same' | 'left';
 
 const MARKS: Readonly<Record<Mark, string>> = { done: '✓ ', same: '· ', left: '! ' };

@@ -10,7 +10,7 @@ export interface ProgressOptions {
   /** The stream is a terminal that can move its cursor. */
   readonly animated: boolean;
   readonly quiet: boolean;
-  /** What the command does, until its first step begins. */
+  /** The work of the command, until its first step begins. */
   readonly title: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a support bundle contains, what is missing, and what its checks say. */
+/** The contents of a support bundle, what is missing, and the verdicts of its checks. */
 import { visible } from '../../core/diagnostic.ts';
 import { countsOf } from '../../runtime/preflight/analyze.ts';
 import { countsText, resultLine } from '../../runtime/preflight/report.ts';

@@ -15,7 +15,7 @@ export const CHANNEL_API_VERSION = 'fleet.curlew.dev/v1alpha1';
 /** The name of an add-on: a part of the key of an annotation (Kubernetes: IsQualifiedName). */
 export const ENTRY_NAME: RegExp = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** What two entries, or an entry and what is installed, are compared by. */
+/** The fields by which two entries, or an entry and what is installed, are compared. */
 export interface Identity {
   readonly version?: string | undefined;
   readonly id?: string | undefined;
@@ -25,7 +25,7 @@ export interface Identity {
   readonly generation?: number | undefined;
 }
 
-/** What is chosen among. */
+/** One of the entries that are chosen among. */
 export interface Candidate extends Identity {
   readonly name: string;
   /** Kubernetes versions that it is for; undefined if the text cannot be read, so that it is for none. */
@@ -76,7 +76,7 @@ export interface SecretValues {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** What a chart needs beyond what this machine has: for its download, texts of files. */
+/** Needs of a chart beyond what this machine has: for its download, texts of files. */
 export interface ChartAccess {
   /** Logins, as docker keeps them. */
   readonly logins?: string | undefined;
@@ -155,7 +155,7 @@ export function entryFile({ source }: Pick<Entry, 'source'>): string | undefined
   return source?.type === 'chart' ? source.chart.package : undefined;
 }
 
-/** What is applied, in messages, without the values of a chart, which may contain secrets. */
+/** The applied content, in messages, without the values of a chart, which may contain secrets. */
 export function sourceTitle(source: Source): string {
   if (source.type === 'manifest') return redact(`manifest ${source.location}`);
   if (source.type === 'package') return `package ${source.package}`;

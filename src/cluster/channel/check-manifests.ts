@@ -1,4 +1,4 @@
-/** What is wrong with the manifests of a channel. Pure, but for the reader that is passed in. */
+/** Mistakes of the manifests of a channel. Pure, but for the reader that is passed in. */
 import type { Cancellable } from '../../core/cancellable.ts';
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';

@@ -1,4 +1,4 @@
-/** What is wrong with a channel that each of its entries does not show alone. Pure. */
+/** Mistakes of a channel that each of its entries does not show alone. Pure. */
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { byName, entryTitle, channelFinding, type Channel, type Compat, type Entry } from './channel.ts';
 import { checkRequirements } from './check-requires.ts';

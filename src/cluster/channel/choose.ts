@@ -4,7 +4,7 @@ import { compareVersions } from '../../core/ref.ts';
 import { entryTitle, type Candidate, type Compat, type Identity, type Requirement } from './channel.ts';
 import { compareTriples, contains, formatRange, parseTriple, parseVersion, type Triple } from './range.ts';
 
-/** What current programs write into records: 1 is since kops prunes. */
+/** The generation that current programs write into records: 1 is since kops prunes. */
 export const GENERATION = 1;
 
 export type Reason =
@@ -193,11 +193,11 @@ function whyLost(
   return `${entryTitle(other)} ${WHY_LOST[reason]}`;
 }
 
-/** What is to be done about one add-on. A `downgrade`, also to what cannot be compared, is held back until it is asked for. */
+/** The decision about one add-on. A `downgrade`, also to what cannot be compared, is held back until it is asked for. */
 export interface Decision {
   readonly action: 'install' | 'update' | 'downgrade' | 'none';
   readonly reason: Reason | 'not-installed';
-  /** What is installed is not for this Kubernetes version, as far as the channel says. */
+  /** The installed version is not for this Kubernetes version, as far as the channel says. */
   readonly incompatible: boolean;
 }
 

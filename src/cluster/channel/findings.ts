@@ -14,7 +14,7 @@ export function pathsOf(fields: object, path: Path): (field: string) => Path {
   };
 }
 
-/** What kops accepts is only a warning in its own indexes, which are `lenient`. */
+/** A mistake that kops accepts is only a warning in its own indexes, which are `lenient`. */
 export class Findings {
   readonly diagnostics: Diagnostic[];
   readonly lenient: boolean;

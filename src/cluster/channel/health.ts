@@ -7,7 +7,7 @@ export interface ObjectHealth {
   readonly reason: string;
 }
 
-/** What is known of the other objects of an add-on. */
+/** Facts about the other objects of an add-on. */
 export interface HealthContext {
   /** Are there ready endpoints of this Service? Undefined: nothing of the add-on has pods for it. */
   readonly hasEndpoints?: boolean | undefined;
@@ -182,7 +182,7 @@ function byConditions(kind: string, status: Fields): ObjectHealth {
   return HEALTHY;
 }
 
-/** What a condition says, if it has this status: `Available: False (MinimumReplicasUnavailable): …`. */
+/** The text of a condition, if it has this status: `Available: False (MinimumReplicasUnavailable): …`. */
 function conditionOf(status: Fields, type: string, wanted: 'True' | 'False'): string | undefined {
   const conditions = status['conditions'];
   if (!Array.isArray(conditions)) return undefined;

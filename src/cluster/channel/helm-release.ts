@@ -1,4 +1,4 @@
-/** What happens to a release of helm. Pure. */
+/** Decisions about a release of helm. Pure. */
 
 /** A release as it is now. */
 export interface HelmRelease {
@@ -28,9 +28,9 @@ export function releaseAction(
   return release.status === 'deployed' && release.hash === wanted ? 'none' : 'upgrade';
 }
 
-/** What the removal of a record does with what it is about: only what is still there, on a cluster that is, can be uninstalled. */
+/** The consequence of a removed record for what it is about: only what is still there, on a cluster that is, can be uninstalled. */
 export function removalAction(target: {
-  /** What is installed stays. */
+  /** The release stays installed. */
   readonly once: boolean;
   readonly cluster: boolean;
   readonly release: boolean;

@@ -80,7 +80,7 @@ export function readObjects(file: string, content: Uint8Array): ReadManifest {
   return { objects: isBad ? undefined : objects, diagnostics: diagnostics.toSorted(compareDiagnostics) };
 }
 
-/** What identifies an object in a cluster: versions of one group and kind are the same objects. */
+/** The identity of an object in a cluster: versions of one group and kind are the same objects. */
 export function objectKey({
   apiVersion,
   kind,
@@ -155,7 +155,7 @@ function itemOf({ apiVersion, kind }: Pick<ManifestObject, 'apiVersion' | 'kind'
   return isUntyped ? { ...item, apiVersion, kind: kind.slice(0, -'List'.length) } : item;
 }
 
-/** What installs on nodes keep there. */
+/** Names of what installs on nodes keep there. */
 const INSTALL_RECORDS = {
   namespace: 'kurl',
   names: ['curlew-records', 'kurl-current-config', 'kurl-last-config'],

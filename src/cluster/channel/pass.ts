@@ -1,11 +1,11 @@
-/** What one pass over a cluster does about each add-on of its channels, and why. Pure. */
+/** The decisions of one pass over a cluster about each add-on of its channels, and why. Pure. */
 import { redact } from '../../core/errors.ts';
 import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { choose, decideVersion, type Decision } from './choose.ts';
 import { formatRange, type Triple } from './range.ts';
 import { installedOf, recordKey, type AddonRecord, type Annotated } from './record.ts';
 
-/** What a cluster says about its add-ons. */
+/** The facts of a cluster about its add-ons. */
 export interface ClusterFacts {
   readonly kubernetes: Triple;
   /** By {@link recordKey}. */
@@ -29,12 +29,12 @@ export interface PassAddon {
   readonly action: AddonAction;
   /** For people. */
   readonly reason: string;
-  /** What applies an add-on that is refused. */
+  /** The option that applies an add-on that is refused. */
   readonly hint?: string;
-  /** What is installed; undefined if nothing is. */
+  /** The installed version; undefined if there is none. */
   readonly installed: Annotated | undefined;
   readonly record: AddonRecord | undefined;
-  /** What is installed is not for this version of Kubernetes. */
+  /** The installed version is not for this version of Kubernetes. */
   readonly incompatible: boolean;
 }
 
@@ -276,7 +276,7 @@ export interface LookedAddon extends PassAddon {
   readonly look: LiveState;
 }
 
-/** What a look at the objects of an unchanged add-on adds: deleted ones come back, changed ones as its `drift` says. */
+/** The result of a look at the objects of an unchanged add-on: deleted ones come back, changed ones as its `drift` says. */
 export function withLive(planned: PassAddon, look: LiveState): LookedAddon {
   const { missing, changed } = look;
   if (planned.action !== 'none') return { ...planned, look };

@@ -1,4 +1,4 @@
-/** What `prune` of an entry selects among the objects of a cluster, and what no prune deletes. Pure. */
+/** The objects of a cluster that `prune` of an entry selects, and those that no prune deletes. Pure. */
 import type { PruneKind } from './channel.ts';
 import { inApplyOrder, isCurlews, objectKey, RECORD_NAMESPACES, type ManifestObject } from './objects.ts';
 

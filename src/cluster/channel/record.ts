@@ -35,7 +35,7 @@ const revision = v.pipe(
 );
 export type Revision = Read<typeof revision>;
 
-/** What an annotation says is installed. */
+/** The installed version, as an annotation says. */
 export type Annotated = Omit<Revision, 'kubernetes'>;
 
 /** Objects of one kind that an add-on consists of. */
@@ -82,19 +82,19 @@ const addonRecord = v.object({
   reason: v.string(),
   desired: v.optional(revision),
   applied: v.optional(revision),
-  /** What `applied` consists of. */
+  /** The objects of `applied`. */
   objects: v.optional(v.array(recordedKind)),
-  /** What earlier versions have left behind, until it is gone. */
+  /** Objects that earlier versions have left behind, until they are gone. */
   orphans: v.optional(v.array(recordedKind)),
   release: v.optional(recordedRelease),
   /** The last one that became healthy. */
   knownGood: v.optional(revision),
-  /** What was applied before, the newest first. */
+  /** Versions that were applied before, the newest first. */
   history: v.array(v.object({ revision, until: v.string() })),
 });
 export type AddonRecord = Read<typeof addonRecord>;
 
-/** What was read, and a warning for what could not be. */
+/** The records that were read, and a warning for those that could not be. */
 interface Inventory<T> {
   /** By {@link recordKey}: the same add-on in another namespace is another one. */
   readonly records: ReadonlyMap<string, T>;
@@ -195,7 +195,7 @@ function encodeRecord(record: AddonRecord): string {
   return canonicalJson(JSON.parse(JSON.stringify(limited, withoutSecrets)));
 }
 
-/** What {@link encodeRecords} wrote. A record under the key of another add-on counts as unreadable. */
+/** The records that {@link encodeRecords} wrote. A record under the key of another add-on counts as unreadable. */
 export function decodeRecords(data: Readonly<Record<string, string>>): Inventory<AddonRecord> {
   const values = Object.entries(data).map(([key, text]) => ({
     key: key.replace('.', ':'),
@@ -211,7 +211,7 @@ export function decodeRecords(data: Readonly<Record<string, string>>): Inventory
 
 const COMPARED = ['version', 'id', 'hash'] as const;
 
-/** What is installed, as far as the cluster says. */
+/** The installed version, as far as the cluster says. */
 export interface Installed {
   /** Undefined: nothing is. */
   readonly revision: Annotated | undefined;

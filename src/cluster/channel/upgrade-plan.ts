@@ -34,7 +34,7 @@ export interface Gap<T> {
   /** `gap at v1.31.0: …`. */
   readonly message: string;
   readonly near: readonly NearEntry<T>[];
-  /** What closes it. */
+  /** The change that closes it. */
   readonly hint: string | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface AskOptions {
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly idleMs: number;
-  /** What it throws becomes the problem. */
+  /** An error that it throws becomes the problem. */
   readonly onLine: (line: string) => void;
 }
 
@@ -54,7 +54,7 @@ export interface KubeApi {
    * did, such as no data for `idleMs`. Throws nothing but the signal's reason.
    */
   readonly follow: (path: ApiPath, options: FollowOptions) => Promise<ApiFailure | undefined>;
-  /** What the kubeconfig's context names; `CLUSTER_FAILED` if it names no server. */
+  /** The server of the kubeconfig's context; `CLUSTER_FAILED` if it names no server. */
   readonly target: (options: {
     readonly signal: AbortSignal;
   }) => Promise<{ readonly server: string; readonly namespace: string }>;

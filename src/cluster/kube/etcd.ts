@@ -31,7 +31,7 @@ export interface Etcd extends Disposable {
   readonly agrees: () => Promise<boolean>;
   /** `CLUSTER_FAILED` if etcd refuses it, as where the others would have no quorum. */
   readonly remove: (id: string) => Promise<void>;
-  /** What the data of the member on this machine occupies, in bytes. `CLUSTER_FAILED` if it does not say so. */
+  /** The space of the data of the member on this machine, in bytes. `CLUSTER_FAILED` if it does not say so. */
   readonly size: () => Promise<number>;
   /** Passes on all data of the member on this machine, as `etcdctl snapshot save` writes it. `CLUSTER_FAILED` if the stream ends early. */
   readonly save: (write: (bytes: Buffer) => void) => Promise<void>;

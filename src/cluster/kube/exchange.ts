@@ -76,7 +76,7 @@ export interface LineOptions {
   readonly signal: AbortSignal;
   /** Called for all data, also within a line. */
   readonly onData: () => void;
-  /** What it throws ends the response. */
+  /** An error that it throws ends the response. */
   readonly onLine: (line: string) => void;
 }
 

@@ -84,7 +84,7 @@ function bad(path: string, what: string, hint = 'fix it, or use another kubeconf
 /** How the caller chooses a kubeconfig. */
 export type KubeconfigWay = 'KUBECONFIG' | '--kubeconfig' | 'spec.access';
 
-/** What to do about a kubeconfig, as part of a hint. */
+/** The cure for a kubeconfig, as part of a hint. */
 export function choosing(way: KubeconfigWay, what: string): string {
   if (way === 'spec.access') return `name ${what} in spec.access of the cluster`;
   return way === 'KUBECONFIG' ? `set KUBECONFIG to ${what}` : `choose ${what} with --kubeconfig`;

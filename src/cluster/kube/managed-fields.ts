@@ -16,7 +16,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Programs that apply manifests, under the names that they use themselves. */
 const APPLIERS = new Set(['kops', 'kubectl', 'kubectl-client-side-apply', 'kubectl-create']);
 
-/** What to do with the fields of those who applied an object before: `first` only when curlew applies it for the first time. */
+/** The treatment of the fields of those who applied an object before: `first` only when curlew applies it for the first time. */
 export type HandOver = 'never' | 'first' | 'always';
 
 /**
@@ -61,7 +61,7 @@ function stepsIn(fields: unknown): readonly (readonly [string, unknown])[] {
   return isObject(fields) ? Object.entries(fields).filter(([step]) => step !== '.') : [];
 }
 
-/** What fields have at a step. */
+/** The value that fields have at a step. */
 function inner(sets: readonly unknown[], step: string): readonly unknown[] {
   return sets.flatMap((set) => (isObject(set) && Object.hasOwn(set, step) ? [set[step]] : []));
 }

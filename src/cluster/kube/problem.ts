@@ -22,13 +22,13 @@ export interface ApiFailure {
   readonly problem: ApiProblem;
   /** One line without secrets. */
   readonly message: string;
-  /** What to do about it, if known. */
+  /** The cure, if known. */
   readonly hint?: string | undefined;
   /** Status of the response. */
   readonly status?: number | undefined;
   /** Fields that other managers own, if that is the conflict. */
   readonly conflicts?: readonly FieldConflict[] | undefined;
-  /** What is wrong with the fields of an object that is not valid. */
+  /** Mistakes in the fields of an object that is not valid. */
   readonly causes?: readonly FieldCause[] | undefined;
   /** The PodDisruptionBudget that does not allow an eviction, in the words of the server. */
   readonly budget?: string | undefined;

@@ -23,7 +23,7 @@ interface WatchOptions<T> {
   readonly fieldSelector?: string;
   /** How long one request watches, in seconds. With it, each is followed by a list, in case that a change was lost. */
   readonly listEvery?: readonly [least: number, most: number];
-  /** What is kept of an object: whole ones may be large. */
+  /** The kept part of an object: whole ones may be large. */
   readonly look: (object: LiveObject) => T;
   /** Called after each list, change and failure. */
   readonly onChange: () => void;
@@ -76,7 +76,7 @@ export class Watch<T> {
     return this.#find(named)?.value;
   }
 
-  /** What a write has returned, which the watch may bring only later. A deleted object without finalizers is gone. */
+  /** Takes the object that a write has returned, which the watch may bring only later. A deleted object without finalizers is gone. */
   put(object: LiveObject): void {
     const { uid, resourceVersion: version, finalizers, deletionTimestamp } = object.metadata;
     if ((deletionTimestamp ?? undefined) !== undefined && finalizers.length === 0) {
@@ -91,7 +91,7 @@ export class Watch<T> {
     this.#keep(object.metadata, { uid, version, value: this.#options.look(object) });
   }
 
-  /** What was deleted; another object of its name stays. */
+  /** Drops a deleted object; another object of its name stays. */
   drop(gone: Named & { readonly uid: string }): void {
     if (this.#find(gone)?.uid !== gone.uid) return;
     this.#objects.get(gone.namespace ?? '')?.delete(gone.name);

@@ -22,7 +22,7 @@ export interface ReceiveOptions {
   readonly limits: {
     readonly bytes: number;
     readonly files: number;
-    /** What more bytes say of the tar; default: their number. */
+    /** The problem of a tar with more bytes; default: their number. */
     readonly over?: string;
   };
   /** Creates the error for an entry that is refused. */

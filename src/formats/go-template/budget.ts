@@ -1,4 +1,4 @@
-/** What evaluating templates may cost in total. It is charged before a result is made, since the result may not fit in memory. */
+/** The total cost that evaluating templates may have. It is charged before a result is made, since the result may not fit in memory. */
 import { TemplateProblem } from './lex.ts';
 import { weightOf, type Value } from './values.ts';
 

@@ -22,7 +22,7 @@ export interface RequestSubject {
 const KEY_BYTES = 91;
 const MAX_BYTES = 4096;
 
-/** What is signed: no attributes, so no other names and no extensions. */
+/** The signed part: no attributes, so no other names and no extensions. */
 function bodyOf({ commonName, organization }: RequestSubject, spki: Uint8Array): Buffer {
   const name = der(SEQUENCE, namePart(ORGANIZATION, organization), namePart(COMMON_NAME, commonName));
   return der(SEQUENCE, der(INTEGER, Buffer.from([0])), name, spki, der(0xa0));

@@ -27,7 +27,7 @@ export async function encrypterFor(recipients: readonly string[] = []): Promise<
   return encrypter;
 }
 
-/** What decrypts with the identities in a file of age-keygen; `CLUSTER_FAILED` if it has none, or others. */
+/** A decrypter with the identities in a file of age-keygen; `CLUSTER_FAILED` if it has none, or others. */
 export async function decrypterFor(text: string, name: string): Promise<Decrypter> {
   const { Decrypter: Age } = await import('age-encryption');
   const decrypter = new Age();

@@ -1,4 +1,4 @@
-/** What a control plane does by timers, without a person: how the last attempt has ended, for those who look later. */
+/** Work of a control plane by timers, without a person: how the last attempt has ended, for those who look later. */
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
@@ -35,7 +35,7 @@ export async function lastAttempt(folder: string, work: Work): Promise<Attempt |
   return success ? output : undefined;
 }
 
-/** What status says of an attempt. */
+/** The problem of an attempt, for status. */
 export function attemptProblems(work: Work, attempt: Attempt | undefined): readonly string[] {
   if (attempt?.problem === undefined) return [];
   const [what, again] = WORDS[work];

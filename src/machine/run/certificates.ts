@@ -26,7 +26,7 @@ export function whenExpired(name: string, { isControlPlane }: { readonly isContr
     : 'remove the node (curlew node remove), reset its machine, and let it join again';
 }
 
-/** What has expired of all certificates of a node that can be read. `expires` is in ISO 8601. */
+/** The expired ones of all certificates of a node that can be read. `expires` is in ISO 8601. */
 export function expiredProblems(
   certificates: readonly { readonly name: string; readonly expires: string }[],
 ): readonly string[] {

@@ -1,4 +1,4 @@
-/** What kubeadm publishes of a cluster, and whether this machine is part of it. */
+/** The facts that kubeadm publishes of a cluster, and whether this machine is part of it. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';

@@ -16,7 +16,7 @@ export interface DrainedMachine {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
-  /** What is lost with these pods: see `NodeDrain`. None by an earlier version of curlew on the host. */
+  /** The losses with these pods: see `NodeDrain`. None by an earlier version of curlew on the host. */
   readonly lost: readonly string[];
   /** Why it does not begin. */
   readonly held?: string;
@@ -27,7 +27,7 @@ const ASK_MS = 60_000;
 /** Its status says whether something is to do, as its output does. */
 const ASK = 'cd "$1/bundle" || exit 70; ./tasks.sh node drain "$2" --json; status=$?; [ $status = 2 ] || exit $status';
 
-/** What a drain would do, as a control plane says it. Throws `SshError`. */
+/** The drain that is left, as a control plane says it. Throws `SshError`. */
 export async function leftOverSsh(
   { ssh, signal }: Remote,
   speaker: WrittenHost,

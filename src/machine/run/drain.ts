@@ -32,7 +32,7 @@ interface PodOnNode extends DrainedPod {
 interface Left {
   readonly toEvict: readonly PodOnNode[];
   readonly waiting: readonly string[];
-  /** What is lost with pods to evict: `default/web: no controller creates it again`. */
+  /** Losses with pods to evict: `default/web: no controller creates it again`. */
   readonly lost: readonly string[];
 }
 
@@ -46,7 +46,7 @@ const podSchema = v.object({
   status: v.optional(v.object({ phase: v.optional(v.string(), '') }), {}),
 });
 
-/** What a drain would still do. Two requests. */
+/** The pods that a drain would still move. Two requests. */
 export async function leftToDrain({ call }: Pick<NodeApi, 'call'>, node: string): Promise<Left> {
   const known = await daemonSets(call);
   const pods =

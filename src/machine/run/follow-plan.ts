@@ -23,7 +23,7 @@ export interface AppliedCluster extends PlannedCluster {
 }
 
 export interface MachineResult extends PlannedMachine, Partial<Pick<AppliedCluster, 'done' | 'failed'>> {
-  /** What becomes of the file, or has become of it. */
+  /** The change of the file, to come or made. */
   readonly change?: string | undefined;
   readonly notes?: readonly string[];
 }
@@ -35,7 +35,7 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly bundle?: { readonly path: string; readonly facts: BundleFacts } | undefined;
   /** Titles of host preflights that are passed. */
   readonly ignore?: readonly string[];
-  /** What is left to do by what is seen, after what this command has done, past the machines of `away`. */
+  /** The plan by what is seen, after what this command has done, past the machines of `away`. */
   readonly next: (look: ClusterLook, done: readonly Done[], away: readonly string[]) => Planned;
   /** Whether what has failed on a machine holds only that one. Without it, a failure ends the command. */
   readonly holdsOnlyItself?: (step: Done) => boolean;
@@ -49,7 +49,7 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly patienceMs?: number;
 }
 
-/** What would be done. Changes nothing. */
+/** The plan of what would be done. Changes nothing. */
 export async function previewPlan<Planned extends PlannedCluster>(
   { cluster, bundle, next, check }: Plan<Planned>,
   context: Context,

@@ -32,7 +32,7 @@ cd "$1" 2>/dev/null && for file in name status log; do echo "== $file"; tail -n 
 
 export interface HostBundles {
   readonly items: readonly Item[];
-  /** What the hosts say that have answered. */
+  /** The verdicts of the hosts that have answered. */
   readonly verdicts: () => Promise<Verdicts>;
 }
 
@@ -75,7 +75,7 @@ function away(
   return new SshError(ssh, problem, reason, hint ?? '');
 }
 
-/** What several machines say is said once, with their names. */
+/** One verdict, with their names, where several machines say the same. */
 function merged(found: readonly (readonly [host: string, verdicts: Verdicts])[]): Verdicts {
   const hosts = new Map<string, { readonly result: Verdicts['results'][number]; readonly names: string[] }>();
   for (const [host, { results }] of found.toSorted(([a], [b]) => a.localeCompare(b))) {
@@ -136,7 +136,7 @@ async function readArchive(
 
 const planSchema = v.object({ files: v.array(v.object({ path: v.string(), source: v.string() })) });
 
-/** What each machine would collect, by its own curlew. */
+/** The items that each machine would collect, by its own curlew. */
 export async function planHostBundles(
   cluster: WrittenCluster,
   ssh: Ssh,

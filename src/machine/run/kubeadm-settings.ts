@@ -55,7 +55,7 @@ export function unreadableSetting(installer: Readonly<Record<string, unknown>>):
   return undefined;
 }
 
-/** What kubeadm only needs to make a machine a node does not count. */
+/** Fields that kubeadm only needs to make a machine a node do not count. */
 function partsOf(name: string, value: unknown): readonly (readonly [field: string, part: unknown])[] {
   const fields = yamlOf(value);
   const isOnce = name === 'initConfiguration' || name === 'joinConfiguration';

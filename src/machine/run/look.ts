@@ -39,7 +39,7 @@ export interface BundleFacts {
   readonly digest: string;
   /** Bytes of its file. */
   readonly size: number;
-  /** What `uname -m` prints. */
+  /** The machine type, as `uname -m` prints it. */
   readonly arch: string;
   /** Version of the package kubernetes: `v1.37.2`. */
   readonly kubernetes: string;
@@ -56,9 +56,9 @@ export interface ClusterLook {
   /** Machines that only a provider has. */
   readonly extras: readonly ListedHost[];
   readonly seen: SeenCluster;
-  /** What keeps the cluster from being as the file says, and stops nothing. */
+  /** Differences of the cluster from the file that stop nothing. */
   readonly held: readonly Held[];
-  /** What hosts are not as the file needs them. */
+  /** Hosts that are not as the file needs them. */
   readonly refused: readonly Held[];
   /** The Nodes of the cluster are known: otherwise nothing says that a machine is none. */
   readonly isListed: boolean;
@@ -81,7 +81,7 @@ export async function lookAt(
     readonly born?: ReadonlySet<string>;
     /** How long a control plane may take to list the nodes, in milliseconds. */
     readonly limitMs?: number;
-    /** What else hosts are asked, at the same time as control planes for the nodes. */
+    /** A further question to hosts, at the same time as to control planes for the nodes. */
     readonly meanwhile?: (hosts: readonly HostLook[]) => Promise<void>;
   },
   context: Context,
@@ -193,7 +193,7 @@ function bornOutdated(
   return [{ host, reason }];
 }
 
-/** What makes a host a node loads them by itself. */
+/** The run that makes a host a node loads them by itself. */
 function hasImages(
   facts: HostFacts | undefined,
   { digest, kubernetes }: BundleFacts,
@@ -226,7 +226,7 @@ interface Nodes {
   readonly addons?: readonly (SeenAddon & { readonly name: string })[];
 }
 
-/** What `curlew cluster nodes` prints; another version may say more. */
+/** The document that `curlew cluster nodes` prints; another version may say more. */
 const nodesSchema = v.object({
   machines: v.array(
     v.object({
@@ -266,7 +266,7 @@ const nodesSchema = v.object({
   ),
 });
 
-/** What `curlew cluster nodes` says on a control plane: the other end of the same program. */
+/** The answer of `curlew cluster nodes` on a control plane: the other end of the same program. */
 async function nodesOf(ssh: Ssh, host: WrittenHost, limits: Limits): Promise<Nodes> {
   const read = convert(nodesSchema, await askHost(ssh, host, { command: ['cluster', 'nodes'], ...limits }));
   if ('value' in read) return read.value;
@@ -318,7 +318,7 @@ function isReady({ type, status }: { readonly type: string; readonly status: str
   return type === 'Ready' && status === 'True';
 }
 
-/** What a command of curlew that is on a host prints as JSON. Throws `SshError`. */
+/** The JSON document that a command of the curlew on a host prints. Throws `SshError`. */
 export async function askHost(
   ssh: Ssh,
   host: WrittenHost,

@@ -1,4 +1,4 @@
-/** What a node of kubeadm's says about its cluster: nodes, add-ons and pods with their reasons, certificates, and the disk of images. */
+/** The report of a node of kubeadm's about its cluster: nodes, add-ons and pods with their reasons, certificates, and the disk of images. */
 import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { healthOf } from '../../cluster/channel/health.ts';
@@ -61,9 +61,9 @@ export interface ClusterHealth {
   readonly snapshot?: Attempt | undefined;
   /** How full the disk of images is, in percent of its bytes, and from which percentage on the kubelet removes images. */
   readonly images: { readonly folder: string; readonly used: number; readonly limit: number } | undefined;
-  /** What a node needs and does not run on this machine, such as `etcd has no manifest`; none where it was not asked for. */
+  /** Components that a node needs and does not run on this machine, such as `etcd has no manifest`; none where it was not asked for. */
   readonly broken: readonly string[];
-  /** What could not be found out, and why. */
+  /** Facts that could not be found out, and why. */
   readonly problems: readonly string[];
 }
 

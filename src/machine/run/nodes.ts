@@ -143,7 +143,7 @@ export async function addressesOf(call: Call, name: string): Promise<readonly st
   return detailsOf((await getObject(call, NODES, { name })) ?? {}).addresses;
 }
 
-/** What the planner does not ask for: addresses within the cluster, such as `Debian GNU/Linux 12 (bookworm)`, and taints. */
+/** Facts that the planner does not ask for: addresses within the cluster, such as `Debian GNU/Linux 12 (bookworm)`, and taints. */
 export function detailsOf(node: object) {
   const { spec, status } = v.parse(nodeSchema, node);
   const addresses = (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : []));

@@ -26,7 +26,7 @@ interface WantedMachine {
   readonly bundle: BundleFacts | undefined;
 }
 
-/** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
+/** The steps that the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
 export function planMachine(wanted: WantedMachine, look: ClusterLook, choices: Choices = {}): PlannedMachine {
   const { cluster, name } = wanted;
   const { machines } = cluster;
@@ -36,7 +36,7 @@ export function planMachine(wanted: WantedMachine, look: ClusterLook, choices: C
   return narrowed(planFor(wanted, { ...cluster, machines: ordered }, look, choices), wanted, look);
 }
 
-/** What is wrong with another worker holds only what needs that one. */
+/** A mistake of another worker holds only what needs that one. */
 function planFor(
   { name, bundle }: WantedMachine,
   cluster: WrittenCluster,

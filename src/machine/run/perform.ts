@@ -25,7 +25,7 @@ const TOKEN_MS = 5 * 60_000;
 const KUBECONFIG_LIMIT = 16 << 20;
 /** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
 const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
-/** What is done on the host of a machine, or by its provider, also while it leaves. */
+/** Phases on the host of a machine, or by its provider, also while it leaves. */
 const OTHERS: ReadonlySet<Phase> = new Set(['images', 'repair', 'reset', 'create', 'delete']);
 
 /** Steps of `./upgrade.sh`. */
@@ -34,7 +34,7 @@ const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'un
 /** A warning of a run of curlew about a title of `--ignore` that no check of its machine has: another machine may have it. */
 const NO_CHECK = '--ignore: no check has the title ';
 
-/** What SSH says of a machine that is still starting; its user and keys come last. */
+/** Failures of SSH by which a machine is still starting; its user and keys come last. */
 const STARTING: ReadonlySet<string> = new Set(['unreachable', 'cut', 'late', 'denied', 'sudo']);
 const START = { firstMs: 500, maxMs: 5000, limitMs: 300_000 };
 
@@ -53,7 +53,7 @@ export interface Scene {
   readonly report: Context['report'];
 }
 
-/** What its command does as a whole, for people: `./upgrade.sh` saves etcd, drains, upgrades and uncordons. */
+/** The work of its command as a whole, for people: `./upgrade.sh` saves etcd, drains, upgrades and uncordons. */
 export function ranPhase({ phase }: Step): Phase {
   return UPGRADE.has(phase) ? 'upgrade' : phase;
 }
@@ -280,7 +280,7 @@ function leads({ cluster, look: { seen } }: Scene, { host, phase, to }: Step): b
   return to !== undefined && control.every(({ apiServer }) => apiServer !== to);
 }
 
-/** What a run on a host gets of the file. */
+/** The settings of the file that a run on a host gets. */
 function fileOf(
   scene: Scene,
   host: WrittenHost,

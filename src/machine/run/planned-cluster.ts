@@ -1,4 +1,4 @@
-/** What is to do on the machines of a cluster by what is seen of it. Pure. */
+/** The plan of the machines of a cluster, by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { contains, kubernetesTriple, parseRange } from '../../cluster/channel/range.ts';
 import type { DesiredCluster, Held, Phase, Policy, Step } from '../cluster.ts';
@@ -32,15 +32,15 @@ export interface PlannedCluster extends ClusterPlan {
   readonly digest: Digest;
 }
 
-/** What a command has done on a machine. */
+/** A step that a command has done on a machine. */
 export interface Done {
   readonly host: string;
   readonly phase: Phase;
-  /** What has moved on the cluster, and the version to which that was: `dns 1.1.0`. */
+  /** The add-on that has moved on the cluster, and its version: `dns 1.1.0`. */
   readonly addon?: string | undefined;
 }
 
-/** What a person decides apart from the file. */
+/** Decisions of a person apart from the file. */
 export interface Choices {
   /** Titles of host preflights that are passed. */
   readonly ignore?: readonly string[] | undefined;
@@ -172,7 +172,7 @@ function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: r
   return { planned, isKnown, able, late };
 }
 
-/** What people see of a host. */
+/** The row of a host, for people. */
 export function shownHost(
   { seen, isListed }: ClusterLook,
   { host: { name, role }, facts, problem }: HostLook,

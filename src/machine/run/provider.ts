@@ -37,7 +37,7 @@ export interface Wanted {
   readonly name: string;
   /** Missing for a machine that the file does not have. */
   readonly role?: string;
-  /** What the file has for the provider alone. */
+  /** The settings in the file for the provider alone. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
@@ -137,7 +137,7 @@ interface Looked {
   readonly error?: CurlewError;
 }
 
-/** What a provider prints is checked here, once. Its standard error is in the message of a failure; its output never is. */
+/** The document of a provider, which is checked here, once. Its standard error is in the message of a failure; its output never is. */
 async function ask<Schema extends v.GenericSchema>(
   provider: Provider,
   options: {
@@ -167,7 +167,7 @@ async function ask<Schema extends v.GenericSchema>(
   throw wrong(read.problems[0].message);
 }
 
-/** What is below such a name, at any depth. */
+/** The values below such a name, at any depth. */
 function namedSecrets(value: unknown): readonly Secret[] {
   if (Array.isArray(value)) return value.flatMap(namedSecrets);
   return Object.entries(fieldsOf(value)).flatMap(([key, item]) =>

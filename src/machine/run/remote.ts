@@ -1,4 +1,4 @@
-/** What curlew does on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
+/** The work of curlew on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { hostname } from 'node:os';
@@ -222,7 +222,7 @@ export interface RemoteCommand {
   readonly cluster?: string;
   /** Runs in the unpacked bundle. */
   readonly command: readonly string[];
-  /** What the host records as its settings once the run has ended with status 0: one line. */
+  /** The line that the host records as its settings once the run has ended with status 0: one line. */
   readonly settings?: string | undefined;
   /** Becomes the file `../input` of the command, and is removed after it. */
   readonly input?: string;

@@ -16,7 +16,7 @@ import { requireWhole } from './whole-snapshot.ts';
 
 const KEPT = 3;
 const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar|tar\.age)$/;
-/** What the disk has left afterwards: etcd itself may write to it. */
+/** Space that stays free on the disk: etcd itself may write to it. */
 const SPARE_BYTES = 256 * 1024 ** 2;
 
 export interface SnapshotOptions {
@@ -108,7 +108,7 @@ export async function keepSnapshot(
   }
 }
 
-/** What is to be removed of these files, so that `keep` snapshots of the same kind as this new one are left, itself included. */
+/** The files to remove of these, so that `keep` snapshots of the same kind as this new one are left, itself included. */
 export function surplus(names: readonly string[], own: string, keep: number): readonly string[] {
   const isFirst = own.includes('-before-');
   // With a clock that was set back, the new one is not the last by its name.

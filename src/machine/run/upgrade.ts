@@ -1,4 +1,4 @@
-/** What an upgrade of Kubernetes or of the container runtime does on a node around the hooks of its run. */
+/** The work of an upgrade of Kubernetes or of the container runtime on a node around the hooks of its run. */
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { counted } from '../../core/counted.ts';
@@ -34,9 +34,9 @@ export interface NodeUpgrade {
   readonly node: string;
   /** From which versions to which. */
   readonly because: string;
-  /** What is done, in its order. */
+  /** The steps, in their order. */
   readonly steps: readonly string[];
-  /** What may stop it: budgets that allow no eviction for now, and APIs in use that the version no longer has. */
+  /** Obstacles: budgets that allow no eviction for now, and APIs in use that the version no longer has. */
   readonly notes: readonly string[];
   /**
    * Once all images are on the node, before the first hook. `CLUSTER_FAILED` if the node is not drained in time. Absent where only the end of an
@@ -158,7 +158,7 @@ function isRuntime(runtime: string, version: string): boolean {
   return current === version || !/^\d+\.\d+\.\d+$/.test(version);
 }
 
-/** What kubeadm has brought the cluster to. Its kubelets may read it, too. */
+/** The version to which kubeadm has brought the cluster. Its kubelets may read it, too. */
 async function clusterVersion({ call }: NodeApi): Promise<string> {
   const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
   const text = (configMap?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];

@@ -1,4 +1,4 @@
-/** What a program has printed about its own failure. Pure. */
+/** The lines that a program has printed about its own failure. Pure. */
 import { shortened } from '../../core/shortened.ts';
 
 /** A line with which curlew begins to say why it fails: what follows is more of it, and at the end what to do. */
@@ -62,7 +62,7 @@ const OURS: Readonly<Record<string, string>> = {
 };
 const COMMAND = /(?:\bcurlew|\.\/tasks\.sh) ([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)|\.\/(?:install|join|upgrade)\.sh/g;
 
-/** What curlew on a host proposes, for the operator: their own commands, or else `on HOST: …`. */
+/** The hint of curlew on a host, for the operator: their own commands, or else `on HOST: …`. */
 export function hintFrom(host: string, hint: string): string {
   let isForHost = false;
   const ours = hint.replaceAll(COMMAND, (whole, name: string = '') => {

@@ -203,7 +203,7 @@ function quotedWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** What the login shell gets, of whatever kind it is: one program with one text. 255 is ssh's own status. */
+/** The command for the login shell, of whatever kind it is: one program with one text. 255 is ssh's own status. */
 function remoteCommand(script: string, operands: readonly string[]): string {
   const inner = ['/bin/sh', '-c', script, 'curlew', ...operands].map(quotedWord).join(' ');
   const outer = `umask 077; sudo=; if [ "$(id -u)" != 0 ]; then sudo='sudo -n'; $sudo true || exit ${NO_SUDO}; fi

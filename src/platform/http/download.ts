@@ -46,7 +46,7 @@ export interface Downloaded {
   readonly finalUrl: string;
 }
 
-/** What a server reports about the whole body; two parts with different facts do not belong together. */
+/** Facts that a server reports about the whole body; two parts with different facts do not belong together. */
 export interface BodyFacts {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;

@@ -162,7 +162,7 @@ export function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
 }
 
-/** What to do about a certificate; undefined for other errors. */
+/** The hint about a certificate; undefined for other errors. */
 export function certificateHint(error: unknown): string | undefined {
   const code = errnoOf(error) ?? '';
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {

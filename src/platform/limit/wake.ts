@@ -10,7 +10,7 @@ export class Wake {
     this.#end?.();
   }
 
-  /** What comes from now on ends the next wait. */
+  /** A call from now on ends the next wait. */
   clear(): void {
     this.#isSet = false;
   }

@@ -17,7 +17,7 @@ export interface ProgramOptions {
   readonly line?: ((text: string) => void) | undefined;
   /** Limit of the bytes kept of standard output and of standard error; default 8 MiB. */
   readonly outputLimit?: number | undefined;
-  /** What happens if a program prints more: it is ended, or the rest is dropped. */
+  /** The consequence if a program prints more: it is ended, or the rest is dropped. */
   readonly excess?: 'end' | 'drop' | undefined;
   /** Time limit in milliseconds. */
   readonly limitMs?: number | undefined;
@@ -25,7 +25,7 @@ export interface ProgramOptions {
   readonly graceMs?: number | undefined;
   /** Standard error, lines and messages show `[secret]` where the program prints one of these. */
   readonly secrets?: readonly Secret[] | undefined;
-  /** What lines and messages show instead of a line. */
+  /** The text that lines and messages show instead of a line. */
   readonly clean?: ((text: string) => string) | undefined;
   /** The program is killed if this process is killed. It then has no standard input. */
   readonly bound?: boolean | undefined;

@@ -11,7 +11,7 @@ import { endOfFile } from '../hooks/log-tail.ts';
 
 export interface RunSummary extends Pick<RunHistory, 'run' | 'kind' | 'began' | 'ended' | 'state' | 'message'> {
   readonly addons: readonly string[];
-  /** What it changed, or would have changed before it failed, in the order of the run. */
+  /** Its changes, or those that it would have made before it failed, in the order of the run. */
   readonly changes: readonly RunChange[];
   /** Hooks with a log, in the order of the run. */
   readonly logs: readonly { readonly hook: string; readonly bytes: number }[];

@@ -36,7 +36,7 @@ export interface AddonHistory {
   readonly record: AppliedRecord | undefined;
   /** How the cluster's record differs from this node's, or why that is unknown; undefined if they agree. */
   readonly cluster: string | undefined;
-  /** What the next run does, as far as is known without its packages and settings. */
+  /** The next run, as far as it is known without its packages and settings. */
   readonly next: string;
 }
 

@@ -155,7 +155,7 @@ function unsupported({ root }: ConfineOptions, reason: string): CurlewError {
 
 type CheckOptions = Pick<ConfineOptions, 'scripts' | 'env' | 'signal'>;
 
-/** What this user is missing for any sandbox; undefined if nothing is known to be missing. Changes nothing. */
+/** The reason why this user can have no sandbox; undefined if nothing is known to be missing. Changes nothing. */
 export async function whyNoSandbox(options: CheckOptions): Promise<string | undefined> {
   const reason = await failureOf(['bash', join(options.scripts, 'confine.sh'), '--check'], options);
   return reason?.replace(/^sandbox: /, '');

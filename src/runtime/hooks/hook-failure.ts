@@ -113,7 +113,7 @@ const CLUSTER_PROGRAM = /(?:^|[\s/;&|(`])(?:kubectl|helm)\b/;
 const NO_CLUSTER =
   /localhost:8080|couldn't get current server API group|Kubernetes cluster unreachable|Unable to connect to the server/;
 
-/** What a hook in a sandbox that asked for a cluster needs; undefined if it did not ask for one. */
+/** The hint for a hook in a sandbox that asked for a cluster; undefined if it did not ask for one. */
 function clusterHint({ trial, notes }: FailedHook, lines: readonly string[]): string | undefined {
   if (trial === undefined) return undefined;
   const output = lines.join('\n');

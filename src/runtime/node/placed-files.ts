@@ -74,7 +74,7 @@ export async function compareFiles(
 
 interface Looks {
   readonly folders: readonly FileDifference[];
-  /** What was found for each file, in their order. */
+  /** The result for each file, in their order. */
   readonly looks: readonly Look[];
 }
 

@@ -38,7 +38,7 @@ export function healthFunction(addon: string): string {
   return `${addon}_health`;
 }
 
-/** What the removal of an add-on leaves behind because it has no hook for it; undefined if it has one. */
+/** The leftovers of a removed add-on that has no hook for its removal; undefined if it has one. */
 export function leftByRemoval(addon: string, isDefined: (called: string) => boolean): string | undefined {
   if (isDefined(hookCall(addon, 'uninstall'))) return undefined;
   const others = (['pre_remove', 'leave'] as const).some((hook) => isDefined(hookCall(addon, hook)));

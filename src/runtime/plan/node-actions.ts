@@ -1,4 +1,4 @@
-/** What an upgrade does to the node around the hooks of a run, as actions of its plan. Pure. */
+/** Actions of a plan for what an upgrade does to the node around the hooks of a run. Pure. */
 import { actionId } from './action-id.ts';
 import type { LastRun } from './continue-plan.ts';
 import type { PlannedAction, RunPlan } from './run-plan.ts';

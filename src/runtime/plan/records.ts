@@ -46,7 +46,7 @@ const appliedRecord = v.object({
   by: v.optional(v.picklist(['install', 'join'])),
   /** See {@link installedVersion}; only in the record of a run that has not finished. */
   installed: v.optional(version),
-  /** What a rollback restores; absent if there is nothing. */
+  /** The state that a rollback restores; absent if there is none. */
   previous: v.optional(previousRecord),
 });
 export type AppliedRecord = Read<typeof appliedRecord>;
@@ -59,7 +59,7 @@ export function isFinal(name: string, { finished }: Pick<AppliedRecord, 'finishe
   return name === KUBERNETES && finished;
 }
 
-/** What a rollback of an add-on with this record restores; undefined if there is nothing or it cannot be rolled back. */
+/** The state that a rollback of an add-on with this record restores; undefined if there is none or it cannot be rolled back. */
 export function rollbackTarget(
   name: string,
   { finished, previous }: Pick<AppliedRecord, 'finished' | 'previous'>,

@@ -80,7 +80,7 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
   | { readonly kind: 'fetch'; readonly addon: string }
   | { readonly kind: 'extract'; readonly addon: string }
   | { readonly kind: 'images'; readonly addon: string }
-  /** What an upgrade of this add-on does to the node. */
+  /** Steps on the node that an upgrade of this add-on needs. */
   | { readonly kind: 'node'; readonly addon: string }
   | {
       readonly kind: 'hook';

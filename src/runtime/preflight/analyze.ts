@@ -44,7 +44,7 @@ export function analyzeFacts(specs: readonly HostPreflight[], facts: readonly Fa
   return analyzeWith(specs, (analyzer) => analyzeOne(analyzer, facts), analyzerTitle);
 }
 
-/** What `judge` says about each analyzer that is not excluded. */
+/** The verdicts of `judge` about each analyzer that is not excluded. */
 export function analyzeWith(
   specs: readonly HostPreflight[],
   judge: (analyzer: AnalyzerSpec, spec: string) => readonly AnalyzerResult[],

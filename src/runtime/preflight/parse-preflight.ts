@@ -17,7 +17,7 @@ export interface SupportSpec {
 
 export interface ParsedSupportSpecs {
   readonly specs: readonly SupportSpec[];
-  /** What is not valid is left out. */
+  /** Without parts that are not valid. */
   readonly diagnostics: readonly Diagnostic[];
 }
 

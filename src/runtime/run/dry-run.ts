@@ -38,7 +38,7 @@ export interface AddonOutlook {
   readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
   /** Functions of its install.sh that the run will call, in order. */
   readonly hooks: readonly string[];
-  /** What its removal leaves behind; absent if it has a hook for that, or is not removed. */
+  /** The leftovers of its removal; absent if it has a hook for that, or is not removed. */
   readonly leaves?: string | undefined;
   /** Hooks that the resumed run has done. */
   readonly done: readonly string[];

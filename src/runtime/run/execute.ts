@@ -42,7 +42,7 @@ const PHASES: readonly Phase[] = [
 
 const CONTINUES = 'run the same command again, or curlew resume, to continue';
 
-/** What a canceled run has left, and what to do next. */
+/** The state that a canceled run has left, and the next step. */
 function stateHint({ plan }: Run, reached: Phase): string {
   const hasHooks = plan.continues !== undefined || PHASES.indexOf(reached) >= PHASES.indexOf(performActions);
   return hasHooks ? CONTINUES : `no hook has run yet; packages that are on the node stay: ${CONTINUES}`;

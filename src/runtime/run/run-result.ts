@@ -22,7 +22,7 @@ export interface RunResult {
     readonly back?: string | undefined;
     /** Time of its hooks in this run; absent if none ran. */
     readonly seconds?: number | undefined;
-    /** What its removal has left behind; absent if it has a hook for that, or was not removed. */
+    /** The leftovers of its removal; absent if it has a hook for that, or was not removed. */
     readonly leaves?: string | undefined;
   }[];
   readonly images: {
@@ -50,7 +50,7 @@ export interface RunOptions {
 }
 
 export interface NodeStep {
-  /** What it is done for. */
+  /** Its purpose. */
   readonly because: string;
   readonly title: string;
   readonly perform: () => Promise<void>;

@@ -26,7 +26,7 @@ export interface Run extends RunView, RunOptions {
   /** The records of the node, with each change on disk. */
   readonly changes: RunRecords;
   readonly cluster: RunCluster;
-  /** What all hooks share. */
+  /** The settings that all hooks share. */
   readonly shell: HookShell;
   /** Ids of actions that this run, or the run that it resumes, has done. */
   readonly done: Set<string>;

@@ -56,7 +56,7 @@ const KINDS: Readonly<
   Lease: ['leases', 'coordination.k8s.io/v1', 'leases'],
 };
 
-/** What was collected, for analyzers. */
+/** The collected objects, for analyzers. */
 export interface CollectedCluster {
   /** Undefined if it is not known. */
   version?: string;
@@ -237,7 +237,7 @@ function logItem(call: Call, path: string, { metadata }: LiveObject, container: 
   };
 }
 
-/** What is in each bundle already. */
+/** Resources that each bundle contains already. */
 const ALWAYS: ReadonlySet<string> = new Set(['clusterInfo', 'clusterResources', 'secret', 'configMap']);
 
 function specItems(call: Call, spec: CollectorSpec, pods: readonly LiveObject[]): readonly Item[] {

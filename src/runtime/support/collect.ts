@@ -15,7 +15,7 @@ export type CollectedPiece = { readonly path: string } & (
   | { readonly problem: string }
 );
 
-/** What becomes one file, or several with the beginning of its path. */
+/** The source of one file, or of several with the beginning of its path. */
 export interface Item {
   readonly path: string;
   /** A path, or a program with its arguments. */

@@ -139,7 +139,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   images: 'crictl images',
 };
 
-/** What is of use on every machine. */
+/** Items that are of use on every machine. */
 export const BUILT_IN_COLLECTORS: readonly CollectorSpec[] = [
   ...[...SYSTEM.keys()].map((kind) => ownSpec(kind, {})),
   ...['/', '/var/lib', '/var/log', '/tmp'].map((path) => {

@@ -23,7 +23,7 @@ interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What this user cannot read is not in the bundle either. */
+/** Files that this user cannot read are not in the bundle either. */
 export async function knownSecrets({ directory, root, env }: Machine): Promise<readonly Secret[]> {
   const home = env['HOME'] ?? '/root';
   const kubernetes = join(root, 'etc/kubernetes');

@@ -32,7 +32,7 @@ export interface NodeFolders {
   readonly directory: string;
   /** Root of the other files; `/` except in tests. */
   readonly root: string;
-  /** What curlew has on a host that another machine manages. */
+  /** Files of curlew on a host that another machine manages. */
   readonly remote: string;
 }
 

@@ -25,7 +25,7 @@ const OPTION = /(?<![\w-])(--?([A-Za-z][\w-]{0,80})[ \t]+)(?!-)("[^"\n]*"|'[^'\n
 /** The value of a field: in quotes or brackets, or up to a space or a bracket. */
 const VALUE = /(\\*")[^]{0,8192}?(?<!\\)\1|'[^'\n]*'|[[{][^\n]*?[\]}]|[^\s,;&)}\]"']+/y;
 const LINE = /[^\n]*/y;
-/** What is before the name of a variable or of a field of YAML, whose value ends with its line. */
+/** The text before the name of a variable or of a field of YAML, whose value ends with its line. */
 const LINE_START = /(?:^|\n)[ \t]*(?:- |export |declare -x |\+ )*["']?$/;
 const BLOCK = /^(?:[|>][+-]?\d*[ \t]*)?$/;
 

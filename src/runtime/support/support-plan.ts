@@ -1,4 +1,4 @@
-/** What a support bundle of this machine contains: files, collectors of specs, and what their analyzers say. */
+/** The contents of a support bundle of this machine: files, collectors of specs, and the verdicts of their analyzers. */
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { jsonIn } from '../../core/json.ts';
@@ -19,7 +19,7 @@ const SPEC_LIMIT = 1 << 20;
 export interface SupportPlan {
   readonly items: readonly Item[];
   readonly specs: readonly SupportSpec[];
-  /** What analyzers say about what was collected. */
+  /** The verdicts of analyzers about the collected facts. */
   readonly verdicts: () => Promise<Verdicts>;
 }
 

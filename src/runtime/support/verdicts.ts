@@ -1,4 +1,4 @@
-/** What the analyzers of Troubleshoot's specs say about facts of a machine and about objects of its cluster. Pure. */
+/** Verdicts of the analyzers of Troubleshoot's specs about facts of a machine and about objects of its cluster. Pure. */
 import { healthOf } from '../../cluster/channel/health.ts';
 import type { LiveObject } from '../../cluster/kube/objects.ts';
 import { fieldsOf } from '../../core/json.ts';
@@ -124,7 +124,7 @@ function judgePresence(spec: AnalyzerSpec, objects: Objects): readonly AnalyzerR
   return [{ verdict: isThere ? 'pass' : 'fail', message: isThere ? 'it exists' : 'it does not exist', uri: undefined }];
 }
 
-/** What conditions compare, by their first word, if any. */
+/** Values that conditions compare, by their first word, if any. */
 const COUNTS: Readonly<Record<string, string>> = {
   '': 'readyReplicas',
   ready: 'readyReplicas',

@@ -64,7 +64,7 @@ export function fileOf({ name, version, arch }: Pick<ListedPackage, 'name' | 've
   return packageFileName({ name, version }, arch);
 }
 
-/** What makes it another package to readers of a catalog, as text: its digest does not cover the metadata in addon.json. */
+/** The facts that make it another package to readers of a catalog, as text: its digest does not cover the metadata in addon.json. */
 export function packageIdentity(listed: ListedPackage): string {
   const { requires, fulfills, recommends = [], kubernetesVersion = '', entry } = listed;
   return canonicalJson([fileOf(listed), entry.digest, requires, fulfills, recommends, kubernetesVersion]);

@@ -1,4 +1,4 @@
-/** What a publish would warn about and refuse, as far as that is known before its packages are built. */
+/** Warnings and refusals of a publish, as far as they are known before its packages are built. */
 import type { Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import type { AddonRef, Arch } from '../../core/ref.ts';

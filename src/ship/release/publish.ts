@@ -178,7 +178,7 @@ export function noneLeft(): CurlewError {
   return new CurlewError('USAGE', 'all release strings of the day are used', { hint: 'add --release' });
 }
 
-/** What the store offers now; undefined before its first release. */
+/** The add-ons that the store offers now; undefined before its first release. */
 export function previousPackages({ current, packages }: Previous): ReleasePackages | undefined {
   if (current === undefined) return undefined;
   return { release: current.release, packages: [...packages.values()].map(({ listed }) => listed) };

@@ -1,4 +1,4 @@
-/** What readers must know of a new release: it may reuse a version of the one before, leave an add-on out, or have versions that no channel can have. */
+/** Warnings for readers of a new release: it may reuse a version of the one before, leave an add-on out, or have versions that no channel can have. */
 import { leftOut } from '../../cluster/channel/published-channels.ts';
 import type { Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';

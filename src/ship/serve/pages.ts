@@ -187,7 +187,7 @@ function moved(location: string): Answer {
   return textAnswer(303, `${location}\n`, { Location: location, 'Cache-Control': 'no-cache', Vary: 'Accept' });
 }
 
-/** What a client can fix; other errors are thrown. */
+/** The text of an error that a client can fix; other errors are thrown. */
 function problemsOf(error: unknown): readonly string[] {
   if (!(error instanceof CurlewError) || statusOf(error) >= 500) throw error;
   const withHint = (text: string, hint: string | undefined): string =>

@@ -77,7 +77,7 @@ export interface FoundBlobs {
   readonly blobs: BlobTable;
 }
 
-/** What is in a package. */
+/** The contents of a package. */
 export interface Description {
   readonly addon: AddonJson;
   /** The first files, without blobs of images; paths are relative to the package's prefix. */

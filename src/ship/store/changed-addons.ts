@@ -1,11 +1,11 @@
-/** What differs between two releases of a store. Pure. */
+/** The differences between two releases of a store. Pure. */
 import type { Catalog, CatalogPackage } from '../../core/catalog.ts';
 import { compareText, type Arch } from '../../core/ref.ts';
 import { formatBytes } from '../../core/units.ts';
 
 export interface AddonChange {
   readonly name: string;
-  /** What differs, for people. */
+  /** The difference, for people. */
   readonly lines: readonly string[];
   /** The sizes of the newest version before and after, for people, or the only one. */
   readonly size: string;

@@ -125,7 +125,7 @@ export function isSameFile(a: FileIdentity, b: FileIdentity): boolean {
   return a.from !== b.from || !differs(a.etag, b.etag);
 }
 
-/** What an earlier run has left next to the final file. */
+/** The partial file that an earlier run has left next to the final file. */
 export interface LeftPartial {
   /** If it is of another file: the address that it came from. */
   readonly otherFrom: string | undefined;

@@ -84,7 +84,7 @@ class Pass {
     return this.#plan.work.some(needsWork);
   }
 
-  /** What applying the add-ons would change. */
+  /** The changes that applying the add-ons would make. */
   async preview({ isPreview }: Pick<ChannelPass, 'isPreview'>): Promise<ChannelPass> {
     return this.#run(async (work) => preview(this.#delivery, work), isPreview);
   }

@@ -1,4 +1,4 @@
-/** What a pass is asked to do, and what it reports. */
+/** The request of a pass, and its report. */
 import type { AddonAction, UnlistedAddon, PassAddon, UnfitAddon } from '../../cluster/channel/pass.ts';
 import { redact } from '../../core/errors.ts';
 import type { Outcome, Trouble } from '../../cluster/deliver/outcome.ts';
@@ -14,7 +14,7 @@ export interface AddonResult extends Omit<Outcome, 'state'> {
   /** Versions, or the beginning of the hash of what has none. */
   readonly current: string | undefined;
   readonly wanted: string;
-  /** What is installed is not for this version of Kubernetes. */
+  /** The installed version is not for this version of Kubernetes. */
   readonly incompatible: boolean;
   /** `refused`: held back until an option asks for it. */
   readonly state: Outcome['state'] | 'refused' | 'skipped';

@@ -84,7 +84,7 @@ export function settingsFindings({ addons }: Installer, packages: readonly Sourc
   });
 }
 
-/** What is said about arguments of `--set` that nothing else has checked. */
+/** Findings about arguments of `--set` that nothing else has checked. */
 export function setFindings(
   installer: Installer,
   packages: readonly SourcePackage[],

@@ -66,11 +66,11 @@ export async function findExecutable(arch: Arch, request: WebRequest, context: C
   return path;
 }
 
-/** What a machine can bundle for. */
+/** The architectures that a machine can bundle for. */
 export interface BundleArches {
   /** One line with each architecture. */
   readonly message: string;
-  /** What to do if bundles cannot be made for the machine's own nodes, or without `--arch`. */
+  /** The hint if bundles cannot be made for the machine's own nodes, or without `--arch`. */
   readonly hint: string | undefined;
 }
 

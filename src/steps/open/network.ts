@@ -35,7 +35,7 @@ function imageName(text: string): string {
   throw new CurlewError('USAGE', `--any-platform ${text.slice(0, 200)}: ${ref}`);
 }
 
-/** What options and the configuration trust, in this order of precedence. */
+/** The certificates that options and the configuration trust, in this order of precedence. */
 export async function webTrust(
   request: WebRequest,
   { env, cwd }: Pick<Context, 'env' | 'cwd'>,

@@ -1,4 +1,4 @@
-/** What signed releases and bundles were seen before, to detect older ones: a register is a small file. */
+/** Registers of the signed releases and bundles that were seen before, to detect older ones: small files. */
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { canonicalJson } from '../../core/digest.ts';

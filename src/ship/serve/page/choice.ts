@@ -1,4 +1,4 @@
-/** What a visitor of the page has chosen, as the query of an address, and the installer spec that it means. Pure. */
+/** The choice of a visitor of the page, as the query of an address, and the installer spec that it means. Pure. */
 import type { Catalog } from '../../../core/catalog.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import { type Arch, isAddonName } from '../../../core/ref.ts';
@@ -39,7 +39,7 @@ const SETTING = /^([A-Za-z0-9._-]{1,100}):([A-Za-z][\w.-]{0,99})(?::(text|list))
 /** Fields that every add-on has in a spec; none is a setting of its own. */
 export const COMMON: readonly string[] = ['version', 's3Override'];
 
-/** What an address must not decide: where a package comes from, and what runs as root. */
+/** Settings that an address must not decide: where a package comes from, and what runs as root. */
 function isReserved(specName: string, name: string): boolean {
   if (COMMON.includes(name)) return true;
   const kind = SETTINGS.find((one) => one.specName === specName && one.field === name)?.kind;

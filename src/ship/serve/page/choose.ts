@@ -11,7 +11,7 @@ import { type PageFields, renderField } from './fields.ts';
 import { copyable, hiddenFields, pager, sliceOf } from './frame.ts';
 import { html, type Html } from './html.ts';
 
-/** What a choice becomes. */
+/** The outcome of a choice. */
 export interface ChoiceResult {
   /** The spec; undefined if it would not be valid. */
   readonly made: { readonly id: string; readonly yaml: string } | undefined;

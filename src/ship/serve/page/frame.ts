@@ -1,4 +1,4 @@
-/** What every page has around its content. Pure. */
+/** The frame of every page around its content. Pure. */
 import { html, type Html } from './html.ts';
 
 /** Nothing from elsewhere, nothing inline, no page around it, and no address of it in requests to others. */
