@@ -5,7 +5,7 @@ import { pickControlPlane } from './pick.ts';
 import {
   beforeReplacement,
   chainOf,
-  hold,
+  heldTurn,
   isLeftOver,
   joinChain,
   keptAs,
@@ -25,11 +25,11 @@ const ZONE = 'topology.kubernetes.io/zone';
 const NOT_WANTED = 'the file does not have it';
 
 /** `to` is undefined where no control plane runs yet. What was drained for `next` is left as it is. */
-export function controlPlaneTurn(world: PlanState, to: string | undefined, next?: string): Turn {
-  if (to === undefined) return init(world);
-  if (world.members === undefined) return hold(undefined, 'the members of etcd could not be listed');
+export function controlPlaneTurn(state: PlanState, to: string | undefined, next?: string): Turn {
+  if (to === undefined) return init(state);
+  if (state.members === undefined) return heldTurn(undefined, 'the members of etcd could not be listed');
   const held = [];
-  for (const turn of turns(world, to, next)) {
+  for (const turn of turns(state, to, next)) {
     if (turn.chains.length > 0) return turn;
     held.push(...turn.held);
   }
@@ -37,15 +37,15 @@ export function controlPlaneTurn(world: PlanState, to: string | undefined, next?
 }
 
 /** Steps in the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
-function* turns(world: PlanState, to: string, next: string | undefined): Iterable<Turn> {
-  const { wanted, members = [] } = world;
-  const { controlPlanes } = world.lists;
+function* turns(state: PlanState, to: string, next: string | undefined): Iterable<Turn> {
+  const { wanted, members = [] } = state;
+  const { controlPlanes } = state.lists;
   const running = new Set(controlPlanes.map(({ name }) => name));
   for (const { name } of members) {
-    if (name !== '' && !running.has(name) && !wanted.has(name)) yield removeOrphan(world, name);
+    if (name !== '' && !running.has(name) && !wanted.has(name)) yield removeOrphan(state, name);
   }
   const leaving = controlPlanes.filter((one) => !wanted.has(one.name) || one.leaving === true);
-  for (const one of leaving) if (one.leaving === true || !isHealthy(world, one)) yield leave(world, one);
+  for (const one of leaving) if (one.leaving === true || !isHealthy(state, one)) yield leave(state, one);
   const staying = controlPlanes.filter((one) => !leaving.includes(one));
   const begun = staying.find((one) => {
     return (
@@ -53,16 +53,16 @@ function* turns(world: PlanState, to: string, next: string | undefined): Iterabl
     );
   });
   if (begun !== undefined) {
-    yield upgrade(world, begun, { to, isBegun: true });
+    yield upgrade(state, begun, { to, isBegun: true });
     return;
   }
-  const joining = world.lists.absent.filter(({ role }) => role === 'control-plane');
-  const started = joining.filter(({ name }) => hasBegun(world, name));
-  for (const { name } of started.length > 0 ? started : joining) yield join(world, name, to);
+  const joining = state.lists.absent.filter(({ role }) => role === 'control-plane');
+  const started = joining.filter(({ name }) => hasBegun(state, name));
+  for (const { name } of started.length > 0 ? started : joining) yield join(state, name, to);
   if (joining.length > 0) return;
   const [first] = leaving;
   if (first !== undefined) {
-    yield leave(world, first);
+    yield leave(state, first);
     return;
   }
   const outdated = pickControlPlane(
@@ -73,26 +73,26 @@ function* turns(world: PlanState, to: string, next: string | undefined): Iterabl
         name,
         ageDays,
         zone: labels[ZONE],
-        outdated: apiServer !== to || reconfiguredFor(world, machine, to) !== undefined,
-        healthy: isHealthy(world, machine),
+        outdated: apiServer !== to || reconfiguredFor(state, machine, to) !== undefined,
+        healthy: isHealthy(state, machine),
       };
     }),
   );
-  if (outdated?.outdated === true) yield upgrade(world, outdated.machine, { to, isBegun: false });
+  if (outdated?.outdated === true) yield upgrade(state, outdated.machine, { to, isBegun: false });
   for (const one of staying) {
-    if (!isHealthy(world, one)) yield hold(one.name, unhealthyReason(world, one));
+    if (!isHealthy(state, one)) yield heldTurn(one.name, unhealthyReason(state, one));
   }
 }
 
 /** A new machine for one that only its provider can change. What keeps it holds nothing else: the cluster works as it is. */
-export function replaceControlPlane(world: PlanState, to: string): Turn {
+export function replaceControlPlane(state: PlanState, to: string): Turn {
   const held: Held[] = [];
-  for (const one of world.lists.controlPlanes) {
-    held.push(...keptAs(world, one));
-    const reason = replacedFor(world, one, to);
+  for (const one of state.lists.controlPlanes) {
+    held.push(...keptAs(state, one));
+    const reason = replacedFor(state, one, to);
     if (reason === undefined) continue;
-    const { chains, held: obstacles } = removeControlPlane(world, one, reason);
-    const waits = beforeReplacement(world, one.name);
+    const { chains, held: obstacles } = removeControlPlane(state, one, reason);
+    const waits = beforeReplacement(state, one.name);
     if (waits !== undefined) held.push({ host: one.name, reason: waits });
     else if (chains.length === 0)
       held.push(...obstacles.map((why) => ({ ...why, reason: `${reason}, but ${why.reason}` })));
@@ -118,101 +118,102 @@ function hasBegun({ members = [], machines, desired }: PlanState, name: string):
   return members.some((one) => one.name === name) || machines.get(name)?.cluster === desired.name;
 }
 
-function leave(world: PlanState, machine: SeenMachine): Turn {
-  const limit = machine.leaving === true ? undefined : removalLimit(world);
-  return limit === undefined ? removeControlPlane(world, machine, NOT_WANTED) : hold(undefined, limit);
+function leave(state: PlanState, machine: SeenMachine): Turn {
+  const limit = machine.leaving === true ? undefined : removalLimit(state);
+  return limit === undefined ? removeControlPlane(state, machine, NOT_WANTED) : heldTurn(undefined, limit);
 }
 
 /** A member of etcd whose machine is no longer a Node. */
 export function removeOrphan({ members = [] }: PlanState, name: string): Turn {
   const { safe } = quorumAfter(members, { remove: name });
-  if (!safe) return hold(name, 'etcd has a member of a machine that is gone, and would lose its quorum without it');
+  if (!safe) return heldTurn(name, 'etcd has a member of a machine that is gone, and would lose its quorum without it');
   return chainOf([{ host: name, phase: 'remove-member', reason: 'its machine is gone' }]);
 }
 
 /** Only where another one is healthy, and etcd keeps its quorum. */
-export function removeControlPlane(world: PlanState, machine: SeenMachine, reason: string): Turn {
+export function removeControlPlane(state: PlanState, machine: SeenMachine, reason: string): Turn {
   const { name } = machine;
-  const { members = [] } = world;
-  const { controlPlanes } = world.lists;
-  if (!controlPlanes.some((one) => one.name !== name && isHealthy(world, one))) {
-    return hold(name, 'no other control plane is healthy, so it cannot be removed');
+  const { members = [] } = state;
+  const { controlPlanes } = state.lists;
+  if (!controlPlanes.some((one) => one.name !== name && isHealthy(state, one))) {
+    return heldTurn(name, 'no other control plane is healthy, so it cannot be removed');
   }
   if (members.some((one) => one.name === name)) {
     const { safe, voting, quorum } = quorumAfter(members, { remove: name });
     if (!safe)
-      return hold(
+      return heldTurn(
         name,
         `etcd would lose its quorum without it: ${quorum} of ${voting} members must be healthy, and none a learner`,
       );
   }
-  return chainOf(removalChain(world, machine, reason));
+  return chainOf(removalChain(state, machine, reason));
 }
 
-function join(world: PlanState, name: string, to: string): Turn {
-  const { members = [], machines } = world;
+function join(state: PlanState, name: string, to: string): Turn {
+  const { members = [], machines } = state;
   const isMember = members.some((one) => one.name === name);
-  if (isMember && isLeftOver(world, name) && machines.get(name)?.answers === true) return removeOrphan(world, name);
+  if (isMember && isLeftOver(state, name) && machines.get(name)?.answers === true) return removeOrphan(state, name);
   const others = members.filter((one) => one.name !== name);
   // A member that votes already is no further one.
   const isVoter = members.some((one) => one.name === name && one.learner !== true);
   const safe = isVoter || quorumAfter(others, { add: true }).safe;
-  if (!safe) return hold(name, 'etcd could lose its quorum by one more member: repair those that are not healthy');
+  if (!safe) return heldTurn(name, 'etcd could lose its quorum by one more member: repair those that are not healthy');
   const { joined = false, begun } = machines.get(name) ?? {};
   if (joined && begun === 'init') {
-    return joinChain(world, name, { phase: 'init', to, reason: 'it has not ended without a failure' });
+    return joinChain(state, name, { phase: 'init', to, reason: 'it has not ended without a failure' });
   }
-  return joinChain(world, name, { phase: 'join', to, reason: 'the file has it' });
+  return joinChain(state, name, { phase: 'join', to, reason: 'the file has it' });
 }
 
-function init(world: PlanState): Turn {
-  const { desired, machines } = world;
+function init(state: PlanState): Turn {
+  const { desired, machines } = state;
   const control = desired.machines.filter(({ role }) => role === 'control-plane');
   // Whether a host that does not answer is part of a cluster is unknown.
   const silent = control.find(({ name }) => {
     const machine = machines.get(name);
     return machine?.answers !== true && machine?.toCreate === undefined;
   });
-  if (silent !== undefined) return hold(silent.name, 'it does not answer, and could be part of the cluster already');
+  if (silent !== undefined)
+    return heldTurn(silent.name, 'it does not answer, and could be part of the cluster already');
   const [begun, ...others] = [...machines.values()].filter(({ cluster, joined }) => joined || cluster === desired.name);
   const host = begun?.name ?? control[0]?.name ?? '';
   if (others.length > 0 || !control.some(({ name }) => name === host)) {
-    return hold(
+    return heldTurn(
       undefined,
       `hosts are part of ${desired.name}, but no control plane of it runs: start one, or restore etcd on one (curlew help cluster.md)`,
     );
   }
-  return joinChain(world, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
+  return joinChain(state, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
 }
 
 function upgrade(
-  world: PlanState,
+  state: PlanState,
   machine: SeenMachine,
   goal: { readonly to: string; readonly isBegun: boolean },
 ): Turn {
   const { name, answers, failed, ready } = machine;
   const { to, isBegun } = goal;
-  const { members = [] } = world;
-  const { controlPlanes } = world.lists;
-  if (!answers) return hold(name, silenceOf(machine));
-  if (failed?.to === to) return hold(name, `its upgrade to ${to} has failed: ${failed.reason}`);
+  const { members = [] } = state;
+  const { controlPlanes } = state.lists;
+  if (!answers) return heldTurn(name, silenceOf(machine));
+  if (failed?.to === to) return heldTurn(name, `its upgrade to ${to} has failed: ${failed.reason}`);
   const isFirst = controlPlanes.every(({ apiServer }) => apiServer !== to);
-  const chain = upgradeChain(world, machine, to, isFirst ? 'the first control plane' : 'the next control plane');
+  const chain = upgradeChain(state, machine, to, isFirst ? 'the first control plane' : 'the next control plane');
   if (chain.every(({ phase }) => phase === 'uncordon')) {
-    return ready === true ? chainOf(chain) : hold(name, 'it has its version, and is not ready yet');
+    return ready === true ? chainOf(chain) : heldTurn(name, 'it has its version, and is not ready yet');
   }
   const others = controlPlanes.filter((one) => one.name !== name);
-  const broken = others.find((one) => !isHealthy(world, one));
-  if (!isBegun && broken !== undefined) return hold(name, `${broken.name} is not healthy: repair it first`);
+  const broken = others.find((one) => !isHealthy(state, one));
+  if (!isBegun && broken !== undefined) return heldTurn(name, `${broken.name} is not healthy: repair it first`);
   const isUp = members.some((one) => one.name === name && one.healthy === true);
   if ((isUp || !isBegun) && !mayRestart(members, name)) {
-    return hold(name, `etcd would lose its quorum while it restarts: it has ${members.length} members`);
+    return heldTurn(name, `etcd would lose its quorum while it restarts: it has ${members.length} members`);
   }
   if (!isFirst) return chainOf(chain);
-  const images = missingImages(world, to);
+  const images = missingImages(state, to);
   if (images.length > 0) return { chains: images.map((one) => [one]), held: [] };
   const snapshot: Action = { host: name, phase: 'snapshot', to, reason: 'etcd can be restored from it' };
-  return chainOf(world.snapshot === to ? chain : [snapshot, ...chain]);
+  return chainOf(state.snapshot === to ? chain : [snapshot, ...chain]);
 }
 
 /** With the first control plane, kubeadm gives every node the next CoreDNS and kube-proxy. A node that is away gets its images later. */

@@ -20,7 +20,7 @@ export function chainOf(actions: readonly Action[]): Turn {
   return { chains: [actions], held: [] };
 }
 
-export function hold(host: string | undefined, reason: string): Turn {
+export function heldTurn(host: string | undefined, reason: string): Turn {
   return { chains: [], held: [{ ...(host !== undefined && { host }), reason }] };
 }
 
@@ -193,11 +193,11 @@ export function reconfiguredFor(
 }
 
 /** The actions by which a host whose turn it is gets a version. */
-export function upgradeChain(world: PlanState, machine: SeenMachine, to: string, reason: string): readonly Action[] {
+export function upgradeChain(state: PlanState, machine: SeenMachine, to: string, reason: string): readonly Action[] {
   const { name: host, kubelet, apiServer = to, images = [], cordon, drained } = machine;
   const done = kubelet === to && apiServer === to;
-  const { isAlone } = world.lists;
-  const settings = done ? reconfiguredFor(world, machine, to) : undefined;
+  const { isAlone } = state.lists;
+  const settings = done ? reconfiguredFor(state, machine, to) : undefined;
   const actions: Action[] = [];
   if ((!done || settings !== undefined) && !images.includes(to))
     actions.push({ host, phase: 'images', to, reason: `the ${done ? 'change' : 'upgrade'} needs them` });
@@ -221,12 +221,12 @@ export function removalLimit({ policy, machines, lists }: PlanState): string | u
 }
 
 /** How a machine leaves: it keeps its mark until it is no longer a Node, so that this can be continued at any point. */
-export function removalChain(world: PlanState, machine: SeenMachine, reason: string): readonly Action[] {
+export function removalChain(state: PlanState, machine: SeenMachine, reason: string): readonly Action[] {
   const { name: host, answers, cluster, drained, leaving, joined } = machine;
   const actions: Action[] = [];
   if (joined && leaving !== true) actions.push({ host, phase: 'mark', reason });
   if (joined && drained !== true && answers) actions.push({ host, phase: 'drain', reason: 'its pods move first' });
-  if (world.members?.some(({ name }) => name === host) === true) {
+  if (state.members?.some(({ name }) => name === host) === true) {
     actions.push({ host, phase: 'remove-member', reason: 'etcd must not wait for it' });
   }
   if (answers && cluster !== undefined)
@@ -306,25 +306,25 @@ export function silenceOf(machine: Pick<SeenMachine, 'silence'> | undefined): st
 
 /** How a machine becomes part of the cluster. */
 export function joinChain(
-  world: PlanState,
+  state: PlanState,
   host: string,
   action: { readonly phase: 'init' | 'join'; readonly to: string; readonly reason: string },
 ): Turn {
-  const machine = world.machines.get(host);
+  const machine = state.machines.get(host);
   const { to } = action;
   const images: Action = { host, phase: 'images', to, reason: `the ${action.phase} needs them` };
   if (machine?.toCreate !== undefined) {
-    const lost = lostReason(world, machine);
-    if (lost !== undefined) return hold(host, lost);
+    const lost = lostReason(state, machine);
+    if (lost !== undefined) return heldTurn(host, lost);
     return chainOf([{ host, phase: 'create', reason: machine.toCreate }, images, { host, ...action }]);
   }
-  if (machine?.answers !== true) return hold(host, silenceOf(machine));
-  if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
+  if (machine?.answers !== true) return heldTurn(host, silenceOf(machine));
+  if (machine.failed?.to === to) return heldTurn(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
   // What was interrupted continues: a machine that has left is not taken again.
-  const isOld = machine.outdated !== undefined || isLeftOver(world, host);
-  if (isOld && replacedFor(world, machine, to) !== undefined) return chainOf(replacement([], host, action));
+  const isOld = machine.outdated !== undefined || isLeftOver(state, host);
+  if (isOld && replacedFor(state, machine, to) !== undefined) return chainOf(replacement([], host, action));
   const sent = machine.images?.includes(to) === true ? [] : [images];
-  if (action.phase === 'join' && isLeftOver(world, host)) {
+  if (action.phase === 'join' && isLeftOver(state, host)) {
     return chainOf([...sent, { host, phase: 'reset', reason: 'its node was deleted, and it cannot join before' }]);
   }
   return chainOf([...sent, { host, ...action }]);

@@ -27,26 +27,26 @@ const MAX_NAMES = 5;
 export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: Policy = {}): ClusterPlan {
   const { shared, own } = refusalsOf(desired, seen);
   if (shared.length > 0) return { steps: [], held: [], refused: [...shared, ...own] };
-  const world = new PlanState(desired, withoutHosts(seen, own), policy);
-  const { version } = world.lists;
-  const wrong = version === undefined ? undefined : nextVersion(world, version).refused;
+  const state = new PlanState(desired, withoutHosts(seen, own), policy);
+  const { version } = state.lists;
+  const wrong = version === undefined ? undefined : nextVersion(state, version).refused;
   if (wrong !== undefined) return { steps: [], held: [], refused: [...wrong, ...own] };
   const refused = new Set(own.map(({ host }) => host));
   const steps: Step[] = [];
   let before: readonly string[] = [];
   for (;;) {
-    const turn = turnOf(world);
+    const turn = turnOf(state);
     if (turn.chains.length === 0) {
-      const waiting = [...withSilent(world, withLost(world, turn.held)), ...keptSettings(world)];
+      const waiting = [...withSilent(state, withLost(state, turn.held)), ...keptSettings(state)];
       const held = waiting.filter(({ host }) => !refused.has(host));
-      const labels = labelSteps(world).filter(({ host }) => !refused.has(host));
+      const labels = labelSteps(state).filter(({ host }) => !refused.has(host));
       return { steps: [...steps, ...labels], held, refused: own };
     }
     const ends = turn.chains.map((chain) => titleOf(chain.at(-1)));
     for (const chain of turn.chains) {
       for (const [at, action] of chain.entries()) {
         steps.push({ ...action, waits: at === 0 ? before : [titleOf(chain[at - 1])] });
-        world.apply(action);
+        state.apply(action);
       }
     }
     before = ends.length > MAX_NAMES ? [...ends.slice(0, MAX_NAMES), `${ends.length - MAX_NAMES} others`] : ends;
@@ -54,9 +54,9 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
 }
 
 /** The work that a lost machine holds, said once, also where nothing is to do on it. */
-function withLost(world: PlanState, held: readonly Held[]): readonly Held[] {
-  const lost = [...world.machines.values()].flatMap((machine) => {
-    const reason = lostReason(world, machine);
+function withLost(state: PlanState, held: readonly Held[]): readonly Held[] {
+  const lost = [...state.machines.values()].flatMap((machine) => {
+    const reason = lostReason(state, machine);
     return reason === undefined ? [] : [{ host: machine.name, reason }];
   });
   return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
@@ -98,11 +98,11 @@ function keptSettings({ desired: { settings = {}, version }, machines, wanted, l
 }
 
 /** Nor is a machine of the file that does not answer as the file says, whatever the cluster says of its node. */
-function withSilent(world: PlanState, held: readonly Held[]): readonly Held[] {
+function withSilent(state: PlanState, held: readonly Held[]): readonly Held[] {
   // What holds the whole cluster says enough.
   if (held.some(({ host }) => host === undefined)) return held;
-  const silent = world.desired.machines.flatMap(({ name: host }) => {
-    const machine = world.machines.get(host);
+  const silent = state.desired.machines.flatMap(({ name: host }) => {
+    const machine = state.machines.get(host);
     const isNamed =
       machine?.answers !== false || machine.toCreate !== undefined || held.some((one) => one.host === host);
     return isNamed ? [] : [{ host, reason: silenceOf(machine) }];
@@ -117,42 +117,42 @@ function titleOf(action: Action | undefined): string {
 }
 
 /** Control planes first, then workers, then the next version: a turn begins only when those before it have nothing left to do. */
-function turnOf(world: PlanState): Turn {
-  const { desired, seen } = world;
+function turnOf(state: PlanState): Turn {
+  const { desired, seen } = state;
   if (desired.paused === true) return { ...EMPTY_TURN, held: [{ reason: 'the cluster is paused' }] };
   if (!seen.complete)
     return { ...EMPTY_TURN, held: [{ reason: 'the nodes of the cluster could not be listed completely' }] };
-  const { version } = world.lists;
+  const { version } = state.lists;
   // Drained for its next version, a control plane looks like one that has just got its present one.
-  const isDrained = world.lists.controlPlanes.some((one) => one.cordon === 'curlew' && one.apiServer === version);
-  const ahead = isDrained && version !== undefined ? nextVersion(world, version).to : undefined;
-  const current = controlPlaneTurn(world, version, ahead);
+  const isDrained = state.lists.controlPlanes.some((one) => one.cordon === 'curlew' && one.apiServer === version);
+  const ahead = isDrained && version !== undefined ? nextVersion(state, version).to : undefined;
+  const current = controlPlaneTurn(state, version, ahead);
   if (current.chains.length > 0 || current.held.length > 0 || version === undefined) return current;
-  const replaced = replaceControlPlane(world, version);
+  const replaced = replaceControlPlane(state, version);
   if (replaced.chains.length > 0) return replaced;
-  const workers = workersTurn(world, version);
+  const workers = workersTurn(state, version);
   if (workers.chains.length > 0) return workers;
   if (workers.isBehind) return { ...workers, held: [...replaced.held, ...workers.held] };
-  const next = nextVersion(world, version);
+  const next = nextVersion(state, version);
   const held = [...replaced.held, ...workers.held, ...next.held];
   if (next.chains.length > 0 || next.to === undefined) return { ...next, held };
-  const control = controlPlaneTurn(world, next.to);
+  const control = controlPlaneTurn(state, next.to);
   return { ...control, held: [...held, ...control.held] };
 }
 
 /** The add-ons that move before the control plane does, and the version to which that is. */
 function nextVersion(
-  world: PlanState,
+  state: PlanState,
   current: string,
 ): Turn & { readonly to?: string | undefined; readonly refused?: readonly Held[] } {
-  const { desired, policy, addons: installed } = world;
+  const { desired, policy, addons: installed } = state;
   const { entries = [], compat = 'native', allowGap = false } = policy;
   const skipped = policy.available === undefined ? skippedMinor(current, desired.version) : undefined;
   if (skipped !== undefined) return { ...EMPTY_TURN, refused: [{ reason: skipped }] };
   try {
     const kubernetes = kubernetesSteps(current, desired.version, policy.available ?? []);
     const cpPlan = kubernetes.slice(1);
-    workerSteps({ desired: desired.version, controlPlane: current, minWorkers: world.lists.lowestWorker, cpPlan });
+    workerSteps({ desired: desired.version, controlPlane: current, minWorkers: state.lists.lowestWorker, cpPlan });
     const { steps, gaps } = planUpgrade(entries, { kubernetes, installed, compat, allowGap });
     if (gaps.length > 0)
       return {

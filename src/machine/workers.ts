@@ -30,25 +30,25 @@ export interface WorkersTurn extends Turn {
 const FEW: Strategy = { type: 'Progressive', maxConcurrency: '10%' };
 
 /** `current` is the version of the control plane, which all of it has. */
-export function workersTurn(world: PlanState, current: string): WorkersTurn {
-  const { wanted } = world;
-  const { workers } = world.lists;
-  const joins = join(world, current);
+export function workersTurn(state: PlanState, current: string): WorkersTurn {
+  const { wanted } = state;
+  const { workers } = state.lists;
+  const joins = join(state, current);
   const leaving: SeenMachine[] = [];
   const staying: SeenMachine[] = [];
   for (const one of workers) (!wanted.has(one.name) || one.leaving === true ? leaving : staying).push(one);
-  const removals = remove(world, leaving, current);
-  const upgrades = upgrade(world, staying, current);
+  const removals = remove(state, leaving, current);
+  const upgrades = upgrade(state, staying, current);
   const held = [...joins.held, ...removals.held, ...upgrades.held];
   const chains = [joins.chains, removals.chains, upgrades.chains].find((some) => some.length > 0) ?? [];
   const isBehind = upgrades.isBehind || leaving.some(({ kubelet }) => kubelet !== current);
   return { chains, held, isBehind };
 }
 
-function join(world: PlanState, current: string): Turn {
-  const turns = world.lists.absent.flatMap(({ name, role, kubeletVersion }) => {
+function join(state: PlanState, current: string): Turn {
+  const turns = state.lists.absent.flatMap(({ name, role, kubeletVersion }) => {
     if (role !== 'worker') return [];
-    return joinChain(world, name, {
+    return joinChain(state, name, {
       phase: 'join',
       to: versionFor(kubeletVersion, current),
       reason: 'the file has it',
@@ -63,11 +63,11 @@ function versionFor(own: string | undefined, current: string): string {
 }
 
 /** All or nothing. */
-function remove(world: PlanState, leaving: readonly SeenMachine[], current: string): Turn {
-  const { policy, wanted } = world;
-  const { workers } = world.lists;
+function remove(state: PlanState, leaving: readonly SeenMachine[], current: string): Turn {
+  const { policy, wanted } = state;
+  const { workers } = state.lists;
   const marked = leaving.filter((one) => one.leaving === true);
-  const limit = leaving.length === marked.length ? undefined : removalLimit(world);
+  const limit = leaving.length === marked.length ? undefined : removalLimit(state);
   const held: Held[] = limit === undefined ? [] : [{ reason: limit }];
   const order = inDeletionOrder(
     leaving.map((machine) => {
@@ -80,10 +80,10 @@ function remove(world: PlanState, leaving: readonly SeenMachine[], current: stri
   const able = limit !== undefined ? marked : order.slice(0, places).map(({ machine }) => machine);
   const chainFor = (machine: SeenMachine): readonly Action[] => {
     const { name } = machine;
-    const chain = removalChain(world, machine, 'the file does not have it');
+    const chain = removalChain(state, machine, 'the file does not have it');
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
     // What was begun with a machine of the file continues with a new one.
-    return replacedFor(world, machine, to) === undefined ? chain : replacedBy(chain, name, to);
+    return replacedFor(state, machine, to) === undefined ? chain : replacedBy(chain, name, to);
   };
   return { chains: able.map(chainFor), held };
 }
@@ -100,20 +100,21 @@ interface Upgraded extends BatchMember {
   readonly replaced: string | undefined;
 }
 
-function upgrade(world: PlanState, workers: readonly SeenMachine[], current: string): WorkersTurn {
-  const { policy, wanted } = world;
+function upgrade(state: PlanState, workers: readonly SeenMachine[], current: string): WorkersTurn {
+  const { policy, wanted } = state;
   const strategy = policy.workers ?? FEW;
   const members = workers.map((machine): Upgraded => {
     const { name, labels = {}, kubelet, cordon, failed, ready } = machine;
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
-    const replaced = replacedFor(world, machine, to);
-    const isChanged = reconfiguredFor(world, machine, to) !== undefined;
+    const replaced = replacedFor(state, machine, to);
+    const isChanged = reconfiguredFor(state, machine, to) !== undefined;
     const isDone = kubelet === to && replaced === undefined && !isChanged;
     const hasFailed = !isDone && failed?.to === to;
     const holds = cordon === 'curlew' && !hasFailed;
-    const state = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';
+    const rollout = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';
     const isProven = isDone && !holds && ready === true;
-    return { machine, labels, to, replaced, state, holds, wants: !isDone && !hasFailed, isProven, isMeant: true };
+    const wants = !isDone && !hasFailed;
+    return { machine, labels, to, replaced, state: rollout, holds, wants, isProven, isMeant: true };
   });
   const broken = members.filter(({ machine: { ready, cordon } }) => ready !== true && cordon !== 'curlew');
   const threshold = policy.maxUnhealthy ?? MAX_UNHEALTHY;
@@ -136,30 +137,30 @@ function upgrade(world: PlanState, workers: readonly SeenMachine[], current: str
   const held: Held[] = [];
   let isBehind = false;
   let isReplacing = false;
-  for (const { machine, to, replaced, wants, holds, hold, state } of members) {
+  for (const { machine, to, replaced, wants, holds, hold, state: rollout } of members) {
     const { name: host, failed, ready } = machine;
-    held.push(...keptAs(world, machine));
-    if (!wants && !holds && state !== 'Failed') {
+    held.push(...keptAs(state, machine));
+    if (!wants && !holds && rollout !== 'Failed') {
       if (ready !== true) held.push({ host, reason: 'it is not ready' });
       continue;
     }
     isBehind ||= holds || machine.kubelet !== to;
     const chain =
       replaced === undefined
-        ? upgradeChain(world, machine, to, 'its control plane has this version')
-        : replacedBy(removalChain(world, machine, replaced), host, to);
+        ? upgradeChain(state, machine, to, 'its control plane has this version')
+        : replacedBy(removalChain(state, machine, replaced), host, to);
     const waits =
       replaced === undefined
         ? holds
           ? undefined
           : hold?.message
-        : (hold?.message ?? (isReplacing ? 'one machine is replaced at a time' : beforeReplacement(world, host)));
+        : (hold?.message ?? (isReplacing ? 'one machine is replaced at a time' : beforeReplacement(state, host)));
     const isUpgraded = chain.every(({ phase }) => phase === 'uncordon');
     const reason =
-      state === 'Failed'
+      rollout === 'Failed'
         ? `its upgrade to ${to} has failed: ${failed?.reason ?? ''}`
         : !machine.answers
-          ? silentReason(world, machine, to)
+          ? silentReason(state, machine, to)
           : isUpgraded && ready !== true
             ? 'it has its version, and is not ready yet'
             : waits;
