@@ -1,6 +1,7 @@
 /** Digests, and the canonical JSON that is hashed. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
+import type { Bytes } from './bytes.ts';
 import { CurlewError } from './errors.ts';
 
 export type Digest = `sha256:${string}`;
@@ -41,10 +42,7 @@ export interface Measurement {
 }
 
 /** Passes chunks through and stores size and digest in `into` when the stream ends. */
-export async function* measured(
-  body: AsyncIterable<Uint8Array>,
-  into: Measurement,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* measured(body: AsyncIterable<Uint8Array>, into: Measurement): Bytes {
   const hash = createHash('sha256');
   for await (const chunk of body) {
     hash.update(chunk);

@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
+import type { Bytes } from '../../core/bytes.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
 import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
@@ -133,11 +134,7 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
  * The unpacked bytes of an entry's payload, checked while streaming: framing, checksum, size and digest. An error follows the
  * last good chunk, so use the bytes only after the stream has ended. Hard links have no payload.
  */
-export async function* readPayload(
-  source: RangeSource,
-  entry: PlacedEntry,
-  { signal }: Cancellable,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* readPayload(source: RangeSource, entry: PlacedEntry, { signal }: Cancellable): Bytes {
   const damaged = (what: string): CurlewError =>
     new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`, {
       hint: 'the file is damaged: fetch or build it again',
@@ -157,7 +154,7 @@ async function* inflated(
   packed: AsyncIterable<Uint8Array>,
   entry: PlacedEntry,
   damaged: (what: string) => CurlewError,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
   if (entry.packed <= READ_SIZE && entry.size <= READ_SIZE) {
     const parts: Uint8Array[] = [];
     for await (const chunk of packed) parts.push(chunk);
@@ -203,7 +200,7 @@ async function* memberBody(
   length: number,
   trailer: Uint8Array[],
   damaged: (what: string) => CurlewError,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
   const header = new Uint8Array(MEMBER_HEADER.length);
   const bodyEnd = length - MEMBER_TRAILER;
   let at = 0;

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Deflate } from 'fflate';
+import type { Bytes } from '../../core/bytes.ts';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeReadOptions, RangeSource } from './entry.ts';
@@ -54,7 +55,7 @@ export async function* recreateArchive(
   index: ArchiveIndex,
   holderOf: (entry: PlacedEntry) => Holder,
   options: RecreateOptions,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
   for (const entry of index.entries) {
     options.signal.throwIfAborted();
     yield headerMember(entry);
@@ -76,7 +77,7 @@ async function* storedAlike(
   { source, ...holder }: EntryHolder,
   entry: PlacedEntry,
   { signal, allocate }: RecreateOptions,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
   const passing: Uint8Array[] = [];
   const watched: RangeSource = {
     ...source,
@@ -95,7 +96,7 @@ async function* storedAlike(
 }
 
 /** A stored member around a stream of `size` bytes. */
-async function* framed(raw: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+async function* framed(raw: AsyncIterable<Uint8Array>, size: number): Bytes {
   yield MEMBER_HEADER;
   let checksum = 0;
   let done = 0;
@@ -128,11 +129,7 @@ function withBlockHeaders(raw: Uint8Array, start: number, size: number): Uint8Ar
 }
 
 /** Copies the member from an archive that has it, or deflates again; verifies its digest, its length and its unpacked content. */
-async function* deflated(
-  holder: Holder,
-  entry: PlacedEntry,
-  { signal, allocate }: RecreateOptions,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* deflated(holder: Holder, entry: PlacedEntry, { signal, allocate }: RecreateOptions): Bytes {
   const copied = holder.kind === 'entry' && holder.entry.packedDigest === entry.packedDigest;
   const member = copied
     ? holder.source.read(holder.entry.offset, holder.entry.packed, { signal, allocate })
@@ -165,10 +162,7 @@ function otherLength({ path, packed }: PlacedEntry, length: number): CurlewError
   });
 }
 
-async function* deflateAgain(
-  raw: AsyncIterable<Uint8Array>,
-  { size, packedDigest }: PlacedEntry,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* deflateAgain(raw: AsyncIterable<Uint8Array>, { size, packedDigest }: PlacedEntry): Bytes {
   if (size > MAX_AT_ONCE) {
     yield* deflateInChunks(raw, size);
     return;
@@ -181,10 +175,7 @@ async function* deflateAgain(
   else yield* deflateInChunks([whole], size);
 }
 
-async function* deflateInChunks(
-  raw: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  size: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* deflateInChunks(raw: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, size: number): Bytes {
   let output: Uint8Array[] = [];
   const deflate = new Deflate({ level: 6 }, (chunk) => {
     output.push(chunk);
@@ -205,10 +196,7 @@ async function* deflateInChunks(
 }
 
 /** The same bytes in chunks of exactly `length`; the last one may be shorter. */
-async function* chunksOf(
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  length: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, length: number): Bytes {
   let waiting: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of chunks) {

@@ -1,4 +1,5 @@
 /** A plain tar, created while it is sent, for receivers such as a container. */
+import type { Bytes } from '../../core/bytes.ts';
 import { fileError, CurlewError } from '../../core/errors.ts';
 import { anyHeader, paddingOf, TAR_END } from './header.ts';
 import { openFileSource } from './read.ts';
@@ -26,10 +27,7 @@ export function sentBytes(path: string, text: string | Uint8Array, mode = 0o644)
 }
 
 /** The bytes of the tar. `FILE_UNUSABLE` if the size of a file has changed. */
-export async function* sendTar(
-  entries: Iterable<SentEntry>,
-  { signal }: { readonly signal: AbortSignal },
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* sendTar(entries: Iterable<SentEntry>, { signal }: { readonly signal: AbortSignal }): Bytes {
   for (const entry of entries) {
     signal.throwIfAborted();
     const { path } = entry;
@@ -51,11 +49,7 @@ export async function* sendTar(
   yield new Uint8Array(TAR_END);
 }
 
-async function* fileBytes(
-  path: string,
-  size: number,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* fileBytes(path: string, size: number, signal: AbortSignal): Bytes {
   try {
     await using source = await openFileSource(path);
     yield* counted(source.read(0, source.size, { signal }), path, size);
@@ -66,11 +60,7 @@ async function* fileBytes(
 }
 
 /** Never more than `size` bytes: the rest must remain a valid tar. */
-async function* counted(
-  bytes: AsyncIterable<Uint8Array>,
-  path: string,
-  size: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* counted(bytes: AsyncIterable<Uint8Array>, path: string, size: number): Bytes {
   let sent = 0;
   for await (const chunk of bytes) {
     sent += chunk.byteLength;

@@ -4,6 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Bytes } from '../../core/bytes.ts';
 import { canonicalJson, digestOf, hexOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { fieldsOf, parseText, shallowJson } from '../../core/json.ts';
@@ -97,10 +98,7 @@ export function unpacked(archive: AsyncIterable<Uint8Array>, size: number, bad: 
 }
 
 /** The uncompressed bytes; the input may be gzipped or not. */
-async function* unzipped(
-  packed: AsyncIterable<Uint8Array>,
-  bad: BadArchive,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* unzipped(packed: AsyncIterable<Uint8Array>, bad: BadArchive): Bytes {
   const chunks = packed[Symbol.asyncIterator]();
   const first = await chunks.next();
   if (first.done === true) return;
@@ -124,10 +122,7 @@ async function* unzipped(
   }
 }
 
-async function* prefixed(
-  first: Uint8Array,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* prefixed(first: Uint8Array, rest: AsyncIterator<Uint8Array>): Bytes {
   try {
     yield first;
     for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
@@ -136,11 +131,7 @@ async function* prefixed(
   }
 }
 
-async function* limited(
-  bytes: AsyncIterable<Uint8Array>,
-  most: number,
-  bad: BadArchive,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* limited(bytes: AsyncIterable<Uint8Array>, most: number, bad: BadArchive): Bytes {
   let count = 0;
   for await (const chunk of bytes) {
     count += chunk.byteLength;

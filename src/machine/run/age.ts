@@ -1,5 +1,6 @@
 /** Files in the format of age (age-encryption.org/v1), which `age --decrypt` opens, too. */
 import type { Decrypter, Encrypter } from 'age-encryption';
+import type { Bytes } from '../../core/bytes.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { createByteReader, type ByteReader } from '../../formats/archive/byte-reader.ts';
 
@@ -45,10 +46,7 @@ export async function decrypterFor(text: string, name: string): Promise<Decrypte
   });
 }
 
-export async function* encrypted(
-  bytes: AsyncIterable<Uint8Array>,
-  encrypter: Encrypter,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* encrypted(bytes: AsyncIterable<Uint8Array>, encrypter: Encrypter): Bytes {
   yield* await encrypter.encrypt(ReadableStream.from(bytes));
 }
 
@@ -57,7 +55,7 @@ export async function* decrypted(
   bytes: AsyncIterable<Uint8Array>,
   decrypter: Decrypter,
   { refuse, notForThese }: { readonly refuse: (why: string) => Error; readonly notForThese: () => Error },
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
   await using reader = createByteReader(bytes);
   const head = await reader.take(MAX_HEADER);
   if (!/^--- /m.test(head.toString('latin1'))) throw refuse('it is truncated or changed');
@@ -71,11 +69,7 @@ export async function* decrypted(
   }
 }
 
-async function* chunksOf(
-  head: Uint8Array,
-  reader: ByteReader,
-  failed: (error: Error) => void,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(head: Uint8Array, reader: ByteReader, failed: (error: Error) => void): Bytes {
   try {
     for (let chunk = head; chunk.length > 0; chunk = await reader.some(CHUNK_BYTES)) yield chunk;
   } catch (error) {

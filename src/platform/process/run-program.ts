@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Bytes } from '../../core/bytes.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { hiding, type Secret } from '../../core/secret.ts';
 import { endGroup, killGroup } from './process-tree.ts';
@@ -255,9 +256,7 @@ async function feed(
   failures: unknown[],
 ): Promise<Error | undefined> {
   if (pid === undefined || stdin === null || input === undefined) return undefined;
-  const watched = async function* watched(
-    bytes: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
+  const watched = async function* watched(bytes: AsyncIterable<Uint8Array>): Bytes {
     let isOurs = true;
     try {
       for await (const chunk of bytes) {

@@ -1,4 +1,5 @@
 /** Manifests and blobs of images, read directly from packages without unpacking on disk. */
+import type { Bytes } from '../../core/bytes.ts';
 import type { PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { readFile, readPayload } from '../../formats/archive/read.ts';
 import { storedRange } from '../../formats/archive/stored-member.ts';
@@ -162,11 +163,7 @@ function blobContent({ source, entry }: Found, digest: Digest): Content {
 }
 
 /** A range of a deflated payload, which must be inflated from its beginning. */
-async function* cut(
-  chunks: AsyncIterable<Uint8Array>,
-  offset: number,
-  length: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* cut(chunks: AsyncIterable<Uint8Array>, offset: number, length: number): Bytes {
   let at = 0;
   for await (const chunk of chunks) {
     const inRange = chunk.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));

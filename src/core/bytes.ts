@@ -1,0 +1,2 @@
+/** Bytes that are made while they are read. */
+export type Bytes = AsyncGenerator<Uint8Array, void, undefined>;
