@@ -22,11 +22,7 @@ import { folderOf } from '../steps/node/install-folder.ts';
 
 const KUBERNETES = '/etc/kubernetes';
 /** With `--every`. */
-const TIMER = {
-  name: SNAPSHOT_TIMER,
-  description: 'Snapshot of etcd',
-  variables: `${KUBERNETES}/curlew/snapshot.env`,
-};
+const TIMER = { name: SNAPSHOT_TIMER, description: 'Snapshot of etcd', variables: `${KUBERNETES}/curlew/snapshot.env` };
 
 export interface EtcdSaved {
   readonly file: string;

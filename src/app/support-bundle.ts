@@ -41,10 +41,7 @@ export const planSupportBundle = useCase(
     if (files.length > 0) {
       const cluster = await readHosts({ files, config, withoutSettings: true }, DOING, context);
       await using ssh = openSsh(context.env);
-      return {
-        file: fileOf(request, cluster.name, context),
-        files: await planHostBundles(cluster, ssh, context),
-      };
+      return { file: fileOf(request, cluster.name, context), files: await planHostBundles(cluster, ssh, context) };
     }
     const { items } = await partsOf(request, context);
     const rows = withoutRepeated(items).map(({ path, source }) => ({ path, source }));

@@ -34,10 +34,7 @@ export async function buildAddons(
   const built = await mapLimited(
     plan.addons,
     async (addon, within) => buildAddon(addon, plan, ports, { lock, ...within }),
-    {
-      width: jobs,
-      signal,
-    },
+    { width: jobs, signal },
   );
   // Downloads stay after a failure, so that the next run need not fetch them again.
   await removeBodies(ports);

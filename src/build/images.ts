@@ -124,11 +124,7 @@ export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[
       mode: 0o644,
       size,
       digest,
-      content: {
-        kind: 'blob',
-        of: image.reference,
-        send: async (options) => image.fetch(descriptor, options),
-      },
+      content: { kind: 'blob', of: image.reference, send: async (options) => image.fetch(descriptor, options) },
     };
   });
   return [...files, ...blobs];

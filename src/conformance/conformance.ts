@@ -246,11 +246,7 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
   const existing = Object.entries(input.existing).map(([cluster, text]): Standing => {
     const [title = '', at] = text.split('@');
     titles.set(cluster, title);
-    return {
-      cluster,
-      state: UPSTREAM_STATES[title] ?? (title as State),
-      age: -Number(at ?? 0),
-    };
+    return { cluster, state: UPSTREAM_STATES[title] ?? (title as State), age: -Number(at ?? 0) };
   });
   const listed = Object.entries(input.groups).map(([name, members], index) => {
     return { name: name.startsWith('_') ? '' : name, index, members };

@@ -51,10 +51,7 @@ const EPEL = 'https://dl.fedoraproject.org/pub/epel';
 export function centos7Repositories(): readonly Repository[] {
   const parts = ['os', 'updates', 'extras'].map((part) => ({
     id: `centos-7-${part}`,
-    url: {
-      amd64: `${VAULT}/7.9.2009/${part}/x86_64/`,
-      arm64: `${VAULT}/altarch/7.9.2009/${part}/aarch64/`,
-    },
+    url: { amd64: `${VAULT}/7.9.2009/${part}/x86_64/`, arm64: `${VAULT}/altarch/7.9.2009/${part}/aarch64/` },
     key: `${VAULT}/RPM-GPG-KEY-CentOS-7 https://www.centos.org/keys/RPM-GPG-KEY-CentOS-7-aarch64`,
   }));
   return [...parts, { id: 'epel-7', url: `${EPEL_ARCHIVE}/7/$basearch/`, key: `${EPEL_ARCHIVE}/RPM-GPG-KEY-EPEL-7` }];

@@ -81,10 +81,7 @@ export type VerifyRequest = RequestOf<typeof VERIFY_FILES.fields>;
 export const VERIFY_INSTALLED = { name: 'verify', fields: FOLDER };
 
 /** The install folder has the payloads that are not in a delta. */
-const READING = {
-  installDir: path('DIR', 'for a delta: the folder with the rest'),
-  ...ADDRESS,
-};
+const READING = { installDir: path('DIR', 'for a delta: the folder with the rest'), ...ADDRESS };
 export type ReadRequest = RequestOf<typeof READING>;
 
 const required = 'specify one file, or several with --beside';

@@ -27,9 +27,7 @@ const MEDIA = {
 const VERIFY = { verify: flag('check images, and verify every byte of the packages while copying') };
 
 const CHOICE = {
-  with: texts('NAME[@VERSION]', "an additional package, which a site's own spec can use", {
-    offers: 'published',
-  }),
+  with: texts('NAME[@VERSION]', "an additional package, which a site's own spec can use", { offers: 'published' }),
   without: texts('NAME', 'omit an add-on of the spec', { offers: 'published' }),
   os: {
     ...texts('OS[,OS]', 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)'),
@@ -44,11 +42,7 @@ const CHOICE = {
 };
 export type ChoiceRequest = RequestOf<typeof CHOICE>;
 
-const IMAGES = {
-  image: texts('REF', 'an additional image, which nodes load with the others'),
-  ...ARCH,
-  ...NETWORK,
-};
+const IMAGES = { image: texts('REF', 'an additional image, which nodes load with the others'), ...ARCH, ...NETWORK };
 export type ImagesRequest = RequestOf<typeof IMAGES & Pick<typeof CHOICE, 'layout'>>;
 
 const DRY_RUN = { dryRun: flag('show what would be copied from where, and write no bundle', { formerly: 'plan' }) };

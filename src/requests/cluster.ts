@@ -43,12 +43,7 @@ export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on t
 export const CLUSTER_APPLY = request(
   'cluster apply',
   'Bring the machines of a cluster to what its file says',
-  {
-    ...FILES,
-    ...HOST_BUNDLE,
-    plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
-    ...CHOICES,
-  },
+  { ...FILES, ...HOST_BUNDLE, plan: path('FILE', 'apply a saved plan; fails if it is outdated'), ...CHOICES },
   { yes: flag('apply the changes; without this, show them', { short: 'y' }), dryRun: DRY_RUN },
 );
 

@@ -5,9 +5,7 @@ import type { RequestOf } from '../core/request.ts';
 const network = { group: 'Network options' } as const;
 const kept = { ...network, located: true, plan: 'kept' } as const;
 
-export const CONFIG = {
-  config: path('FILE', 'configuration file (default: ~/.config/curlew/config.json)', kept),
-};
+export const CONFIG = { config: path('FILE', 'configuration file (default: ~/.config/curlew/config.json)', kept) };
 
 const CA_FILE = { caFile: path('FILE', 'additional trusted certificate authorities, in PEM', kept) };
 

@@ -52,12 +52,7 @@ export const MACHINE_DRAIN = request(
 export const MACHINE_UPGRADE = request(
   'machine upgrade',
   'Bring one machine to the version in the file',
-  {
-    ...MACHINE,
-    ...HOST_BUNDLE,
-    ...IGNORE,
-    yes,
-  },
+  { ...MACHINE, ...HOST_BUNDLE, ...IGNORE, yes },
   SHOW,
 );
 
@@ -79,10 +74,6 @@ export const MACHINE_REPAIR = request(
 export const MACHINE_REMOVE = request(
   'machine remove',
   'Remove a machine from the cluster and from its file',
-  {
-    ...MACHINE,
-    bundle: path('FILE', 'a bundle for a host that has none, to reset it'),
-    yes,
-  },
+  { ...MACHINE, bundle: path('FILE', 'a bundle for a host that has none, to reset it'), yes },
   SHOW,
 );

@@ -241,21 +241,14 @@ export const PAST = {
 export const NODE_REMOVE = request(
   'node remove',
   'Remove another node from the cluster',
-  {
-    ...DRAINED,
-    yes: flag('remove it; without this, show what would be done', { short: 'y' }),
-  },
+  { ...DRAINED, yes: flag('remove it; without this, show what would be done', { short: 'y' }) },
   { dryRun: DRY_RUN },
 );
 
 export const NODE_DRAIN = request(
   'node drain',
   'Move the pods of a node to others, on a control plane',
-  {
-    ...DRAINED,
-    ...PAST,
-    yes: flag('drain it; without this, show what would be done', { short: 'y' }),
-  },
+  { ...DRAINED, ...PAST, yes: flag('drain it; without this, show what would be done', { short: 'y' }) },
   { dryRun: DRY_RUN },
 );
 

@@ -46,9 +46,7 @@ export const FLEET_DETACH = request(
   { yes: flag('take them', { short: 'y' }), dryRun: DRY_RUN },
 );
 
-const ROOT = {
-  root: path('DIR', 'the folder of the agent is below DIR: several agents on one machine (default: /)'),
-};
+const ROOT = { root: path('DIR', 'the folder of the agent is below DIR: several agents on one machine (default: /)') };
 
 export const AGENT_REGISTER = request('agent register', 'Register this site at a hub', {
   tokenFile: path('FILE', 'the file that curlew hub token has written', { required: 'add --token-file FILE' }),

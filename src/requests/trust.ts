@@ -21,9 +21,7 @@ export const SIGNED = {
 };
 
 /** Checking for downgrades without installing. */
-export const DOWNGRADE = {
-  allowDowngrade: flag('accept a signed version older than one seen before', signatures),
-};
+export const DOWNGRADE = { allowDowngrade: flag('accept a signed version older than one seen before', signatures) };
 export type TrustRequest = RequestOf<typeof SIGNED & typeof DOWNGRADE & typeof CONFIG>;
 
 /** Creating a release. */
@@ -33,6 +31,4 @@ export const SIGNER = {
 };
 export type SignerRequest = RequestOf<typeof SIGNER> & KeyRequest;
 
-export const MAKE_CURRENT = {
-  makeCurrent: flag('allow a release that is older than the current one'),
-};
+export const MAKE_CURRENT = { makeCurrent: flag('allow a release that is older than the current one') };

@@ -80,12 +80,7 @@ async function fetchForOs(
   const { inputs, collected, files } = archives.length === 0 ? none : await collect(requested, options, ports);
   const required = requiredNames(requested, collected);
   const { packages, fetched } = collected;
-  return {
-    os,
-    files,
-    locked: { os, arch: options.arch, archives, deps, inputs, files: packages, required },
-    fetched,
-  };
+  return { os, files, locked: { os, arch: options.arch, archives, deps, inputs, files: packages, required }, fetched };
 }
 
 const NO_PACKAGES: Collected = { packages: [], requires: [], fetched: 0 };

@@ -71,13 +71,7 @@ async function prepare(
     throw fileError(doing, error);
   }
   if (osRow(os).family === 'debian') await checkKeyRings(repositories, doing);
-  return {
-    HOME: home,
-    CURLEW_OUT: folder,
-    CURLEW_STATE: state,
-    CURLEW_KNOWN: known ?? '',
-    CURLEW_REPOSITORIES: list,
-  };
+  return { HOME: home, CURLEW_OUT: folder, CURLEW_STATE: state, CURLEW_KNOWN: known ?? '', CURLEW_REPOSITORIES: list };
 }
 
 /** apt reports a missing key ring as a wrong signature. */

@@ -84,11 +84,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     operands: [0, 0],
     run: async ({ values }, context) => {
       const of = (name: string): string => values.get(name) ?? '';
-      const check = {
-        storageClass: of('storageclass'),
-        biggerThan: of('bigger-than'),
-        node: of('openebs-node-name'),
-      };
+      const check = { storageClass: of('storageclass'), biggerThan: of('bigger-than'), node: of('openebs-node-name') };
       return (await import('./free-space.ts')).checkFreeSpace({ ...check, image: of('openebs-image') }, context);
     },
   },

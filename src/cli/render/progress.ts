@@ -27,9 +27,5 @@ export async function createProgress({ stream, animated, quiet, title }: Progres
     if (text !== undefined) stream.write(`${text}\n`);
   };
   const timer = setInterval(() => write(lines.waiting()), QUIET_MS / LOOKS).unref();
-  return {
-    report: (event) => write(lines.take(event)),
-    around,
-    stop: async () => clearInterval(timer),
-  };
+  return { report: (event) => write(lines.take(event)), around, stop: async () => clearInterval(timer) };
 }

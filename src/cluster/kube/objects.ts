@@ -51,10 +51,7 @@ const objectSchema = v.looseObject({ metadata: metadataSchema });
 const listSchema = v.object({
   metadata: v.optional(
     v.object({ continue: v.optional(v.string(), ''), resourceVersion: v.optional(v.string(), '') }),
-    {
-      continue: '',
-      resourceVersion: '',
-    },
+    { continue: '', resourceVersion: '' },
   ),
   items: v.optional(v.nullable(v.array(v.unknown()))),
 });

@@ -73,8 +73,5 @@ export function formatEnd(
 ): { readonly index: ArchiveIndex; readonly members: readonly Uint8Array[] } {
   const toc = formatToc(entries);
   const size = tocOffset + toc.member.byteLength + FOOTER_SIZE;
-  return {
-    index: { entries, tocOffset, tocDigest: toc.digest, size },
-    members: [toc.member, formatFooter(tocOffset)],
-  };
+  return { index: { entries, tocOffset, tocDigest: toc.digest, size }, members: [toc.member, formatFooter(tocOffset)] };
 }

@@ -190,10 +190,7 @@ function fromJson(text: Value): Value {
   }
 }
 
-const JSON_TEXTS: Readonly<Record<string, FunctionRow>> = {
-  toJson: row(1, 1, goJson),
-  fromJson: row(1, 1, fromJson),
-};
+const JSON_TEXTS: Readonly<Record<string, FunctionRow>> = { toJson: row(1, 1, goJson), fromJson: row(1, 1, fromJson) };
 
 const LISTS: Readonly<Record<string, FunctionRow>> = {
   list: row(0, undefined, (...values) => values),

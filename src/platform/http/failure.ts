@@ -110,10 +110,7 @@ function hintOf({ authorize, via }: HttpRequest, { status }: ResponseHead, code:
 
 const NOT_AGAIN = /^(?:ENOTFOUND|EACCES|EPERM|HPE_HEADER_OVERFLOW|ERR_(?:INVALID|UNESCAPED|HTTP)_.*)$/;
 
-const LATE = {
-  connect: 'CURLEW_CONNECT_TIMEOUT',
-  head: 'CURLEW_HEAD_TIMEOUT',
-} as const;
+const LATE = { connect: 'CURLEW_CONNECT_TIMEOUT', head: 'CURLEW_HEAD_TIMEOUT' } as const;
 
 /** Messages for connection errors. */
 const CONNECTION_MESSAGES: Readonly<Record<string, string>> = {

@@ -10,10 +10,7 @@ export interface ImageRootOptions {
   readonly signal: AbortSignal;
 }
 
-const DEFAULT: Readonly<Record<RuntimeName, string>> = {
-  containerd: '/var/lib/containerd',
-  docker: '/var/lib/docker',
-};
+const DEFAULT: Readonly<Record<RuntimeName, string>> = { containerd: '/var/lib/containerd', docker: '/var/lib/docker' };
 const CONTAINERD_CONFIG = '/etc/containerd/config.toml';
 const ANSWER_MS = 10_000;
 const MAX_OUTPUT = 1 << 20;

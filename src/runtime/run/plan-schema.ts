@@ -146,11 +146,7 @@ const DEFINITIONS = {
     pattern: '^[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?$',
     not: { pattern: '\\.\\.' },
   },
-  version: {
-    type: 'string',
-    pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$',
-    not: { pattern: '\\.\\.' },
-  },
+  version: { type: 'string', pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$', not: { pattern: '\\.\\.' } },
 };
 
 /** The first problem of a value that should be a saved plan of a request with these fields; undefined if it is valid. */

@@ -219,13 +219,7 @@ export function summarize({ bundle, packages, extras, sources, splice }: BundleP
   const { release, arch } = bundle;
   const ranges = splice.segments.flatMap((segment) =>
     segment.kind === 'range'
-      ? [
-          {
-            key: sources[segment.source]?.key ?? '',
-            offset: segment.offset,
-            length: segment.length,
-          },
-        ]
+      ? [{ key: sources[segment.source]?.key ?? '', offset: segment.offset, length: segment.length }]
       : [],
   );
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);

@@ -75,13 +75,7 @@ async function copy(
   metadata: Metadata,
   { from, fromKey, to, key, signal }: PromotePackageOptions,
 ): Promise<StoredObject> {
-  return to.copy(fromKey, key, {
-    from: from.place,
-    ifNoneMatch: '*',
-    sourceIfMatch: source.etag,
-    metadata,
-    signal,
-  });
+  return to.copy(fromKey, key, { from: from.place, ifNoneMatch: '*', sourceIfMatch: source.etag, metadata, signal });
 }
 
 async function stream(

@@ -110,9 +110,7 @@ function endOf(error: Error | undefined): CurlewError {
   return new CurlewError(
     'BUSY',
     `cannot plan a bundle: the planner thread has ended: ${error?.message ?? 'without an error'}`,
-    {
-      cause: error,
-    },
+    { cause: error },
   );
 }
 
