@@ -150,7 +150,7 @@ async function currentDigest(
   signal: AbortSignal,
 ): Promise<Digest | undefined> {
   try {
-    return (await registry.headManifest(ref, { signal })).digest;
+    return await registry.currentDigest(ref, { signal });
   } catch (error) {
     if (engine === undefined || !(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
     return engine.identify(ref, { signal });

@@ -24,7 +24,7 @@ async function look(
   signal: AbortSignal,
 ): Promise<string> {
   await using network = await openNetwork(request, { cwd, env, signal, report: noReport });
-  return (await network.registry.headManifest(ref(reference), { signal })).digest;
+  return await network.registry.currentDigest(ref(reference), { signal });
 }
 
 test('mirrors of flags are asked first, then those of the configuration', async ({ signal }) => {

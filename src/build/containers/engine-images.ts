@@ -112,7 +112,7 @@ async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: Image
 
 export interface ImagesOptions {
   readonly engine: Engine;
-  readonly registry: Pick<RegistryClient, 'headManifest'>;
+  readonly registry: Pick<RegistryClient, 'currentDigest'>;
   /** Id of the run, for labels. */
   readonly run: string;
   readonly report: Report;
@@ -183,7 +183,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       });
       if (existing !== undefined) return digestOf(existing, ref);
       if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
-      return heads.get(name, async () => (await registry.headManifest(ref, { signal })).digest);
+      return heads.get(name, async () => registry.currentDigest(ref, { signal }));
     },
     release: async (signal) => {
       for (const [name, unmark] of pulled) {

@@ -2,6 +2,7 @@
  * Pulls images from registries: OCI distribution API, read side. Verifies manifests and configs; layers are delivered
  * unverified, and verified by the caller. Source: OCI distribution-spec 1.1.
  */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { formatImageRef, imageNames, type ImageRef } from '../../core/image-ref.ts';
@@ -32,15 +33,9 @@ export interface RegistryOptions {
   readonly now?: (() => number) | undefined;
 }
 
-export interface HeadManifest {
-  readonly digest: Digest;
-  readonly mediaType: string | undefined;
-  readonly size: number | undefined;
-}
-
 export interface RegistryClient extends ImageSource {
-  /** The current manifest of a reference, with as few bytes as the registry allows. Throws the same errors as `resolve`. */
-  readonly headManifest: (ref: ImageRef, options: { readonly signal: AbortSignal }) => Promise<HeadManifest>;
+  /** The digest that a reference has now, with as few bytes as the registry allows. Throws the same errors as `resolve`. */
+  readonly currentDigest: (ref: ImageRef, options: Cancellable) => Promise<Digest>;
 }
 
 /** One repository at one endpoint. */
@@ -223,7 +218,7 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
         signal,
       );
     },
-    headManifest: async (ref, { signal }) => {
+    currentDigest: async (ref, { signal }) => {
       const doing = `look up image ${formatImageRef(ref)}`;
       return firstPlace(
         candidates(ref.registry, mirrors),
@@ -238,13 +233,8 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
           const named = head.headers['docker-content-digest'];
           // Some registries do not support HEAD, or return no digest; GET also returns an error message.
           const usable = named !== undefined && isDigest(named) && named === (ref.digest ?? named);
-          if (head.status !== 200 || !usable) {
-            const { digest, mediaType, data } = await readManifest(http, place, reference, doing, signal);
-            return { digest, mediaType, size: data.byteLength };
-          }
-          const length = Number(head.headers['content-length'] ?? Number.NaN);
-          const size = Number.isSafeInteger(length) ? length : undefined;
-          return { digest: named, mediaType: head.headers['content-type'], size };
+          if (head.status === 200 && usable) return named;
+          return (await readManifest(http, place, reference, doing, signal)).digest;
         },
         signal,
       );

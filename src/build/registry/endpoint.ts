@@ -18,14 +18,12 @@ export interface Endpoint {
   readonly project: string;
   /** Host whose credentials are used. */
   readonly host: string;
-  readonly isMirror: boolean;
 }
 
 /** An endpoint whose scheme is not determined yet. */
 export interface Untried {
   readonly address: string;
   readonly host: string;
-  readonly isMirror: boolean;
 }
 
 const PING_LIMIT = 64 * 1024;
@@ -63,10 +61,7 @@ function projectOf(address: string): string {
 export function candidates(registry: string, mirrors: Mirrors): readonly Untried[] {
   const listed = mirrors.get(hostKey(registry)) ?? [];
   const origin = registry === 'docker.io' ? 'registry-1.docker.io' : registry;
-  return [
-    ...listed.map((address) => ({ address, host: hostOf(address), isMirror: true })),
-    { address: origin, host: registry, isMirror: false },
-  ];
+  return [...listed.map((address) => ({ address, host: hostOf(address) })), { address: origin, host: registry }];
 }
 
 /**
@@ -93,9 +88,9 @@ export function createEndpoints(
     await http.small({ doing, url: `${trimmed(plain)}/v2/` }, { limit: PING_LIMIT, signal });
     return plain;
   };
-  return async ({ address, host, isMirror }, doing, { signal }) => {
+  return async ({ address, host }, doing, { signal }) => {
     const base = await settled.get(address, async () => settle(address, doing, signal));
-    return { base, project: projectOf(address), host, isMirror };
+    return { base, project: projectOf(address), host };
   };
 }
 

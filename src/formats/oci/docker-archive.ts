@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Bytes } from '../../core/bytes.ts';
-import { canonicalJson, digestOf, hexOf, type Digest } from '../../core/digest.ts';
+import { canonicalJson, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { fieldsOf, parseText, shallowJson } from '../../core/json.ts';
 import type { Descriptor, ResolvedImage } from './image.ts';
@@ -13,7 +13,6 @@ import type { Descriptor, ResolvedImage } from './image.ts';
 export interface ArchiveFile {
   readonly path: string;
   readonly size: number;
-  readonly digest: Digest;
   /** The bytes themselves, or the blob that holds them. */
   readonly content:
     | { readonly kind: 'data'; readonly data: Uint8Array }
@@ -21,7 +20,7 @@ export interface ArchiveFile {
 }
 
 function dataFile(path: string, data: Uint8Array): ArchiveFile {
-  return { path, size: data.byteLength, digest: digestOf(data), content: { kind: 'data', data } };
+  return { path, size: data.byteLength, content: { kind: 'data', data } };
 }
 
 function extensionOf({ mediaType }: Descriptor): string {
@@ -48,7 +47,6 @@ export function planDockerArchive(image: ResolvedImage): readonly ArchiveFile[] 
       {
         path: layerPath(descriptor),
         size: descriptor.size,
-        digest: descriptor.digest,
         content: { kind: 'blob', descriptor },
       },
     ]),

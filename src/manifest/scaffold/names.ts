@@ -1,15 +1,12 @@
 /** Derives the names in an add-on's files from its name, and rejects unsuitable names. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 import { addonRef } from '../../core/ref.ts';
-import { upperSnake } from '../../spec/variable-names.ts';
 
 export interface AddonNames {
   readonly name: string;
   readonly version: string;
   /** Its key in an installer spec: `certManager`. */
   readonly specName: string;
-  /** Prefix of its variables: `CERT_MANAGER`. */
-  readonly upper: string;
 }
 
 /** Names of commands that install scripts call: all add-ons share one shell, where a function would replace them. */
@@ -48,7 +45,7 @@ export function namesOf(name: string, version: string): AddonNames {
       hint: 'it has another meaning in an installer spec',
     });
   }
-  return { name, version, specName: camel(name), upper: upperSnake(name) };
+  return { name, version, specName: camel(name) };
 }
 
 /** A valid Kubernetes namespace name, RFC 1123. */
