@@ -36,7 +36,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ['formats/bash', 'what a script defines and calls, without running it', 'core'],
   ['formats/go-template', 'Go templates with the functions of sprig', 'core'],
   ['formats/archive', 'package format 1: write, index, read by range, splice, verify, extract', 'core platform/files'],
-  ['formats/oci', 'image manifests, OCI layouts, docker archives', 'core'],
+  ['formats/oci', 'image manifests, OCI layouts, docker archives', 'core formats/archive'],
   ['formats/signing', 'keys and signatures', 'core'],
   [
     'own',
@@ -292,7 +292,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   fflate: ['formats/archive'],
   listr2: ['cli'],
   'node:child_process': ['platform/process', 'runtime/hooks'],
-  tar: ['formats/archive', 'formats/oci'],
+  tar: ['formats/archive'],
   uvu: [],
   yaml: ['formats/yaml', 'manifest', 'runtime/preflight', 'spec'],
 };

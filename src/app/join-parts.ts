@@ -1,6 +1,5 @@
 /** Joins or checks the parts of a bundle. */
 import { dirname, join, resolve } from 'node:path';
-import type { Bytes } from '../core/bytes.ts';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../ship/bundle/parts/join-parts.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
@@ -46,7 +45,10 @@ export const checkBundleParts = useCase(CHECK_PARTS, async (request, context: Co
 });
 
 /** The bytes of the whole, in order. Checks all parts before the first byte. */
-export async function* readBundleParts(request: BundlePartsRequest, context: Context): Bytes {
+export async function* readBundleParts(
+  request: BundlePartsRequest,
+  context: Context,
+): AsyncGenerator<Uint8Array, void, undefined> {
   requireValid(CHECK_PARTS, request);
   const { head, place } = await partsOf(request, context);
   yield* joinedBytes(head, place);

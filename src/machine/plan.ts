@@ -62,7 +62,7 @@ function withLost(state: PlanState, held: readonly Held[]): readonly Held[] {
   return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
 }
 
-/** Labels and taints of the file that its nodes lack. Others stay: someone else may have set them. */
+/** Labels and taints of the file that are missing from its nodes. Others stay: someone else may have set them. */
 function labelSteps({ desired, seen, machines }: PlanState): readonly Step[] {
   if (desired.paused === true || !seen.complete) return [];
   return desired.machines.flatMap((wanted): readonly Step[] => {
