@@ -16,27 +16,22 @@ import {
   type Statement,
   type VerifiedStatement,
 } from '../../formats/signing/statement.ts';
-import { claimFields, DAY, parseClaim, secondsOf, untimely } from '../../formats/signing/claim.ts';
+import { claimFields, DAY, parseClaim, secondsOf, untimely, type Claim } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
 
 const PREDICATE_TYPE = 'urn:curlew:release:v1';
 const CATALOG = 'index.json';
 const INPUTS = 'inputs.json';
 
-interface Common {
+/** `version` increases with each signature in a store. */
+export interface ReleaseStatement extends Claim {
+  /** A newer statement than a `current` one must exist after it expires, even if nothing has changed; no other one expires. */
+  readonly role: 'release' | 'current';
   readonly release: string;
-  /** Increases with each signature in a store. */
-  readonly version: number;
-  readonly signed: Date;
   readonly catalog: Digest;
   /** Undefined if the release has no `inputs.json`. */
   readonly inputs: Digest | undefined;
 }
-
-export type ReleaseStatement =
-  | ({ readonly role: 'release' } & Common)
-  /** A newer statement must exist after `expires`, even if nothing has changed. */
-  | ({ readonly role: 'current'; readonly expires: Date } & Common);
 
 /** The signed files of a release. */
 export interface ReleaseTexts {
@@ -45,43 +40,35 @@ export interface ReleaseTexts {
   readonly inputs: Uint8Array | undefined;
 }
 
-export function textsDigests({ release, catalog, inputs }: ReleaseTexts): Omit<Common, 'version' | 'signed'> {
+export function textsDigests({ release, catalog, inputs }: ReleaseTexts): Omit<ReleaseStatement, keyof Claim | 'role'> {
   return { release, catalog: digestOf(catalog), inputs: inputs === undefined ? undefined : digestOf(inputs) };
 }
 
 /** Signs a statement; returns the content of the signature file. */
 export function signRelease(statement: ReleaseStatement, key: KeyObject): string {
-  const { role, release, version, signed, catalog, inputs } = statement;
-  const expires = role === 'current' ? statement.expires : undefined;
+  const { role, release, catalog, inputs } = statement;
   const subjects = [
     { name: CATALOG, digest: catalog },
     ...(inputs === undefined ? [] : [{ name: INPUTS, digest: inputs }]),
   ];
-  const predicate = { role, release, ...claimFields({ version, signed, expires }) };
+  const predicate = { role, release, ...claimFields(statement) };
   return signStatement({ subjects, predicateType: PREDICATE_TYPE, predicate }, key);
 }
 
 /** Verifies a statement of this role, signed with one of the keys; anything else is `SIGNATURE_INVALID`. */
-export function verifyRelease<Role extends ReleaseStatement['role']>(
+export function verifyRelease(
   signed: SignedStatement,
-  role: Role,
+  role: ReleaseStatement['role'],
   trusted: readonly TrustedKey[],
-): VerifiedStatement<Extract<ReleaseStatement, { role: Role }>> {
-  const parse = (statement: Statement): Extract<ReleaseStatement, { role: Role }> | undefined => {
+): VerifiedStatement<ReleaseStatement> {
+  const parse = (statement: Statement): ReleaseStatement | undefined => {
     const parsed = parseReleaseStatement(statement);
-    return isOf(parsed, role) ? parsed : undefined;
+    return parsed?.role === role ? parsed : undefined;
   };
   return verifyStatement(signed, trusted, parse, COPIED);
 }
 
 const COPIED = 'it was copied from another place: sign the store again, and check who can write to it';
-
-function isOf<Role extends ReleaseStatement['role']>(
-  statement: ReleaseStatement | undefined,
-  role: Role,
-): statement is Extract<ReleaseStatement, { role: Role }> {
-  return statement?.role === role;
-}
 
 /** Parses a statement without verifying its signature; undefined if it is not a release statement. */
 export function readUnverified(text: string, from: string): ReleaseStatement | undefined {
@@ -100,10 +87,9 @@ function parseReleaseStatement({ subjects, predicateType, predicate }: Statement
   const claim = parseClaim(predicate);
   if (predicateType !== PREDICATE_TYPE || catalog === undefined || claim === undefined) return undefined;
   if (typeof release !== 'string' || !isRelease(release)) return undefined;
-  const { version, signed, expires } = claim;
-  const common = { release, version, signed, catalog, inputs };
-  if (role === 'release') return { role, ...common };
-  return role === 'current' && expires !== undefined ? { role, expires, ...common } : undefined;
+  const common = { ...claim, release, catalog, inputs };
+  if (role === 'release') return { ...common, role, expires: undefined };
+  return role === 'current' && claim.expires !== undefined ? { ...common, role } : undefined;
 }
 
 /**
@@ -125,7 +111,7 @@ export function nextVersion(
  * in the store.
  */
 export function staleness(
-  { release, version, signed, expires }: Extract<ReleaseStatement, { role: 'current' }>,
+  { release, version, signed, expires }: ReleaseStatement,
   { now, highest }: { readonly now: Date; readonly highest: number | undefined },
 ): { readonly what: string; readonly hint: string } | undefined {
   const clock = `the clock of this machine says ${secondsOf(now)}`;
@@ -141,7 +127,7 @@ export function staleness(
   }
   if (problem === undefined) return undefined;
   return {
-    what: `${release} was signed as the current release until ${secondsOf(expires)}, and ${clock}`,
+    what: `${release} was signed as the current release until ${secondsOf(expires ?? signed)}, and ${clock}`,
     hint: 'newer releases may be withheld: ask the publisher to run curlew sign --store again, or set the clock',
   };
 }

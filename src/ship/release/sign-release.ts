@@ -37,8 +37,8 @@ export interface SignedStore {
   readonly expires: string | undefined;
 }
 
-type Statement<Role> = Extract<ReleaseStatement, { role: Role }>;
-export type SignedCurrent = Statement<'current'>;
+/** The statement about the current release, which expires. */
+export type SignedCurrent = ReleaseStatement & { readonly expires: Date };
 
 /** Signs the catalog of a release, before the release becomes current. */
 export async function signCatalog(
@@ -46,13 +46,19 @@ export async function signCatalog(
   texts: ReleaseTexts,
   signer: Signer,
   { signal }: Cancellable,
-): Promise<Statement<'release'>> {
+): Promise<ReleaseStatement> {
   const key = storeKey.catalogSignature(texts.release);
   requireReleaseContents(parseCatalog(Buffer.from(texts.catalog).toString(), key), `${store.address}/${texts.release}`);
   for (let attempt = 1; ; attempt += 1) {
     const existing = await readText(store, key, signal);
     const { version } = await nextOf(store, signer, signal);
-    const statement = { role: 'release', version, signed: signer.trust.now, ...textsDigests(texts) } as const;
+    const statement = {
+      role: 'release',
+      version,
+      signed: signer.trust.now,
+      expires: undefined,
+      ...textsDigests(texts),
+    } as const;
     if (await replace(store, key, signRelease(statement, signer.key), existing?.etag, { attempt, signal }))
       return statement;
   }

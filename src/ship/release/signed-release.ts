@@ -162,7 +162,7 @@ export async function claimsCurrent(
   const stored = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
   if (stored === undefined) return undefined;
   const claimed = readUnverified(Buffer.from(stored.data).toString(), from);
-  if (claimed?.role !== 'current' || claimed.release !== release || claimed.expires <= now) return false;
+  if (claimed?.role !== 'current' || claimed.release !== release || (claimed.expires ?? now) <= now) return false;
   const catalog = await store.read(storeKey.catalog(release), { limit: CATALOG_LIMIT, signal });
   return catalog !== undefined && digestOf(catalog.data) === claimed.catalog;
 }
@@ -186,17 +186,17 @@ export async function readSignedBase(
   );
 }
 
-type Verified<Role> = {
-  readonly statement: Extract<ReleaseStatement, { role: Role }>;
+interface Verified {
+  readonly statement: ReleaseStatement;
   readonly signedBy: string;
-};
+}
 
 async function requireNamed(
   store: Store,
   release: string,
   { keys }: ReleaseTrust,
   signal: AbortSignal,
-): Promise<Verified<'release'>> {
+): Promise<Verified> {
   const from = storeKey.catalogSignature(release);
   const text = await requireSignature(store, from, { release, described: release, signal });
   const about = `${release} of ${store.address}`;
@@ -210,7 +210,7 @@ async function requireCurrent(
   { keys, now, seen }: ReleaseTrust,
   signal: AbortSignal,
   described?: string,
-): Promise<Verified<'current'>> {
+): Promise<Verified> {
   const from = storeKey.versionSignature;
   const text = await requireSignature(store, from, { release: undefined, described, signal });
   const about = currentOf(store);
