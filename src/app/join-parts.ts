@@ -1,7 +1,7 @@
 /** Joins or checks the parts of a bundle. */
 import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../ship/bundle/parts/join-parts.ts';
-import { CurlewError, redact } from '../core/errors.ts';
+import { CurlewError, errorAbout, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { isAddress } from '../steps/archives/open-anywhere.ts';
 import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
@@ -67,8 +67,7 @@ export const joinBundleParts = useCase(JOIN_TO_FILE, async (request, context: Co
 async function partsOf(request: BundlePartsRequest, context: Context) {
   const { cwd, report, signal } = context;
   const { head: file, folders = [] } = request;
-  const usage = (what: string): CurlewError =>
-    new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
+  const usage = errorAbout('USAGE', `curlew join-parts`, 'curlew join-parts NAME.parts.json -o FILE');
   if (isAddress(file)) throw usage(`${redact(file)} is not a file: download it and the parts first, with curlew pull`);
   if (!isHeadPath(file))
     throw usage(`${file} is not a head file: its name is that of the bundle followed by .parts.json`);

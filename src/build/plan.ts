@@ -1,7 +1,7 @@
 /** A build plan as a value: it can be printed, saved, compared, and executed later or elsewhere. */
 import * as v from 'valibot';
 
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, errorAbout } from '../core/errors.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { shallowJson } from '../core/json.ts';
 import { isOsId, type OsId } from '../core/os.ts';
@@ -94,8 +94,7 @@ const savedPlan = v.object({
 
 /** Parses a saved plan; checks everything in it as untrusted input. Anything wrong is `MANIFEST_INVALID`. */
 export function parseBuildPlan(text: string, from: string): BuildPlan {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT, cause });
+  const bad = errorAbout('MANIFEST_INVALID', `${from}: not a build plan`, HINT);
   const plan = readJson(savedPlan, text, { bad, parse: shallowJson });
   const addons = plan.addons.map(({ ref, root, ...addon }): AddonPlan => {
     // The fields that are not checked have no effect on which files are written.

@@ -1,7 +1,7 @@
 /** `bundle.json` at the root of a bundle: what the bundle contains and what it was built from. Pure; nodes read it. */
 import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
-import { CurlewError } from './errors.ts';
+import { CurlewError, errorAbout } from './errors.ts';
 import { BUNDLE_JSON, prefixOf } from './layout.ts';
 import { addonRef } from './ref.ts';
 import { arch, digest, fileName, readJson, size, tree, type Read } from './schema.ts';
@@ -89,8 +89,7 @@ export function formatBundleJson(bundle: BundleJson): string {
 
 /** Reads a `bundle.json` from outside; `from` names the bundle for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseBundleJson(text: string, from: string): BundleJson {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON}: ${what}`, { cause });
+  const bad = errorAbout('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON}`);
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `${from}: bundle format ${shown} is not supported`, {
       hint: 'a newer curlew built this bundle; use the one inside it',

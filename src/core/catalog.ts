@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
-import { CurlewError } from './errors.ts';
+import { CurlewError, errorAbout } from './errors.ts';
 import { packageFileName, storeKey } from './layout.ts';
 import { addonRef, ARCHES, isAddonName, isVersion, type AddonRef, type Arch } from './ref.ts';
 import { digest, longList, readJson, size, textList, tree, type Read } from './schema.ts';
@@ -81,11 +81,11 @@ export function isRelease(text: string): boolean {
 
 /** Reads an `index.json` from outside; `from` names it for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseCatalog(text: string, from: string): Catalog {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: not a valid catalog: ${what}`, {
-      hint: 'publish the release again under another name',
-      cause,
-    });
+  const bad = errorAbout(
+    'PACKAGE_INVALID',
+    `${from}: not a valid catalog`,
+    'publish the release again under another name',
+  );
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `${from}: catalog format ${shown} is not supported`, {
       hint: 'a newer curlew wrote it; use that version or a newer one',

@@ -223,6 +223,15 @@ export function maskSecrets(text: string): string {
   });
 }
 
+/** Creates the errors about one thing, each with what is wrong with it. */
+export function errorAbout(
+  code: ErrorCode,
+  subject: string,
+  hint?: string,
+): (what: string, cause?: unknown) => CurlewError {
+  return (what, cause) => new CurlewError(code, `${subject}: ${what}`, { hint, cause });
+}
+
 /** The `code` of a Node system error, or undefined for anything else. */
 export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;

@@ -5,7 +5,7 @@
  */
 import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
-import { CurlewError } from './errors.ts';
+import { CurlewError, errorAbout } from './errors.ts';
 import { OMITTED_JSON } from './layout.ts';
 import { isOsId, OS_IDS, type OsId } from './os.ts';
 import type { PackageFile } from './package.ts';
@@ -46,8 +46,7 @@ export function formatOmitted(files: readonly PackageFile[]): string {
 
 /** Reads an `addon.omitted.json` from outside; `from` names the package for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseOmitted(text: string, from: string): Omitted {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: ${OMITTED_JSON}: ${what}`, { hint: 'build the bundle again', cause });
+  const bad = errorAbout('PACKAGE_INVALID', `${from}: ${OMITTED_JSON}`, 'build the bundle again');
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `${from}: ${OMITTED_JSON} has the unsupported format ${shown}`, {
       hint: 'a newer curlew built this bundle; use the one inside it',

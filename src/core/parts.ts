@@ -1,7 +1,7 @@
 /** The head file of a bundle in parts: lists the parts and describes the joined bundle. Pure. */
 import * as v from 'valibot';
 import { canonicalJson, hexOf } from './digest.ts';
-import { CurlewError } from './errors.ts';
+import { CurlewError, errorAbout } from './errors.ts';
 import { shallowJson } from './json.ts';
 import { digest, fileName, readJson, size, type Read } from './schema.ts';
 
@@ -68,11 +68,11 @@ export function formatSums(parts: readonly Pick<Part, 'name' | 'digest'>[]): str
 
 /** Reads a head file from outside; `from` names it for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseHead(text: string, from: string): PartsHead {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: not the head file of a bundle in parts: ${what}`, {
-      hint: 'use the head file that was written with the parts',
-      cause,
-    });
+  const bad = errorAbout(
+    'PACKAGE_INVALID',
+    `${from}: not the head file of a bundle in parts`,
+    'use the head file that was written with the parts',
+  );
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `${from}: format ${shown} of parts is not supported`, {
       hint: 'a newer curlew wrote it; use that version or a newer one',

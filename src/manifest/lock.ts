@@ -1,7 +1,7 @@
 /** `Manifest.lock`: the resolved directives. Canonical JSON, written into every package. */
 import * as v from 'valibot';
 import { canonicalJson } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, errorAbout } from '../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 import { byKey, checked, digest, integer, textList, type Read } from '../core/schema.ts';
@@ -87,12 +87,11 @@ export function formatLock(lock: ManifestLock): string {
 
 /** Reads a lock from outside; `from` names the file for messages. One of a later format is `UNSUPPORTED`. */
 export function parseLock(text: string, from: string): ManifestLock {
-  const bad = (what: string, cause?: unknown): CurlewError => invalidLock(from, what, cause);
-  return checkedLock(parseText(text, shallowJson, bad), from);
+  return checkedLock(parseText(text, shallowJson, invalidLock(from)), from);
 }
 
-function invalidLock(from: string, what: string, cause?: unknown): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${from}: ${MANIFEST_LOCK}: ${what}`, { cause });
+function invalidLock(from: string): ReturnType<typeof errorAbout> {
+  return errorAbout('PACKAGE_INVALID', `${from}: ${MANIFEST_LOCK}`);
 }
 
 /** Checks a lock that is already parsed as JSON. */
@@ -104,8 +103,8 @@ export function checkedLock(value: unknown, from: string): ManifestLock {
       { hint: 'a newer curlew wrote it; use that version or a newer one' },
     );
   }
-  if (!isObject(value) || value['format'] !== 1) throw invalidLock(from, 'not a lock of format 1');
-  const lock = checked(manifestLock, value, (what) => invalidLock(from, what));
+  if (!isObject(value) || value['format'] !== 1) throw invalidLock(from)('not a lock of format 1');
+  const lock = checked(manifestLock, value, invalidLock(from));
   const { format, images, assets, hostPackages, containerBuilds } = lock;
   return { format, images, assets, hostPackages, containerBuilds };
 }

@@ -1,5 +1,5 @@
 /** kURL's program `subnet`: finds a free IPv4 network that overlaps no route of this machine and no excluded network. */
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { readText } from './files.ts';
 import { parseGoFlags } from './go-flags.ts';
 
@@ -60,7 +60,7 @@ export async function subnet(args: readonly string[]): Promise<string> {
   const values = ['cidr-range', 'subnet-alloc-range', 'exclude-subnet'];
   const flags = parseGoFlags('subnet', args, { values, switches: ['debug'] }).values;
   const size = Number(flags.get('cidr-range') ?? '22');
-  const usage = (what: string): CurlewError => new CurlewError('USAGE', `curlew kurl subnet: ${what}`);
+  const usage = errorAbout('USAGE', `curlew kurl subnet`);
   if (!Number.isInteger(size) || size < 1 || size > 32) throw usage('-cidr-range must be a number from 1 to 32');
   const network = (name: string, text: string): Network => {
     const parsed = parseNetwork(text);

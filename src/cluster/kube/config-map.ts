@@ -1,7 +1,7 @@
 /**
  * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
  */
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import { openCalls, type Call, type CallOptions } from './call.ts';
@@ -153,7 +153,7 @@ async function makeNamespace(call: Call, name: string): Promise<void> {
 }
 
 function configMapOf(name: ConfigMapName, value: unknown, doing: string): ConfigMap {
-  const bad = (what: string): CurlewError => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${what}`);
+  const bad = errorAbout('CLUSTER_FAILED', `cannot ${doing}`);
   if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the response is not a ${kindOf(name)}`);
   const { data = {} } = value;
   if (!isObject(data) || !Object.values(data).every((text) => typeof text === 'string'))

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, errorAbout, fileError } from '../../core/errors.ts';
 import { safePath } from '../../core/layout.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
@@ -104,8 +104,7 @@ function selectEntries(
   select: ExtractOptions['select'],
   limits: ExtractLimits,
 ): readonly Selected[] {
-  const tooMuch = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'nothing was written' });
+  const tooMuch = errorAbout('PACKAGE_INVALID', `${name}`, 'nothing was written');
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
   const selected: Selected[] = [];
   let bytes = 0;

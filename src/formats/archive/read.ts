@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
 import type { Bytes } from '../../core/bytes.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
-import { asError, CurlewError, errnoOf, fileError, noSuchFile } from '../../core/errors.ts';
+import { asError, CurlewError, errnoOf, errorAbout, fileError, noSuchFile } from '../../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored-member.ts';
@@ -135,10 +135,11 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
  * last good chunk, so use the bytes only after the stream has ended. Hard links have no payload.
  */
 export async function* readPayload(source: RangeSource, entry: PlacedEntry, { signal }: Cancellable): Bytes {
-  const damaged = (what: string): CurlewError =>
-    new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`, {
-      hint: 'the file is damaged: fetch or build it again',
-    });
+  const damaged = errorAbout(
+    'DIGEST_MISMATCH',
+    `${source.name}: ${entry.path}`,
+    'the file is damaged: fetch or build it again',
+  );
   if (entry.packed === 0) return;
   const packed = source.read(entry.offset, entry.packed, { signal });
   const raw = entry.stored ? unframed(packed, entry.size, damaged) : inflated(packed, entry, damaged);

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, errorAbout, fileError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { Arch } from '../../core/ref.ts';
-import { readDockerManifest, textsIn, unpacked, type BadArchive } from './docker-archive.ts';
+import { readDockerManifest, textsIn, unpacked } from './docker-archive.ts';
 import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import {
   CONFIG_LIMIT,
@@ -59,10 +59,6 @@ function invalid(from: string, what: string, hint?: string): CurlewError {
   return new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { hint });
 }
 
-function badArchive(from: string): BadArchive {
-  return (what, cause) => new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
-}
-
 async function readFromArchive({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
   const place = find(path);
   if (place === undefined) throw invalid(from, `${JSON.stringify(path.slice(0, 200))} is missing in it`);
@@ -99,7 +95,10 @@ async function layerOf(
 }
 
 async function dockerRows(archive: Opened): Promise<ReturnType<typeof readDockerManifest>> {
-  return readDockerManifest(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), badArchive(archive.from));
+  return readDockerManifest(
+    await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT),
+    errorAbout('IMAGE_INVALID', archive.from),
+  );
 }
 
 async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
@@ -146,7 +145,7 @@ function indexEntries(
   data: Uint8Array,
   from: string,
 ): { readonly names: readonly string[]; readonly index: Uint8Array } {
-  const parsed = parseText(Buffer.from(data).toString('utf8'), shallowJson, badArchive(from));
+  const parsed = parseText(Buffer.from(data).toString('utf8'), shallowJson, errorAbout('IMAGE_INVALID', from));
   const list = isObject(parsed) ? parsed['manifests'] : undefined;
   if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
   const entries = list.filter(isObject);
@@ -211,7 +210,9 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   if (buffer.toString('hex') !== '1f8b') return path;
   const target = join(await mkdtemp(join(scratch, 'image-')), 'image.tar');
   const packed = createReadStream(path, { highWaterMark: READ_SIZE });
-  await pipeline(Readable.from(unpacked(packed, size, badArchive(from))), createWriteStream(target), { signal });
+  await pipeline(Readable.from(unpacked(packed, size, errorAbout('IMAGE_INVALID', from))), createWriteStream(target), {
+    signal,
+  });
   return target;
 }
 

@@ -1,7 +1,7 @@
 /** Parses untrusted manifests of registries. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
 import * as v from 'valibot';
 import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { isObject, isTexts, parseText, shallowJson } from '../../core/json.ts';
 import { checked, digest, fits, size, type Bad } from '../../core/schema.ts';
 import { archName } from '../../core/ref.ts';
@@ -48,7 +48,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Parses JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
 export function parseOciObject(data: Uint8Array, from: string): Fields {
-  const bad = imageError(from);
+  const bad = errorAbout('IMAGE_INVALID', from);
   if (data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf) {
     throw bad('it begins with a byte order mark, which container runtimes do not read');
   }
@@ -67,13 +67,9 @@ const descriptor = v.object({
   size,
 });
 
-function imageError(from: string): Bad {
-  return (what, cause) => new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
-}
-
 /** A descriptor from outside: media type, sha256 digest, size; other fields are ignored. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
-  const { mediaType, digest: blob, size: bytes } = checked(descriptor, value, imageError(from));
+  const { mediaType, digest: blob, size: bytes } = checked(descriptor, value, errorAbout('IMAGE_INVALID', from));
   return { mediaType, digest: blob, size: bytes };
 }
 
@@ -186,7 +182,7 @@ export interface ImageConfig {
 /** Parses an image's config: platform and layers, as many as in the manifest. */
 export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
   const { os, architecture, rootfs } = parseOciObject(data, from);
-  const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
+  const bad = errorAbout('IMAGE_INVALID', `${from}`);
   const [system, arch] = [os ?? '', architecture ?? ''];
   if (typeof system !== 'string' || typeof arch !== 'string') throw bad('its platform is not a text');
   const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MAX_LAYERS, `${from}: diff_ids`) : [];

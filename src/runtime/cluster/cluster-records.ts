@@ -5,7 +5,7 @@
 import { jsonIn } from '../../core/json.ts';
 import * as v from 'valibot';
 import { canonicalJson } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { errorAbout } from '../../core/errors.ts';
 import { RUN_RECORDS } from '../../core/layout.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { byKey, fits, type Read } from '../../core/schema.ts';
@@ -49,14 +49,11 @@ export type Adopted = Read<typeof adoptedFacts>;
  * backup. `CLUSTER_FAILED` if it is damaged: a guess would reinstall or skip add-ons wrongly.
  */
 export function parseClusterRecords(data: Data, uid: string): ClusterRecords | undefined {
-  const damaged = (what: string): CurlewError =>
-    new CurlewError(
-      'CLUSTER_FAILED',
-      `cannot read ConfigMap ${RUN_RECORDS.namespace}/${RUN_RECORDS.name}: damaged: ${what}`,
-      {
-        hint: `repair it, or delete it (kubectl -n ${RUN_RECORDS.namespace} delete configmap ${RUN_RECORDS.name}): everything then counts as not installed and is installed again`,
-      },
-    );
+  const damaged = errorAbout(
+    'CLUSTER_FAILED',
+    `cannot read ConfigMap ${RUN_RECORDS.namespace}/${RUN_RECORDS.name}: damaged`,
+    `repair it, or delete it (kubectl -n ${RUN_RECORDS.namespace} delete configmap ${RUN_RECORDS.name}): everything then counts as not installed and is installed again`,
+  );
   if (data['format'] !== FORMAT) throw damaged(`format ${JSON.stringify(data['format']?.slice(0, 20))} is not known`);
   if (data['cluster'] === undefined) throw damaged('the UID of its cluster is missing');
   if (data['cluster'] !== uid) return undefined;

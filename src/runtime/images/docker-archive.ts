@@ -1,7 +1,7 @@
 /** Archives in the format of `docker save`: the images they contain, and their uncompressed bytes. */
 import type { Cancellable } from '../../core/cancellable.ts';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { errorAbout } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { readDockerManifest, unpacked, type BadArchive } from '../../formats/oci/docker-archive.ts';
@@ -41,8 +41,7 @@ const CONFIG = /(?:^|\/)([0-9a-f]{64})(?:\.json)?$/;
 /** Reads as much of an archive as is needed to list its images. `IMAGE_INVALID` if it is not such an archive. */
 export async function readArchive(files: ImageFiles, path: string, { signal }: Cancellable): Promise<ImageArchive> {
   const from = `${files.name}: ${path}`;
-  const invalid = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause, hint: 'build or fetch the package again' });
+  const invalid = errorAbout('IMAGE_INVALID', `${from}`, 'build or fetch the package again');
   const bytes = await files.size(path);
   if (bytes === undefined) throw invalid('no such file');
   const open = (options: Cancellable): AsyncIterable<Uint8Array> => unpacked(files.read(path, options), bytes, invalid);

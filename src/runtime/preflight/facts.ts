@@ -1,6 +1,6 @@
 /** Facts about a machine, or why they are missing, and the facts file. Pure. */
 import type * as v from 'valibot';
-import { CurlewError } from '../../core/errors.ts';
+import { errorAbout } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
@@ -47,11 +47,11 @@ export function formatFacts(facts: CollectedFacts): string {
 
 /** Parses an untrusted facts file; `file` is its name for messages. `SPEC_INVALID` for any error. */
 export function parseFacts(text: string, file: string): CollectedFacts {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('SPEC_INVALID', `cannot read ${file}: not a facts file: ${what}`, {
-      hint: 'create one with: curlew preflight --save-facts FILE …',
-      cause,
-    });
+  const bad = errorAbout(
+    'SPEC_INVALID',
+    `cannot read ${file}: not a facts file`,
+    'create one with: curlew preflight --save-facts FILE …',
+  );
   const value = parseObject(text, bad);
   if (value['format'] !== FACTS_FORMAT)
     throw bad(`format ${JSON.stringify(value['format'])?.slice(0, 40)} is not known`);

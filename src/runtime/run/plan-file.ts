@@ -3,7 +3,7 @@
  * own plan, and continues only if that is the same.
  */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
-import { asError, CurlewError } from '../../core/errors.ts';
+import { asError, CurlewError, errorAbout } from '../../core/errors.ts';
 import type { Fields } from '../../core/field.ts';
 import { shallowJson } from '../../core/json.ts';
 import { compareText, formatRef, type AddonRef } from '../../core/ref.ts';
@@ -139,11 +139,11 @@ export async function readPlan(path: string, fields: Fields): Promise<SavedPlan>
       hint: 'curlew install --dry-run --out FILE writes one',
     });
   }
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a saved plan: ${what}`, {
-      hint: 'save it again: curlew install --dry-run --out FILE',
-      cause,
-    });
+  const bad = errorAbout(
+    'FILE_UNUSABLE',
+    `cannot read ${path}: not a saved plan`,
+    'save it again: curlew install --dry-run --out FILE',
+  );
   let value: unknown;
   try {
     value = shallowJson(text);

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import type { Cancellable } from '../../core/cancellable.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { INDEX_PATH, parseSupportIndex, VERSION_PATH, type SupportIndex } from './support-index.ts';
 
@@ -12,10 +12,11 @@ const MAX_BYTES = 4 * 2 ** 30;
 
 /** Undefined for a file that is no support bundle. `PACKAGE_INVALID` for one that is damaged, or that another program has made. */
 export async function readSupportBundle(path: string, { signal }: Cancellable): Promise<SupportIndex | undefined> {
-  const bad = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `cannot read the support bundle ${path}: ${what}`, {
-      hint: 'check that its transfer is complete',
-    });
+  const bad = errorAbout(
+    'PACKAGE_INVALID',
+    `cannot read the support bundle ${path}`,
+    'check that its transfer is complete',
+  );
   const file = createReadStream(path);
   const stream = file.pipe(createGunzip());
   file.on('error', (error) => stream.destroy(error));

@@ -26,14 +26,8 @@ export function imageOverrides({ addons }: Installer, more: readonly string[]): 
   const ekco = addons.find(({ name }) => name === 'ekco');
   const entries = ekco?.settings['podImageOverrides'];
   if (ekco === undefined || entries === undefined) return [];
-  const refs = new Set<string>();
-  const problems: string[] = [];
-  for (const entry of Array.isArray(entries) ? entries : [entries]) {
-    const read = typeof entry === 'string' ? readOverride(entry, more) : 'it is not a string';
-    if (typeof read === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${read}`);
-    else refs.add(formatImageRef(read));
-  }
-  if (problems.length === 0) return [...refs];
+  const { refs, problems } = refsIn(entries, (entry) => readOverride(entry, more));
+  if (problems.length === 0) return refs;
   throw new CurlewError('SPEC_INVALID', `ekco.podImageOverrides: ${problems.join('; ')}`, {
     diagnostics: problems.map((message): Diagnostic => {
       return { code: 'installer/image-override', severity: 'error', message, place: ekco.place };
@@ -44,15 +38,20 @@ export function imageOverrides({ addons }: Installer, more: readonly string[]): 
 /** The images of `helm.additionalImages`, each once; `SPEC_INVALID` as with {@link imageOverrides}. */
 export function helmImages({ sections }: Installer, more: readonly string[]): readonly string[] {
   const entries = sections.find(({ specName }) => specName === 'helm')?.settings['additionalImages'] ?? [];
+  const { refs, problems } = refsIn(entries, (entry) => readAllowed(entry, more));
+  if (problems.length === 0) return refs;
+  throw new CurlewError('SPEC_INVALID', `helm.additionalImages: ${problems.join('; ')}`);
+}
+
+function refsIn(entries: unknown, read: (entry: string) => ImageRef | string) {
   const refs = new Set<string>();
   const problems: string[] = [];
-  for (const entry of Array.isArray(entries) ? entries : [entries]) {
-    const read = typeof entry === 'string' ? readAllowed(entry, more) : 'it is not a string';
-    if (typeof read === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${read}`);
-    else refs.add(formatImageRef(read));
+  for (const entry of Array.isArray(entries) ? (entries as readonly unknown[]) : [entries]) {
+    const ref = typeof entry === 'string' ? read(entry) : 'it is not a string';
+    if (typeof ref === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${ref}`);
+    else refs.add(formatImageRef(ref));
   }
-  if (problems.length === 0) return [...refs];
-  throw new CurlewError('SPEC_INVALID', `helm.additionalImages: ${problems.join('; ')}`);
+  return { refs: [...refs], problems };
 }
 
 function readOverride(entry: string, more: readonly string[]): ImageRef | string {

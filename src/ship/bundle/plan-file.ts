@@ -7,7 +7,7 @@ import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { planSplice, type PayloadOrigin, type SplicePart } from '../../formats/archive/splice.ts';
 import { readTocRows, tocRow } from '../../formats/archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../../core/bundle.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { fieldsOf, isObject, isSize, parseText, shallowJson } from '../../core/json.ts';
 import { BUNDLE_JSON } from '../../core/layout.ts';
 import { checked, digest, size, type Read } from '../../core/schema.ts';
@@ -91,11 +91,11 @@ function rowText(entry: PlacedEntry, origin: PayloadOrigin | undefined, data: Ui
  * that the sources match the plan.
  */
 export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a bundle plan: ${what}`, {
-      hint: 'create it again: curlew bundle installer.yaml --from STORE --dry-run --out FILE',
-      cause,
-    });
+  const bad = errorAbout(
+    'FILE_UNUSABLE',
+    `cannot read ${from}: not a bundle plan`,
+    'create it again: curlew bundle installer.yaml --from STORE --dry-run --out FILE',
+  );
   const other = (shown: string): CurlewError =>
     new CurlewError('UNSUPPORTED', `cannot read ${from}: unknown plan format ${shown}`, {
       hint: 'a newer curlew created this plan; use that version, or create the plan again',

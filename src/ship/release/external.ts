@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, errorAbout, redact } from '../../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { ListedPackage } from './make-catalog.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../../core/ref.ts';
@@ -53,11 +53,11 @@ function cleanString(value: unknown, limit: number): string | undefined {
  * is `SPEC_INVALID`.
  */
 export function parseOffers(text: string, from: string, name: string | undefined): readonly OfferedVersion[] {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('SPEC_INVALID', `${from}: ${what}`, {
-      hint: 'write a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
-      cause,
-    });
+  const bad = errorAbout(
+    'SPEC_INVALID',
+    `${from}`,
+    'write a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
+  );
   const value = parseText(text, shallowJson, bad);
   if (Array.isArray(value) && name === undefined) throw bad('it is a list without the name of an add-on: add --name');
   const lists = Array.isArray(value) ? [[name ?? '', value] as const] : isObject(value) ? Object.entries(value) : [];
@@ -105,11 +105,7 @@ export function externalFile({ name, version }: Pick<OfferedVersion, 'name' | 'v
 
 /** Parses a store's `addon-registry.json`; `PACKAGE_INVALID` if it is damaged, so that it is never overwritten. */
 export function parseRegistry(text: string, from: string): AddonRegistry {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: not an add-on registry: ${what}`, {
-      hint: 'restore its last good version',
-      cause,
-    });
+  const bad = errorAbout('PACKAGE_INVALID', `${from}: not an add-on registry`, 'restore its last good version');
   return new Map(Object.entries(readJson(addonRegistry, text, { bad, parse: shallowJson })));
 }
 

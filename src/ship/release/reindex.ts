@@ -5,7 +5,7 @@ import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { CATALOG_LIMIT, formatCatalog, isChannelName, isRelease, type Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { ADDON_JSON, ownerOf, packageFileName, prefixOf, storeKey } from '../../core/layout.ts';
 import { packageDigest, parseAddonJson, type AddonJson } from '../../core/package.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
@@ -146,7 +146,7 @@ export async function readAddonJson(
   source: RangeSource,
   signal: AbortSignal,
 ): Promise<{ readonly addon: AddonJson; readonly toc: Digest }> {
-  const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${source.name}: ${what}`);
+  const bad = errorAbout('PACKAGE_INVALID', `${source.name}`);
   const index = await readIndex(source, { signal });
   const owner = ownerOf(index.entries[0]?.path ?? '');
   const prefix = owner === undefined ? undefined : prefixOf(owner);

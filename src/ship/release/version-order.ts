@@ -1,7 +1,7 @@
 /**
  * The order of an add-on's versions in a catalog; the first is `latest` (kurl.md 3.4). Pure.
  */
-import { asError, CurlewError } from '../../core/errors.ts';
+import { asError, errorAbout } from '../../core/errors.ts';
 import { fieldsOf, isObject, jsonIn, shallowJson } from '../../core/json.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 
@@ -13,11 +13,11 @@ export type VersionOrders = ReadonlyMap<string, readonly string[]>;
  * `MANIFEST_INVALID`.
  */
 export function parseOrderFile(text: string, from: string): readonly string[] {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('MANIFEST_INVALID', `${from}: not a version order: ${what}`, {
-      hint: 'write a JSON list of versions, latest first: ["1.2.3", "1.1.0"]',
-      cause,
-    });
+  const bad = errorAbout(
+    'MANIFEST_INVALID',
+    `${from}: not a version order`,
+    'write a JSON list of versions, latest first: ["1.2.3", "1.1.0"]',
+  );
   let value: unknown;
   try {
     value = shallowJson(text);

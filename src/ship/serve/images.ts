@@ -4,7 +4,7 @@ import type { PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { readFile, readPayload } from '../../formats/archive/read.ts';
 import { storedRange } from '../../formats/archive/stored-member.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { errorAbout } from '../../core/errors.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { MANIFEST_LIMIT, OCI_INDEX, parseImageManifest } from '../../formats/oci/manifest.ts';
 import { storeSource } from '../store/source.ts';
@@ -146,8 +146,7 @@ function manifestContent({ data, digest, type }: Manifest, pinned: boolean): Con
 }
 
 function blobContent({ source, entry }: Found, digest: Digest): Content {
-  const damaged = (what: string): CurlewError =>
-    new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`);
+  const damaged = errorAbout('DIGEST_MISMATCH', `${source.name}: ${entry.path}`);
   return {
     size: entry.size,
     etag: `"${digest}"`,

@@ -13,7 +13,7 @@ import {
 } from '../../../core/bundle.ts';
 import { counted } from '../../../core/counted.ts';
 import { digestOf, type Digest } from '../../../core/digest.ts';
-import { CurlewError } from '../../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../../core/errors.ts';
 import { BUNDLE_JSON, BUNDLED_TOOL, DELTA_CONTENTS } from '../../../core/layout.ts';
 
 /** Maximum bytes of a table of contents; fits a million entries. */
@@ -40,8 +40,7 @@ export async function readDelta(
   const bundle = parseBundleJson(Buffer.from(text).toString('utf8'), source.name);
   const { delta, ...whole } = bundle;
   if (delta === undefined) return undefined;
-  const bad = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${source.name}: ${what}`, { hint: 'the delta is damaged: create it again' });
+  const bad = errorAbout('PACKAGE_INVALID', `${source.name}`, 'the delta is damaged: create it again');
   const listed = findEntry(index, DELTA_CONTENTS);
   if (listed === undefined) throw bad(`it is a delta without ${DELTA_CONTENTS}`);
   if (isBomb(listed.size, listed.packed)) throw bad(`${DELTA_CONTENTS} unpacks to far more than its packed size`);

@@ -1,7 +1,7 @@
 /** The inventory of a base: a small file with the digests and sizes of its payloads. Pure. */
 import * as v from 'valibot';
 import { digestOf, hexOf, isDigest, type Digest } from '../../../core/digest.ts';
-import { CurlewError } from '../../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../../core/errors.ts';
 import { ownerOf, pathProblem } from '../../../core/layout.ts';
 import { compareText } from '../../../core/ref.ts';
 import { digest, readJson, type Read } from '../../../core/schema.ts';
@@ -64,11 +64,11 @@ function identityOf(rows: Inventory['payloads']): Digest {
  * `FILE_UNUSABLE`.
  */
 export function parseInventory(text: string, from: string): Inventory {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not an inventory: ${what}`, {
-      hint: 'create it again with curlew inventory',
-      cause,
-    });
+  const bad = errorAbout(
+    'FILE_UNUSABLE',
+    `cannot read ${from}: not an inventory`,
+    'create it again with curlew inventory',
+  );
   // Limits memory before parsing: a crafted JSON text may need ten times its size.
   if (hasMoreCommas(text, MAX_COMMAS)) throw bad(`more than ${MAX_PAYLOADS} payloads`);
   const other = (shown: string): CurlewError =>
