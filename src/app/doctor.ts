@@ -111,16 +111,12 @@ const CHECKS: readonly Check[] = [
     use: 'releases are there',
     how: 'check its address, and whether its server is up and can be reached from here',
     look: async (request, context) => {
-      const web = lazyHttp(request, context, RETRY);
-      try {
-        const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
-        const { attempts } = RETRY;
-        const store = await openStoreFor(request.from ?? '', request, context, { create: false, http, attempts });
-        const current = await currentRelease(store, context);
-        return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;
-      } finally {
-        await web.close();
-      }
+      await using web = lazyHttp(request, context, RETRY);
+      const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
+      const { attempts } = RETRY;
+      const store = await openStoreFor(request.from ?? '', request, context, { create: false, http, attempts });
+      const current = await currentRelease(store, context);
+      return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;
     },
   },
   {

@@ -54,15 +54,11 @@ async function withPlaces<Result>(
   const { addresses, output } = request;
   const [first = ''] = addresses;
   const file = await targetOf(output, first, context.cwd);
-  const web = lazyHttp(request, context);
-  try {
-    const objectAt = objectOpener(request, context, web);
-    const places = [];
-    for (const address of addresses) places.push(await objectAt(address));
-    return await work(places, file, await trustFor(request, context));
-  } finally {
-    await web.close();
-  }
+  await using web = lazyHttp(request, context);
+  const objectAt = objectOpener(request, context, web);
+  const places = [];
+  for (const address of addresses) places.push(await objectAt(address));
+  return await work(places, file, await trustFor(request, context));
 }
 
 /** The given file, or a file with the address's name in the given or current folder. */

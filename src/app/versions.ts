@@ -57,29 +57,25 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
   if (since !== undefined && requested.some((text) => text.includes('@'))) {
     throw new CurlewError('USAGE', '--since shows all versions that have changed: name add-ons without a version');
   }
-  const web = lazyHttp(request, context);
-  try {
-    const http = isWebAddress(from) ? await web.get() : undefined;
-    const store = await openStoreFor(from, request, context, { create: false, http });
-    // A list says nothing of what will be used: no key of the configuration refuses it, and no release counts as seen by it.
-    const options = { address: store.address, allowOlder: true, remember: false };
-    const trust = request.key === undefined ? undefined : await trustOfStore(request, context, options);
-    const { signal } = context;
-    const read = async (name: string | undefined) =>
-      trust === undefined
-        ? { parsed: await offeredCatalog(store, { release: name, signal }), signedBy: undefined }
-        : readSigned(store, { release: name, trust, signal });
-    const { parsed: catalog, signedBy } = await read(named);
-    const { release } = catalog;
-    const before = since === undefined ? undefined : (await read(since)).parsed;
-    const compared = before && { since: before.release, changes: changesOf(before, catalog, requested) };
-    const addons = chosenOf(catalog, requested, before);
-    const proof = signedBy === undefined ? {} : { signedBy };
-    const published = await publishedOf(store, release, context);
-    return { store: store.address, release, ...published, ...proof, addons, ...compared };
-  } finally {
-    await web.close();
-  }
+  await using web = lazyHttp(request, context);
+  const http = isWebAddress(from) ? await web.get() : undefined;
+  const store = await openStoreFor(from, request, context, { create: false, http });
+  // A list says nothing of what will be used: no key of the configuration refuses it, and no release counts as seen by it.
+  const options = { address: store.address, allowOlder: true, remember: false };
+  const trust = request.key === undefined ? undefined : await trustOfStore(request, context, options);
+  const { signal } = context;
+  const read = async (name: string | undefined) =>
+    trust === undefined
+      ? { parsed: await offeredCatalog(store, { release: name, signal }), signedBy: undefined }
+      : readSigned(store, { release: name, trust, signal });
+  const { parsed: catalog, signedBy } = await read(named);
+  const { release } = catalog;
+  const before = since === undefined ? undefined : (await read(since)).parsed;
+  const compared = before && { since: before.release, changes: changesOf(before, catalog, requested) };
+  const addons = chosenOf(catalog, requested, before);
+  const proof = signedBy === undefined ? {} : { signedBy };
+  const published = await publishedOf(store, release, context);
+  return { store: store.address, release, ...published, ...proof, addons, ...compared };
 });
 
 /** By name; architectures with the same changes are one. */

@@ -131,16 +131,12 @@ export function fileChanged(path: string): CurlewError {
 async function readStart(path: string, length: number): Promise<Uint8Array> {
   try {
     // It was a file when it was measured, but may have become a pipe, which would block.
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const stats = await file.stat();
-      if (!stats.isFile()) throw fileChanged(path);
-      const bytes = Buffer.alloc(Math.min(length, stats.size));
-      const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0);
-      return bytes.subarray(0, bytesRead);
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw fileChanged(path);
+    const bytes = Buffer.alloc(Math.min(length, stats.size));
+    const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0);
+    return bytes.subarray(0, bytesRead);
   } catch (error) {
     throw fileError(`read ${path}`, error);
   }

@@ -64,15 +64,11 @@ export async function extractEntries(
     const path = join(into, target);
     try {
       await makeFolders(dirname(path), folders);
-      const file = await open(path, FLAGS, entry.mode);
-      try {
-        await writePayload(read(payload, { signal }), file);
-        // The umask applied when the file was created.
-        await file.chmod(entry.mode);
-        if (sync) await file.sync();
-      } finally {
-        await file.close();
-      }
+      await using file = await open(path, FLAGS, entry.mode);
+      await writePayload(read(payload, { signal }), file);
+      // The umask applied when the file was created.
+      await file.chmod(entry.mode);
+      if (sync) await file.sync();
     } catch (error) {
       if (error instanceof CurlewError || signal.aborted) throw error;
       if (errnoOf(error) === 'EEXIST')

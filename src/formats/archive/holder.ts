@@ -1,7 +1,7 @@
 /** Where the bytes of a payload are: in an archive, in a separate file, or in memory. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { PlacedEntry, RangeSource } from './entry.ts';
@@ -46,9 +46,8 @@ async function* readPlain(
   { size, digest }: Expected,
   { signal }: { readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let file: FileHandle | undefined;
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const hash = createHash('sha256');
     for (let done = 0; ;) {
       signal.throwIfAborted();
@@ -65,8 +64,6 @@ async function* readPlain(
     signal.throwIfAborted();
     if (errnoOf(error) === 'ENOENT') throw changed(path);
     throw fileError(`read ${path}`, error);
-  } finally {
-    await file?.close();
   }
 }
 

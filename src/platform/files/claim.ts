@@ -66,13 +66,9 @@ function runningOwner(text: string | undefined): number | undefined {
 /** Undefined if it does not exist, empty for anything that is not a lock. Does not follow a link or wait for a pipe in its place. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT), 0, LIMIT, null);
-      return buffer.toString('utf8', 0, bytesRead);
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT), 0, LIMIT, null);
+    return buffer.toString('utf8', 0, bytesRead);
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT') return undefined;

@@ -29,21 +29,18 @@ export async function hashFile(
 ): Promise<HashedFile> {
   const hash = createHash('sha256');
   const { file, expected } = await openFile(path);
-  try {
-    const memory = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, expected + 1));
-    for (let size = 0; ;) {
-      signal.throwIfAborted();
-      const { bytesRead } = await file.read(memory, 0, memory.byteLength, size).catch((error: unknown) => {
-        throw fileError(`read ${path}`, error);
-      });
-      if (bytesRead === 0) return { size, digest: `sha256:${hash.digest('hex')}` };
-      const chunk = memory.subarray(0, bytesRead);
-      hash.update(chunk);
-      size += bytesRead;
-      await onChunk?.(chunk);
-    }
-  } finally {
-    await file.close();
+  await using _open = file;
+  const memory = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, expected + 1));
+  for (let size = 0; ;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(memory, 0, memory.byteLength, size).catch((error: unknown) => {
+      throw fileError(`read ${path}`, error);
+    });
+    if (bytesRead === 0) return { size, digest: `sha256:${hash.digest('hex')}` };
+    const chunk = memory.subarray(0, bytesRead);
+    hash.update(chunk);
+    size += bytesRead;
+    await onChunk?.(chunk);
   }
 }
 

@@ -48,12 +48,8 @@ export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle
 
 /** The text of such a file, or undefined if it does not exist. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readLeft(path: string, limit: number): Promise<string | undefined> {
-  const file = await openLeft(path, 'read');
-  try {
-    return file === undefined ? undefined : await readAll(file, path, limit);
-  } finally {
-    await file?.close();
-  }
+  await using file = await openLeft(path, 'read');
+  return file === undefined ? undefined : await readAll(file, path, limit);
 }
 
 function notOurs(path: string, problem: string): CurlewError {
@@ -73,13 +69,9 @@ async function problemOf(path: string, stats: Stats): Promise<string | undefined
 async function isAsMadeHere(path: string, stats: Stats): Promise<boolean> {
   const probe = join(dirname(path), partialName());
   try {
-    const file = await open(probe, 'wx', 0o600);
-    try {
-      const made = await file.stat();
-      return made.uid === stats.uid && (made.mode & 0o022) === (stats.mode & 0o022);
-    } finally {
-      await file.close();
-    }
+    await using file = await open(probe, 'wx', 0o600);
+    const made = await file.stat();
+    return made.uid === stats.uid && (made.mode & 0o022) === (stats.mode & 0o022);
   } catch {
     return false;
   } finally {

@@ -18,12 +18,8 @@ export async function readLimited(
 ): Promise<Buffer> {
   try {
     if ((await stat(path)).isFIFO()) return await readPipe(path, limit, signal);
-    const file = await open(path, 'r');
-    try {
-      return await readOpen(file, path, limit);
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, 'r');
+    return await readOpen(file, path, limit);
   } catch (error) {
     signal?.throwIfAborted();
     if (errnoOf(error) === 'ENOENT') throw noSuchFile(`read ${path}`, error);

@@ -36,9 +36,8 @@ export async function readStateFile(path: string, limit: number): Promise<string
  * regular file: opening a pipe in its place would block.
  */
 export async function readFound(path: string, limit: number): Promise<Buffer | undefined> {
-  let file: FileHandle | undefined;
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = await file.stat();
     // Reading a folder fails with a clear error.
     if (stats.isFile() || stats.isDirectory()) return await readOpen(file, path, limit);
@@ -48,8 +47,6 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(`read ${path}`, error);
-  } finally {
-    await file?.close();
   }
 }
 
@@ -68,10 +65,9 @@ export async function readGivenFile(path: string, limit: number): Promise<string
  * or this user that no one else can write to. Anything else in its place is `FILE_UNUSABLE`.
  */
 export async function readOwnFile(path: string, limit: number): Promise<string | undefined> {
-  let file: FileHandle | undefined;
   try {
     // Opening a pipe would block.
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const problem = strangeness(await file.stat());
     if (problem !== undefined) {
       throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: ${problem}`, {
@@ -86,8 +82,6 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
     throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: a symbolic link`, {
       hint: 'find out who put it there, and replace it with the file itself',
     });
-  } finally {
-    await file?.close();
   }
 }
 

@@ -3,10 +3,6 @@ import { open } from 'node:fs/promises';
 
 /** Flushes a folder's own entries to disk. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(path, 'r');
+  await folder.sync();
 }

@@ -194,22 +194,18 @@ async function linkOrCopy(from: string, into: string): Promise<void> {
 
 /** Sets the mode of a file, syncs it, and returns the digest of its bytes. */
 async function settleFile(path: string, { mode, size }: PackageFile, signal: AbortSignal): Promise<Digest> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    const hash = createHash('sha256');
-    const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
-    // One byte more than listed is another file.
-    for (let done = 0; done <= size;) {
-      signal.throwIfAborted();
-      const { bytesRead } = await file.read(memory);
-      if (bytesRead === 0) break;
-      done += bytesRead;
-      hash.update(memory.subarray(0, bytesRead));
-    }
-    await file.chmod(mode);
-    await file.sync();
-    return `sha256:${hash.digest('hex')}`;
-  } finally {
-    await file.close();
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const hash = createHash('sha256');
+  const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
+  // One byte more than listed is another file.
+  for (let done = 0; done <= size;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(memory);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+    hash.update(memory.subarray(0, bytesRead));
   }
+  await file.chmod(mode);
+  await file.sync();
+  return `sha256:${hash.digest('hex')}`;
 }

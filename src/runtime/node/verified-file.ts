@@ -21,24 +21,21 @@ export async function* readVerified(
     yield* readVerified(others, wanted, signal);
     return;
   }
-  try {
-    const hash = createHash('sha256');
-    const stream = createReadStream('', {
-      fd: file,
-      autoClose: false,
-      start: 0,
-      end: wanted.size,
-      highWaterMark: 1 << 20,
-    });
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      signal.throwIfAborted();
-      hash.update(chunk);
-      yield chunk;
-    }
-    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw wrongBytes(path);
-  } finally {
-    await file.close();
+  await using _open = file;
+  const hash = createHash('sha256');
+  const stream = createReadStream('', {
+    fd: file,
+    autoClose: false,
+    start: 0,
+    end: wanted.size,
+    highWaterMark: 1 << 20,
+  });
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+    yield chunk;
   }
+  if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw wrongBytes(path);
 }
 
 /** The error for a package's file that is missing or has other bytes. */

@@ -40,14 +40,10 @@ async function partialPath(root: string): Promise<string> {
 export async function writePartial(root: string, body: Uint8Array | Upload, { signal }: Cancellable): Promise<Partial> {
   const path = await partialPath(root);
   try {
-    const file = await open(path, 'wx', 0o644);
-    try {
-      const { size, digest } = await fill(file, body, signal);
-      await file.sync();
-      return { path, size, digest };
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, 'wx', 0o644);
+    const { size, digest } = await fill(file, body, signal);
+    await file.sync();
+    return { path, size, digest };
   } catch (error) {
     await rm(path, { force: true });
     throw error;
@@ -138,14 +134,10 @@ export async function nameReplacing(root: string, partial: string, target: strin
 /** SHA-256 of a file, in hex. */
 export async function contentHash(root: string, path: string): Promise<string> {
   const hash = createHash('sha256');
-  const file = await openInside(root, path);
-  try {
-    const stream = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
-    for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
-    return hash.digest('hex');
-  } finally {
-    await file.close();
-  }
+  await using file = await openInside(root, path);
+  const stream = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
+  for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /** A file, with its real path and the result of `lstat`. */

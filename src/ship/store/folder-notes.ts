@@ -53,13 +53,9 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
 }
 
 async function readText(root: string, path: string): Promise<string | undefined> {
-  const file = await openInside(root, path);
-  try {
-    const stats = await file.stat();
-    return stats.isFile() && stats.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
-  } finally {
-    await file.close();
-  }
+  await using file = await openInside(root, path);
+  const stats = await file.stat();
+  return stats.isFile() && stats.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
 }
 
 /**

@@ -145,22 +145,18 @@ async function openFrom(
   const { signal } = context;
   if (url === undefined) requireDigest(path, await digestOfGiven(path, signal), digest);
   if (url === undefined || (await isKept(path, digest, signal))) return openExecutableFile(path, { signal });
-  const web = lazyHttp(request, context);
-  try {
-    context.report({
-      type: 'note',
-      level: 'info',
-      text: `fetching the curlew for ${arch} nodes once, from ${redact(url)}`,
-    });
-    await makeFolder(dirname(path));
-    const doing = `fetch the executable for ${arch} nodes`;
-    const check = (actual: Digest): void => requireDigest(redact(url), actual, digest);
-    const wanted = { doing, url, paths: pathsBeside(path), digest, check, limit: LIMIT, force: true };
-    await fetchUrl(await web.get(), wanted, { onBytes: () => undefined, onSize: () => undefined, signal });
-    return await openExecutableFile(path, { signal });
-  } finally {
-    await web.close();
-  }
+  await using web = lazyHttp(request, context);
+  context.report({
+    type: 'note',
+    level: 'info',
+    text: `fetching the curlew for ${arch} nodes once, from ${redact(url)}`,
+  });
+  await makeFolder(dirname(path));
+  const doing = `fetch the executable for ${arch} nodes`;
+  const check = (actual: Digest): void => requireDigest(redact(url), actual, digest);
+  const wanted = { doing, url, paths: pathsBeside(path), digest, check, limit: LIMIT, force: true };
+  await fetchUrl(await web.get(), wanted, { onBytes: () => undefined, onSize: () => undefined, signal });
+  return await openExecutableFile(path, { signal });
 }
 
 async function digestOfGiven(path: string, signal: AbortSignal): Promise<Digest> {

@@ -80,10 +80,12 @@ export async function openNetwork(request: NetworkRequest, context: Context): Pr
 /** Creates the network client only for runs that need it. */
 export function lazyHttp(request: WebRequest, context: Context, retry?: RetryPolicy) {
   let opened: Promise<{ readonly http: Http }> | undefined;
+  const close = async (): Promise<void> => {
+    await (await opened)?.http.close();
+  };
   return {
     get: async (): Promise<Http> => (await (opened ??= openHttp(request, context, retry))).http,
-    close: async (): Promise<void> => {
-      await (await opened)?.http.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
