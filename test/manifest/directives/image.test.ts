@@ -11,7 +11,7 @@ test('a path is an archive of an image, anything else a reference as it is writt
     'image a ./a.tar\nimage b Example.com:5000/b:1 no_remote_load\n',
   );
   assert.equal(diagnostics, []);
-  assert.equal(planManifest(manifest), [
+  assert.equal(JSON.parse(JSON.stringify(planManifest(manifest))), [
     { kind: 'image', id: 'a', archive: './a.tar', remoteLoad: true },
     { kind: 'image', id: 'b', reference: 'Example.com:5000/b:1', remoteLoad: false },
   ]);

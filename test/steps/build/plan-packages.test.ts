@@ -33,7 +33,8 @@ test('errors of all add-ons are reported at once, those of lint only where packa
     ['addons/a/1.0/Manifest: manifest/unknown-directive', 'addons/b/1.0/Manifest: manifest/missing-column'],
   );
   await rm(box.at('addons/a'), { recursive: true });
-  await writeFile(box.at('addons/b/1.0/Manifest'), 'asset f ./gone\n');
+  await writeFile(box.at('addons/b/1.0/Manifest'), '');
+  await writeFile(box.at('addons/b/1.0/install.sh'), 'b() {\n');
   const { addons } = await planAddons([], {}, contextIn(box.path, signal));
   assert.is(addons.length, 1);
   await assert.rejectsWith(planPackages([], {}, contextIn(box.path, signal)), 'MANIFEST_INVALID', /1 error in/);
