@@ -11,16 +11,12 @@ export async function withLimit<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const limit = new AbortController();
-  const timer = setTimeout(() => {
+  using _timer = setTimeout(() => {
     const time = limitMs >= 60_000 ? `${Math.round(limitMs / 60_000)} minutes` : `${limitMs / 1000} seconds`;
     const hint = 'it was stopped; if it needs more time, raise the time limit';
     limit.abort(new OutOfTime('CONTAINER_FAILED', `cannot ${doing}: still running after ${time}`, { hint }));
   }, limitMs);
-  try {
-    return await work(AbortSignal.any([signal, limit.signal]));
-  } finally {
-    clearTimeout(timer);
-  }
+  return await work(AbortSignal.any([signal, limit.signal]));
 }
 
 /** The reason of an abort takes precedence over its consequences; a timeout includes the last lines of output. */

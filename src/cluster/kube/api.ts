@@ -145,7 +145,7 @@ async function follow(
 ): Promise<ApiFailure | undefined> {
   signal.throwIfAborted();
   const idle = new AbortController();
-  const timer = setTimeout(() => idle.abort(new Late()), idleMs);
+  using timer = setTimeout(() => idle.abort(new Late()), idleMs);
   const both = AbortSignal.any([signal, idle.signal]);
   const request = { method: 'GET', path, accept: 'application/json', contentType: '', body: undefined } as const;
   const onData = (): void => void timer.refresh();
@@ -163,8 +163,6 @@ async function follow(
     signal.throwIfAborted();
     if (!(error instanceof Late)) return thrownProblem(error);
     return { kind: 'problem', problem: 'unreachable', message: `no data in ${idleMs / 1000} s` };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

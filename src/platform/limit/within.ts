@@ -22,13 +22,11 @@ export async function within<Result>(
   const aborted = new Promise<never>((_, reject) => {
     both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });
   });
-  const timer = setTimeout(() => late.abort(new LimitExceeded(limit)), limit);
+  using _timer = setTimeout(() => late.abort(new LimitExceeded(limit)), limit);
   try {
     return await Promise.race([work({ signal: both }), aborted]);
   } catch (error) {
     // Work says in its own words that it was aborted.
     throw !signal.aborted && late.signal.aborted ? late.signal.reason : error;
-  } finally {
-    clearTimeout(timer);
   }
 }
