@@ -100,7 +100,7 @@ function selectEntries(
   select: ExtractOptions['select'],
   limits: ExtractLimits,
 ): readonly Selected[] {
-  const tooMuch = errorAbout('PACKAGE_INVALID', `${name}`, 'nothing was written');
+  const tooMuch = errorAbout('PACKAGE_INVALID', name, 'nothing was written');
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
   const selected: Selected[] = [];
   let bytes = 0;

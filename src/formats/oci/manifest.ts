@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { isObject, isTexts, parseText, shallowJson } from '../../core/json.ts';
-import { checked, digest, fits, size, type Bad } from '../../core/schema.ts';
+import { checked, digest, fits, size } from '../../core/schema.ts';
 import { archName } from '../../core/ref.ts';
 import type { Descriptor } from './image.ts';
 
@@ -182,7 +182,7 @@ export interface ImageConfig {
 /** Parses an image's config: platform and layers, as many as in the manifest. */
 export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
   const { os, architecture, rootfs } = parseOciObject(data, from);
-  const bad = errorAbout('IMAGE_INVALID', `${from}`);
+  const bad = errorAbout('IMAGE_INVALID', from);
   const [system, arch] = [os ?? '', architecture ?? ''];
   if (typeof system !== 'string' || typeof arch !== 'string') throw bad('its platform is not a text');
   const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MAX_LAYERS, `${from}: diff_ids`) : [];

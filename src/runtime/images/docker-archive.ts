@@ -41,7 +41,7 @@ const CONFIG = /(?:^|\/)([0-9a-f]{64})(?:\.json)?$/;
 /** Reads as much of an archive as is needed to list its images. `IMAGE_INVALID` if it is not such an archive. */
 export async function readArchive(files: ImageFiles, path: string, { signal }: Cancellable): Promise<ImageArchive> {
   const from = `${files.name}: ${path}`;
-  const invalid = errorAbout('IMAGE_INVALID', `${from}`, 'build or fetch the package again');
+  const invalid = errorAbout('IMAGE_INVALID', from, 'build or fetch the package again');
   const bytes = await files.size(path);
   if (bytes === undefined) throw invalid('no such file');
   const open = (options: Cancellable): AsyncIterable<Uint8Array> => unpacked(files.read(path, options), bytes, invalid);

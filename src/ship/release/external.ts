@@ -55,7 +55,7 @@ function cleanString(value: unknown, limit: number): string | undefined {
 export function parseOffers(text: string, from: string, name: string | undefined): readonly OfferedVersion[] {
   const bad = errorAbout(
     'SPEC_INVALID',
-    `${from}`,
+    from,
     'write a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
   );
   const value = parseText(text, shallowJson, bad);

@@ -146,7 +146,7 @@ export async function readAddonJson(
   source: RangeSource,
   signal: AbortSignal,
 ): Promise<{ readonly addon: AddonJson; readonly toc: Digest }> {
-  const bad = errorAbout('PACKAGE_INVALID', `${source.name}`);
+  const bad = errorAbout('PACKAGE_INVALID', source.name);
   const index = await readIndex(source, { signal });
   const owner = ownerOf(index.entries[0]?.path ?? '');
   const prefix = owner === undefined ? undefined : prefixOf(owner);

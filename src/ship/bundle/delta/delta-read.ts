@@ -40,7 +40,7 @@ export async function readDelta(
   const bundle = parseBundleJson(Buffer.from(text).toString('utf8'), source.name);
   const { delta, ...whole } = bundle;
   if (delta === undefined) return undefined;
-  const bad = errorAbout('PACKAGE_INVALID', `${source.name}`, 'the delta is damaged: create it again');
+  const bad = errorAbout('PACKAGE_INVALID', source.name, 'the delta is damaged: create it again');
   const listed = findEntry(index, DELTA_CONTENTS);
   if (listed === undefined) throw bad(`it is a delta without ${DELTA_CONTENTS}`);
   if (isBomb(listed.size, listed.packed)) throw bad(`${DELTA_CONTENTS} unpacks to far more than its packed size`);
