@@ -12,6 +12,9 @@ export interface CommandContext extends Context {
   readonly around?: Progress['around'];
 }
 
+/** Exit status of a preview by which something would change, and of what differs or waits, as of diff tools. */
+export const UNSETTLED = 2;
+
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {
   json: flag('print the result or the error as one JSON document'),

@@ -8,12 +8,10 @@ import type { ChannelAddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { LOCATIONS } from './channel.ts';
 
-/** Exit status of a plan by which something would change, as of diff tools. */
-const WOULD_CHANGE = 2;
 const MAX_FIELDS = 20;
 const MAX_UNFIT = 10;
 const SIGNS = { create: '+', change: '~', delete: '-' } as const;
@@ -96,7 +94,7 @@ function passExit({ addons, errors, isPreview }: ChannelPass): number {
     addons.some(({ state }) => states.includes(state));
   const isFailed = errors.length > 0 || has('failed', 'skipped') || (!isPreview && has('refused'));
   if (isFailed) return ERROR_CODES.CLUSTER_FAILED;
-  return has('planned', 'refused') ? WOULD_CHANGE : 0;
+  return has('planned', 'refused') ? UNSETTLED : 0;
 }
 
 export const apply = commandFor(CHANNEL_APPLY, {
@@ -208,6 +206,6 @@ export const remove = commandFor(CHANNEL_REMOVE, {
   render: removalText,
   exitCode: ({ errors, isDone, objects }) => {
     if (errors.length > 0) return ERROR_CODES.CLUSTER_FAILED;
-    return isDone || objects.length === 0 ? 0 : WOULD_CHANGE;
+    return isDone || objects.length === 0 ? 0 : UNSETTLED;
   },
 });

@@ -3,10 +3,7 @@ import type { ClusterDeletion } from '../../app/cluster-delete.ts';
 import { failureCode } from '../../machine/cluster.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { CLUSTER_DELETE } from '../../requests/cluster.ts';
-import { commandFor } from '../command.ts';
-
-/** Exit status of a preview with something to do. */
-const DIFFERS = 2;
+import { commandFor, UNSETTLED } from '../command.ts';
 
 export const command = commandFor(CLUSTER_DELETE, {
   details:
@@ -17,7 +14,7 @@ export const command = commandFor(CLUSTER_DELETE, {
   render: (result) => deletionLines(result),
   exitCode: (result) => {
     if (!isBlocked(result) && result.left.length + result.failed.length === 0) return 0;
-    if (!result.confirmed) return DIFFERS;
+    if (!result.confirmed) return UNSETTLED;
     return ERROR_CODES[failureCode(isBlocked(result) ? [] : result.failed)];
   },
 });

@@ -1,12 +1,9 @@
 /** `curlew cluster status`: what the machines of a cluster say. */
 import type { ClusterStatus } from '../../app/cluster-status.ts';
 import { CLUSTER_STATUS } from '../../requests/cluster.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { expiryText } from '../render/expiry.ts';
-
-/** Exit status of a cluster that is not as it should be. */
-const DIFFERS = 2;
 
 export const status = commandFor(CLUSTER_STATUS, {
   details:
@@ -14,7 +11,7 @@ export const status = commandFor(CLUSTER_STATUS, {
   examples: ['curlew cluster status paris.yaml', 'curlew cluster status paris.yaml --json'],
   run: async ({ request }, context) => (await import('../../app/cluster-status.ts')).clusterStatus(request, context),
   render: (result) => statusLines(result),
-  exitCode: ({ healthy }) => (healthy ? 0 : DIFFERS),
+  exitCode: ({ healthy }) => (healthy ? 0 : UNSETTLED),
 });
 
 function statusLines(result: ClusterStatus): readonly string[] {

@@ -7,11 +7,8 @@ import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { columns } from '../render/columns.ts';
-
-/** Exit status of clusters that differ and of plans that would change something, as of diff tools. */
-const DIFFERS = 2;
 
 export const diff = commandFor(CLUSTER_DIFF, {
   details:
@@ -23,7 +20,7 @@ export const diff = commandFor(CLUSTER_DIFF, {
     const lines = differences.map(({ path, ...values }) => `${path}: ${shown(values.a)} -> ${shown(values.b)}`);
     return [...lines, `${a} and ${b}: ${counted(differences.length, 'difference')}`];
   },
-  exitCode: ({ differences }) => (differences.length > 0 ? DIFFERS : 0),
+  exitCode: ({ differences }) => (differences.length > 0 ? UNSETTLED : 0),
 });
 
 export const plan = commandFor(CLUSTER_PLAN, {
@@ -35,7 +32,7 @@ export const plan = commandFor(CLUSTER_PLAN, {
   ],
   run: async ({ request }, context) => (await import('../../app/cluster-plan.ts')).clusterPlan(request, context),
   render: (result) => planLines(result),
-  exitCode: (result) => (isSettled(result) ? 0 : DIFFERS),
+  exitCode: (result) => (isSettled(result) ? 0 : UNSETTLED),
 });
 
 export const apply = commandFor(CLUSTER_APPLY, {
@@ -65,7 +62,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
   exitCode: (result) => {
     const isWrong = result.failed !== undefined && result.failed.length + result.refused.length > 0;
     if (isWrong) return ERROR_CODES[failureCode(result.refused.length > 0 ? [] : result.failed)];
-    return isSettled(result) ? 0 : DIFFERS;
+    return isSettled(result) ? 0 : UNSETTLED;
   },
 });
 

@@ -5,7 +5,7 @@ import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_S
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { columns, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
@@ -28,9 +28,6 @@ export const check = commandFor(FLEET_CHECK, {
   },
   exitCode: ({ errors }) => (errors > 0 ? ERROR_CODES.SPEC_INVALID : 0),
 });
-
-/** Exit status of a plan by which something would change, as of diff tools. */
-const WOULD_CHANGE = 2;
 
 export const plan = commandFor(FLEET_PLAN, {
   details:
@@ -92,7 +89,7 @@ export const remove = commandFor(FLEET_REMOVE, {
   exitCode: (result) => {
     const { done = [], targets, clusters } = result;
     if (done.some((one) => one.result === 'failed')) return ERROR_CODES.CLUSTER_FAILED;
-    return targets.length > 0 || clusters.some(({ problem }) => problem !== undefined) ? WOULD_CHANGE : 0;
+    return targets.length > 0 || clusters.some(({ problem }) => problem !== undefined) ? UNSETTLED : 0;
   },
 });
 
@@ -112,7 +109,7 @@ export const init = commandFor(FLEET_INIT, {
 
 function planExit({ targets }: FleetPlan): number {
   if (targets.some(hasFailed)) return ERROR_CODES.CLUSTER_FAILED;
-  return targets.every(isSettled) ? 0 : WOULD_CHANGE;
+  return targets.every(isSettled) ? 0 : UNSETTLED;
 }
 
 /** Also of what continues only when a person does something. */

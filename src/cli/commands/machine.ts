@@ -3,12 +3,9 @@ import { ERROR_CODES } from '../../core/errors.ts';
 import { failureCode, isSettled } from '../../machine/cluster.ts';
 import type { MachineResult } from '../../machine/run/follow-plan.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { drainLines, isDrained } from '../render/drain.ts';
 import { planLines } from './cluster.ts';
-
-/** Exit status of what would change, or waits. */
-const LEFT = 2;
 
 const EXITS =
   'Without --yes it shows the steps. Looks before each step, so the same command continues after any interruption. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, 33 if, with --yes, something is refused, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.';
@@ -38,7 +35,7 @@ const shown = {
     if (failed !== undefined && failed.length + refused.length > 0)
       return ERROR_CODES[failureCode(refused.length > 0 ? [] : failed)];
     const isOpen = failed === undefined && change !== '';
-    return isSettled(result) && !isOpen ? 0 : LEFT;
+    return isSettled(result) && !isOpen ? 0 : UNSETTLED;
   },
 };
 
@@ -67,7 +64,7 @@ export const drain = commandFor(MACHINE_DRAIN, {
   },
   exitCode: (result) => {
     if (result.failed !== undefined) return ERROR_CODES[failureCode([result.failed])];
-    return isDrained(result) ? 0 : LEFT;
+    return isDrained(result) ? 0 : UNSETTLED;
   },
 });
 

@@ -1,10 +1,7 @@
 /** `curlew node drain`: the pods of a node move to others. */
 import { NODE_DRAIN } from '../../requests/node.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { drainLines, isDrained } from '../render/drain.ts';
-
-/** Exit status of a preview with something to do, as of other commands on clusters. */
-const WOULD_CHANGE = 2;
 
 export const command = commandFor(NODE_DRAIN, {
   details:
@@ -13,5 +10,5 @@ export const command = commandFor(NODE_DRAIN, {
   changesBy: '--yes',
   run: async ({ request }, context) => (await import('../../app/node-drain.ts')).drain(request, context),
   render: (result) => [...drainLines(result.node, result), ...(isDrained(result) ? [] : ['add --yes to drain it'])],
-  exitCode: (result) => (isDrained(result) ? 0 : WOULD_CHANGE),
+  exitCode: (result) => (isDrained(result) ? 0 : UNSETTLED),
 });

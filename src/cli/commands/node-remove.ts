@@ -1,13 +1,10 @@
 /** `curlew node remove`: another node leaves the cluster. */
 import { NODE_REMOVE } from '../../requests/node.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 
 const DETAILS = `Runs on a control plane, for another node: it gets no new pods, its pods are evicted as their disruption budgets allow, a control plane's member leaves etcd, and its Node is deleted. A node that does not answer is not drained. Each step is looked at before it is done, so the same command continues after any interruption. The last control plane, and one without which etcd would lose its quorum, are refused.
 
 Without --yes it shows the steps, and exits with status 2 if there are any. Then reset the machine itself: until then its files are those of the cluster.`;
-
-/** Exit status of a preview with something to do, as of other commands on clusters. */
-const WOULD_CHANGE = 2;
 
 export const command = commandFor(NODE_REMOVE, {
   details: DETAILS,
@@ -19,5 +16,5 @@ export const command = commandFor(NODE_REMOVE, {
     const end = isDone ? `${node} is removed from the cluster; on it: curlew reset --yes` : 'add --yes to remove it';
     return [...rows, ...notes, end];
   },
-  exitCode: ({ isDone }) => (isDone ? 0 : WOULD_CHANGE),
+  exitCode: ({ isDone }) => (isDone ? 0 : UNSETTLED),
 });

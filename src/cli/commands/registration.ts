@@ -4,11 +4,8 @@ import type { MadeToken } from '../../app/hub-token.ts';
 import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '../../requests/registration.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, UNSETTLED } from '../command.ts';
 import { tokenText } from './hub.ts';
-
-/** Exit status of a preview by which something would change. */
-const WOULD_CHANGE = 2;
 
 export const accept = commandFor(FLEET_ACCEPT, {
   details:
@@ -35,7 +32,7 @@ export const accept = commandFor(FLEET_ACCEPT, {
     return yes ? acceptCluster(request, context) : planAcceptance(request, context);
   },
   render: (result) => ('file' in result ? tokenText(result) : acceptanceText(result)),
-  exitCode: (result) => ('file' in result || result.accepted ? 0 : WOULD_CHANGE),
+  exitCode: (result) => ('file' in result || result.accepted ? 0 : UNSETTLED),
 });
 
 function acceptanceText({
@@ -72,7 +69,7 @@ export const detach = commandFor(FLEET_DETACH, {
     ...requests.map((name) => `  request: ${name}`),
     ...(detached ? [] : ['add --yes to do this']),
   ],
-  exitCode: ({ detached }) => (detached ? 0 : WOULD_CHANGE),
+  exitCode: ({ detached }) => (detached ? 0 : UNSETTLED),
 });
 
 export const register = commandFor(AGENT_REGISTER, {
@@ -99,5 +96,5 @@ export const unregister = commandFor(AGENT_UNREGISTER, {
         ? `${folder} has forgotten its hub; run curlew fleet detach ${cluster} there`
         : `${folder} would forget the hub of ${cluster}; add --yes to do this`,
     ),
-  exitCode: ({ done }) => (done ? 0 : WOULD_CHANGE),
+  exitCode: ({ done }) => (done ? 0 : UNSETTLED),
 });
