@@ -55,9 +55,7 @@ export function withoutComment(line: Line, find: Find): Line {
   if (comment === undefined) return line;
   const length = place.column + place.length - comment.place.column;
   const message = 'a comment cannot follow a directive';
-  find(
-    finding('manifest/inline-comment', { ...comment.place, length }, message, 'move the comment to a separate line'),
-  );
+  find('manifest/inline-comment', { ...comment.place, length }, message, 'move the comment to a separate line');
   const last = words[at - 1] ?? keyword;
   const end = last.place.column + last.place.length;
   return { keyword, words: words.slice(0, at), place: { ...place, length: end - place.column } };
@@ -76,7 +74,7 @@ export function checkColumns(
   }
   const extra = words.find(({ text }, index) => index >= most && optional[index - most] !== text);
   if (extra !== undefined) {
-    find(finding('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`));
+    find('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`);
   }
   return extra === undefined;
 }

@@ -3,7 +3,7 @@ import { hookFunction, HOOK_NAMES, HOOKS, type Hook } from './hooks.ts';
 import { eachRepeated } from './directive.ts';
 import type { Place } from '../core/diagnostic.ts';
 import { editDistance } from '../core/nearest.ts';
-import { finding, quoted, type Find } from './rules.ts';
+import { quoted, type Find } from './rules.ts';
 import type { ShellFunction } from '../formats/bash/shell.ts';
 
 /** Shorter names have too many neighbors one letter away. */
@@ -33,14 +33,14 @@ export function checkHooks(
   for (const [{ name: written, place }, hook] of misspelt) {
     const meant = hookFunction(name, hook);
     const message = `${quoted(written)} is not a hook, so nothing calls it`;
-    find(finding('hook/misspelt', place, message, `did you mean "${meant}", called ${HOOKS[hook].about}?`));
+    find('hook/misspelt', place, message, `did you mean "${meant}", called ${HOOKS[hook].about}?`);
   }
   for (const one of functions
     .filter((each) => !misspelt.has(each) && !hasPrefix(name, each.name))
     .slice(0, MAX_REPORTED)) {
     const message = `the function ${quoted(one.name)} does not begin with the name of the add-on`;
     const hint = `all add-ons share one shell: rename it to "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
-    find(finding('hook/prefix', one.place, message, hint));
+    find('hook/prefix', one.place, message, hint);
   }
   checkFolder({ name, version }, file, text, find);
   const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
@@ -48,7 +48,7 @@ export function checkHooks(
     functions,
     (one) => (hooks.has(one.name) ? one.name : undefined),
     (one, first) => {
-      find(finding('hook/duplicate', one.place, `line ${first.place.line} already defines ${quoted(one.name)}`));
+      find('hook/duplicate', one.place, `line ${first.place.line} already defines ${quoted(one.name)}`);
     },
   );
 }
@@ -68,7 +68,7 @@ function checkFolder({ name, version }: Named, file: string, text: string, find:
   }
   if (other === undefined) return;
   const message = `install.sh of ${version} reads the folder of version ${other.version}, and not its own`;
-  find(finding('hook/other-version', other.place, message, `write ${version} in every path and message`));
+  find('hook/other-version', other.place, message, `write ${version} in every path and message`);
 }
 
 function checkInstall(
@@ -86,12 +86,12 @@ function checkInstall(
   if (hooks.length > 0) {
     const hint =
       'kURL fails without it: define it; if only other add-ons call these functions, add "# curlew-lint-ignore-file hook/no-install"';
-    find(finding('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint));
+    find('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint);
     return;
   }
   if (misspelt.size === 0 && isStep({ name, version }, defined)) return;
   const known = HOOK_NAMES.map((hook) => hookFunction(name, hook)).join(', ');
-  find(finding('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`));
+  find('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`);
 }
 
 /** Functions named after the version are upgrade steps, called by other add-ons that know that version. */

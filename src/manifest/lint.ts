@@ -19,7 +19,7 @@ import { checkScriptFiles } from './lint/script-files.ts';
 import { placer } from './lint/spot.ts';
 import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { type AddonListing, listAddon } from './read-addon.ts';
-import { type Find, finding, quoted } from './rules.ts';
+import { finder, type Find, finding, quoted } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { statOf } from './text-file.ts';
 import { outsideProblem } from './within-repository.ts';
@@ -107,9 +107,7 @@ export async function lintAddons(selection: FoundAddons, options: LintOptions): 
   const style = options.shellcheck && sound.length > 0 ? await runShellcheck(sound, options) : [];
   const ofScripts = forAllCopies([...syntax, ...(style ?? [])], copies);
   const together: Diagnostic[] = [];
-  const find: Find = (one) => {
-    together.push(one);
-  };
+  const find = finder((one) => together.push(one));
   checkNames(selection.folders, find);
   const clashes = together.filter(({ severity }) => severity === 'error');
   checkProduction(selection.folders, new Map(checked.map(({ folder, addon }) => [folder, addon.hooks])), find);
@@ -218,9 +216,7 @@ async function checkAddon(
   onListed?.(listing);
   const binding = listing.diagnostics.filter(({ severity }) => severity === 'error');
   const diagnostics: Diagnostic[] = [...listing.diagnostics];
-  const find: Find = (one) => {
-    diagnostics.push(one);
-  };
+  const find = finder((one) => diagnostics.push(one));
   checkLocalSources(listing, find);
   const { manifest, manifestText, installScript } = listing;
   checkPins(manifest.requests, find);
@@ -296,12 +292,12 @@ function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find)
     const outside = outsideProblem(path, root);
     if (outside !== undefined) {
       const hint = 'copy the file into the repository; curlew build --allow-outside-files packs it from there';
-      find(finding('source/outside', word.place, `${quoted(word.text)} ${outside}`, hint));
+      find('source/outside', word.place, `${quoted(word.text)} ${outside}`, hint);
       continue;
     }
     if (statOf(path) !== undefined) continue;
     const from = base === root ? 'the root of the repository' : `the folder of the ${MANIFEST}`;
-    find(finding('source/not-found', word.place, `no file ${quoted(word.text)}`, `the path is relative to ${from}`));
+    find('source/not-found', word.place, `no file ${quoted(word.text)}`, `the path is relative to ${from}`);
   }
 }
 
@@ -315,11 +311,11 @@ function checkPins(requests: readonly FetchedSource[], find: Find): void {
       const { ref } = request;
       if (ref.digest !== undefined || !FLOATING.test(ref.tag ?? '')) continue;
       const message = `the image of the tag ${quoted(ref.tag ?? '')} changes over time`;
-      find(finding('image/floating', request.source.place, message, 'name a version, or add @sha256:…'));
+      find('image/floating', request.source.place, message, 'name a version, or add @sha256:…');
     }
     if (request.kind === 'asset' && !request.local && request.digest === undefined) {
       const hint = 'add #sha256=<64 hex digits>; Manifest.lock also pins it';
-      find(finding('asset/no-digest', request.source.place, 'nothing verifies the content of this file', hint));
+      find('asset/no-digest', request.source.place, 'nothing verifies the content of this file', hint);
     }
   }
 }
@@ -329,5 +325,5 @@ export function checkFinalNewline(file: string, text: string, find: Find): void 
   if (text === '' || text.endsWith('\n')) return;
   const start = text.lastIndexOf('\n') + 1;
   const place = { file, line: text.split('\n').length, column: text.length - start + 1, length: 1 };
-  find(finding('manifest/no-final-newline', place, 'the last line does not end with a newline'));
+  find('manifest/no-final-newline', place, 'the last line does not end with a newline');
 }

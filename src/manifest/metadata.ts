@@ -65,7 +65,7 @@ export function parseCategories(
   { find, ...of }: OfVersion & { readonly find: Find },
 ): Categories {
   const { value = NONE } = readJsonFile(categoriesSchema(of), { file, text }, (place, message, hint) => {
-    find(finding('addon/categories', place, message, hint));
+    find('addon/categories', place, message, hint);
   });
   const { kubernetesVersion: ranges, requires, fulfills, recommends } = value;
   const own = typeof ranges === 'string' ? ranges : (new Map(Object.entries(ranges)).get(of.version) ?? '');
@@ -75,6 +75,6 @@ export function parseCategories(
 /** The JSON Schema of the add-on's settings, or undefined with a finding if it is not an object. */
 export function parseSettingsSchema(file: string, text: string, find: Find): unknown {
   return readJsonFile(object, { file, text }, (place, message) => {
-    find(finding('addon/schema', place, message, 'a JSON Schema of type "object" that describes the settings'));
+    find('addon/schema', place, message, 'a JSON Schema of type "object" that describes the settings');
   }).value;
 }

@@ -9,7 +9,7 @@ import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../c
 import { checkColumns, withoutComment } from './directive.ts';
 import { checkRequests, DIRECTIVES, type FetchedSource } from './directives.ts';
 import { nearest } from '../core/nearest.ts';
-import { finding, quoted, type Find } from './rules.ts';
+import { finder, finding, quoted, type Find } from './rules.ts';
 
 export interface AddonManifest {
   /** For messages; as given. */
@@ -32,14 +32,12 @@ const MAX_FINDINGS = 1000;
 export function parseManifest(file: string, text: string): ParsedManifest {
   const diagnostics: Diagnostic[] = [];
   const requests: FetchedSource[] = [];
-  const find: Find = (diagnostic) => {
-    diagnostics.push(diagnostic);
-  };
+  const find = finder((one) => diagnostics.push(one));
   if (text.length > MANIFEST_TEXT_LIMIT) return { manifest: { file, requests }, diagnostics: [manifestTooLarge(file)] };
   for (const [index, raw] of text.split('\n').entries()) {
     const at = { file, line: index + 1, column: 1, length: 1 };
     if (diagnostics.length >= MAX_FINDINGS) {
-      find(finding('manifest/too-many', at, `more than ${MAX_FINDINGS} errors; the rest is not read`));
+      find('manifest/too-many', at, `more than ${MAX_FINDINGS} errors; the rest is not read`);
       break;
     }
     const request = readLine(cleanLine(raw, at, find), at, find);
@@ -61,32 +59,26 @@ function cleanLine(raw: string, at: Place, find: Find): string | undefined {
   let text = raw;
   if (at.line === 1 && text.startsWith('\u{FEFF}')) {
     const hint = 'save the file as UTF-8 without a byte order mark';
-    find(finding('manifest/byte-order-mark', at, 'the file begins with a byte order mark', hint));
+    find('manifest/byte-order-mark', at, 'the file begins with a byte order mark', hint);
     text = ` ${text.slice(1)}`;
   }
   const ends = /(?<!\r)\r+$/.exec(text);
   if (ends !== null) {
     const place = { ...at, column: ends.index + 1, length: ends[0].length };
     const hint = "use Unix line endings: sed -i 's/\\r$//' Manifest; in .gitattributes: Manifest text eol=lf";
-    find(finding('manifest/crlf', place, 'the line ends in CR LF', hint));
+    find('manifest/crlf', place, 'the line ends in CR LF', hint);
     text = text.slice(0, ends.index);
   }
   const badBytes = text.indexOf('\u{FFFD}');
   if (badBytes !== -1) {
     const place = { ...at, column: badBytes + 1 };
-    find(finding('manifest/encoding', place, 'the line is not UTF-8 text', 'save the file as UTF-8'));
+    find('manifest/encoding', place, 'the line is not UTF-8 text', 'save the file as UTF-8');
     return undefined;
   }
   const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/.exec(text);
   if (control !== null) {
     const name = `U+${control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
-    find(
-      finding(
-        'manifest/control-character',
-        { ...at, column: control.index + 1 },
-        `the line contains the character ${name}`,
-      ),
-    );
+    find('manifest/control-character', { ...at, column: control.index + 1 }, `the line contains the character ${name}`);
     return undefined;
   }
   return text;
@@ -108,7 +100,7 @@ function readLine(text: string | undefined, at: Place, find: Find): FetchedSourc
     const near = nearest(keyword.text, DIRECTIVES.keys());
     const known = `known: ${[...DIRECTIVES.keys()].join(', ')}`;
     const hint = near === undefined ? known : `did you mean "${near}"? ${known}`;
-    find(finding('manifest/unknown-directive', keyword.place, `unknown directive ${quoted(keyword.text)}`, hint));
+    find('manifest/unknown-directive', keyword.place, `unknown directive ${quoted(keyword.text)}`, hint);
     return undefined;
   }
   const last = all.at(-1) ?? keyword;

@@ -25,7 +25,7 @@ import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
 import { MANIFEST_TEXT_LIMIT, parseManifest, manifestTooLarge, type AddonManifest } from './parse.ts';
 import { planManifest } from './directives.ts';
-import { finding, type Find } from './rules.ts';
+import { finder, finding, type Find } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 
@@ -82,9 +82,7 @@ const SMALL = 64 * 1024;
 export async function listAddon(place: AddonFolder, { signal }: Options): Promise<AddonListing> {
   const { tree, name, version, folder, root, shown } = place;
   const diagnostics: Diagnostic[] = [];
-  const find: Find = (diagnostic) => {
-    diagnostics.push(diagnostic);
-  };
+  const find = finder((one) => diagnostics.push(one));
   const { manifest, text } = readManifest(place, find);
   const installScript = readInstallScript(place, find);
   const [categoriesPath, categoriesShown] = [
@@ -168,7 +166,7 @@ function readManifest(
   const read = readTextFile(join(folder, MANIFEST), MANIFEST_TEXT_LIMIT);
   if (read.kind === 'absent') {
     const hint = 'a Manifest without directives is an empty file';
-    find(finding('manifest/missing', { file, line: 1, column: 1, length: 1 }, 'the add-on has no Manifest', hint));
+    find('manifest/missing', { file, line: 1, column: 1, length: 1 }, 'the add-on has no Manifest', hint);
   }
   if (read.kind === 'too-large') find(manifestTooLarge(file));
   const text = read.kind === 'text' ? read.text : '';
@@ -181,18 +179,11 @@ function readInstallScript({ folder, shown, tree }: AddonFolder, find: Find): st
   const place = { file: `${shown}/${INSTALL_SH}`, line: 1, column: 1, length: 1 };
   const read = readTextFile(join(folder, INSTALL_SH), INSTALL_SH_LIMIT);
   if (read.kind === 'absent' && tree === 'addons') {
-    find(finding('install/missing', place, 'the add-on has no install.sh', 'it defines the lifecycle hooks'));
+    find('install/missing', place, 'the add-on has no install.sh', 'it defines the lifecycle hooks');
   }
-  if (read.kind === 'too-large') find(finding('install/too-large', place, `larger than ${INSTALL_SH_LIMIT} bytes`));
+  if (read.kind === 'too-large') find('install/too-large', place, `larger than ${INSTALL_SH_LIMIT} bytes`);
   if (read.kind === 'text' && read.text.startsWith(BYTE_ORDER_MARK)) {
-    find(
-      finding(
-        'install/byte-order-mark',
-        place,
-        'the script begins with a byte order mark',
-        'curlew lint --fix removes it',
-      ),
-    );
+    find('install/byte-order-mark', place, 'the script begins with a byte order mark', 'curlew lint --fix removes it');
   }
   return read.kind === 'text' ? read.text : undefined;
 }
@@ -206,8 +197,8 @@ function readJson(
   const read = readTextFile(path, JSON_LIMIT);
   if (read.kind === 'text') return read.text;
   const place = { file: shown, line: 1, column: 1, length: 1 };
-  if (read.kind === 'too-large') find(finding(rule, place, `larger than ${JSON_LIMIT} bytes`));
-  if (read.kind === 'special') find(finding(rule, place, 'not a regular file'));
+  if (read.kind === 'too-large') find(rule, place, `larger than ${JSON_LIMIT} bytes`);
+  if (read.kind === 'special') find(rule, place, 'not a regular file');
   return undefined;
 }
 
@@ -228,15 +219,12 @@ function listFiles(
   const walk: Walk = { place, generated, find, files: [] };
   const stats = statOf(place.folder);
   if (stats?.isDirectory() === true) walkFolder(walk, '', { signal });
-  else if (stats === undefined) find(finding('addon/not-regular', startOf(place.shown), 'the folder does not exist'));
-  else
-    find(
-      finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'replace it with a folder'),
-    );
+  else if (stats === undefined) find('addon/not-regular', startOf(place.shown), 'the folder does not exist');
+  else find('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'replace it with a folder');
   if (walk.files.length > MAX_FILES) {
-    find(finding('addon/too-many-files', startOf(place.shown), `more than ${MAX_FILES} files`));
+    find('addon/too-many-files', startOf(place.shown), `more than ${MAX_FILES} files`);
   } else if (walk.files.reduce((sum, { size }) => sum + size, 0) > MAX_BYTES) {
-    find(finding('addon/too-many-files', startOf(place.shown), 'the files are larger than 1 TiB in total'));
+    find('addon/too-many-files', startOf(place.shown), 'the files are larger than 1 TiB in total');
   }
   return walk.files.toSorted((a, b) => compareText(a.path, b.path));
 }
@@ -257,7 +245,7 @@ function walkFolder(walk: Walk, below: string, { signal }: Options): void {
     throw fileError(`list ${path}`, error);
   }
   if (names.length === 0 && below !== '') {
-    find(finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and is not packed'));
+    find('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and is not packed');
   }
   for (const name of names) walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
@@ -269,7 +257,7 @@ async function findPackage(place: AddonFolder, { path }: ListedFile, find: Find,
   const what = isOwn ? 'a package of this add-on' : await whatIsPacked(join(place.folder, path), { signal });
   if (what === undefined) return;
   const hint = 'delete it, and build into a folder outside the add-on';
-  find(finding('addon/own-package', startOf(`${place.shown}/${path}`), `this is ${what}`, hint));
+  find('addon/own-package', startOf(`${place.shown}/${path}`), `this is ${what}`, hint);
 }
 
 /** Identifies a package by its index; undefined for archives that curlew has not built. */
@@ -299,12 +287,12 @@ function walkName(walk: Walk, path: string, { signal }: Options): void {
   const tooLong = pathProblem(`${prefixOf(place)}${path}`);
   const problem = path.includes('\u{FFFD}') ? 'is not UTF-8' : tooLong;
   if (problem !== undefined) {
-    find(finding('addon/path', at, `the path ${problem}`, 'rename the file'));
+    find('addon/path', at, `the path ${problem}`, 'rename the file');
     return;
   }
   if (generated.has(path)) {
     const hint = 'the builder creates this name; rename the file or folder, or remove the directive';
-    find(finding('addon/reserved-name', at, `"${path}" is reserved`, hint));
+    find('addon/reserved-name', at, `"${path}" is reserved`, hint);
     return;
   }
   const stats = statOf(join(place.folder, path));
@@ -315,13 +303,6 @@ function walkName(walk: Walk, path: string, { signal }: Options): void {
     files.push({ path, mode: (stats.mode & 0o100) === 0 ? 0o644 : 0o755, size: stats.size });
   } else {
     const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
-    find(
-      finding(
-        'addon/not-regular',
-        at,
-        `this is ${what}; packages contain only regular files`,
-        'replace it with a copy',
-      ),
-    );
+    find('addon/not-regular', at, `this is ${what}; packages contain only regular files`, 'replace it with a copy');
   }
 }

@@ -160,8 +160,12 @@ export function finding(code: RuleId, place: Place, message: string, hint?: stri
   return { code, severity: severity === 'off' ? 'info' : severity, message, place, hint };
 }
 
-/** Receives findings. */
-export type Find = (diagnostic: Diagnostic) => void;
+/** Receives findings, whole or by the arguments of {@link finding}. */
+export type Find = (...found: [Diagnostic] | Parameters<typeof finding>) => void;
+
+export function finder(add: (diagnostic: Diagnostic) => unknown): Find {
+  return (...found) => void add(found.length === 1 ? found[0] : finding(...found));
+}
 
 const SHOWN = 60;
 

@@ -3,7 +3,7 @@ import type { Word } from '../../core/diagnostic.ts';
 import type { Digest } from '../../core/digest.ts';
 import { fileNameProblem } from '../../core/layout.ts';
 import { eachRepeated, missingWords, word, type DirectiveRequest, type Directive, type Line } from '../directive.ts';
-import { finding, quoted, type Find } from '../rules.ts';
+import { quoted, type Find } from '../rules.ts';
 
 export interface AssetRequest extends DirectiveRequest {
   readonly kind: 'asset';
@@ -35,25 +35,23 @@ function readUrl(source: Word, find: Find): Source | undefined {
   const fragment = hash === -1 ? '' : text.slice(hash);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || url.hostname === '') {
-    find(
-      finding('asset/source', place, 'the URL does not parse', 'https://host/path, or a path relative to the Manifest'),
-    );
+    find('asset/source', place, 'the URL does not parse', 'https://host/path, or a path relative to the Manifest');
     return undefined;
   }
   if (url.username !== '' || url.password !== '') {
     const hint = 'the Manifest is part of the package: keep credentials out of it';
-    find(finding('asset/credentials', place, 'the URL contains a user name or a password', hint));
+    find('asset/credentials', place, 'the URL contains a user name or a password', hint);
     return undefined;
   }
   const [, hex] = DIGEST.exec(fragment) ?? [];
   if (fragment !== '' && hex === undefined) {
     const hint = '#sha256=<64 hex digits>, the only supported fragment';
-    find(finding('asset/digest', part(source, hash, fragment.length), 'the fragment is not a sha256 digest', hint));
+    find('asset/digest', part(source, hash, fragment.length), 'the fragment is not a sha256 digest', hint);
     return undefined;
   }
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
     const hint = 'use https; a build refuses plain http from other hosts';
-    find(finding('asset/plain-http', part(source, 0, 'http://'.length), 'plain http can be modified in transit', hint));
+    find('asset/plain-http', part(source, 0, 'http://'.length), 'plain http can be modified in transit', hint);
   }
   return { address, local: false, digest: hex === undefined ? undefined : `sha256:${hex.toLowerCase()}` };
 }
@@ -61,22 +59,22 @@ function readUrl(source: Word, find: Find): Source | undefined {
 function readSource(source: Word, find: Find): Source | undefined {
   const { text, place } = source;
   if (text.length > MAX_LENGTH) {
-    find(finding('asset/source', place, `the source is longer than ${MAX_LENGTH} characters`));
+    find('asset/source', place, `the source is longer than ${MAX_LENGTH} characters`);
     return undefined;
   }
   const [, scheme] = SCHEME.exec(text) ?? [];
   if (scheme !== undefined && !/^https?$/i.test(scheme)) {
     const hint = 'https://…, or a path relative to the Manifest';
-    find(finding('asset/source', part(source, 0, scheme.length), `${quoted(scheme)} is not a scheme for assets`, hint));
+    find('asset/source', part(source, 0, scheme.length), `${quoted(scheme)} is not a scheme for assets`, hint);
     return undefined;
   }
   if (scheme !== undefined) return readUrl(source, find);
   if (text.endsWith('/') || text === '.' || text === '..') {
-    find(finding('asset/source', place, 'the source is a folder', 'an asset is one file'));
+    find('asset/source', place, 'the source is a folder', 'an asset is one file');
     return undefined;
   }
   if (text.startsWith('/')) {
-    find(finding('asset/absolute-path', place, 'an absolute path works only on this machine'));
+    find('asset/absolute-path', place, 'an absolute path works only on this machine');
   }
   return { address: text, local: true, digest: undefined };
 }
@@ -98,7 +96,7 @@ function readWords(line: Line, find: Find): { readonly fileName: Word; readonly 
     return undefined;
   }
   const hint = `kURL's builder uses the first word as the file name: asset ${text.slice(0, 60)} <source> works with both`;
-  find(finding('asset/one-word', source.place, `the file name is ${quoted(text)}, from the source`, hint));
+  find('asset/one-word', source.place, `the file name is ${quoted(text)}, from the source`, hint);
   const at = path.length - text.length;
   return { fileName: { text, place: part(source, at, text.length) }, source };
 }
@@ -121,7 +119,7 @@ export const asset: Directive<AssetRequest> = {
     if (problem !== undefined) {
       const hint = 'the file name comes first, then the source; the name contains no folder';
       const message = `the file name ${quoted(fileName.text)} ${problem}`;
-      find(finding('asset/file-name', fileName.place, message, hint));
+      find('asset/file-name', fileName.place, message, hint);
     }
     const fields = readSource(source, find);
     if (problem !== undefined || fields === undefined) return undefined;
@@ -134,7 +132,7 @@ export const asset: Directive<AssetRequest> = {
       ({ fileName }) => fileName.text,
       ({ fileName }, first) => {
         const message = `line ${first.place.line} already has an asset named ${quoted(fileName.text)}`;
-        find(finding('asset/duplicate-name', fileName.place, message));
+        find('asset/duplicate-name', fileName.place, message);
       },
     );
   },

@@ -4,7 +4,7 @@ import { isOsId, OS_IDS, type OsId } from '../../core/os.ts';
 import type { Word } from '../../core/diagnostic.ts';
 import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
 import { nearest } from '../../core/nearest.ts';
-import { finding, quoted, type Find } from '../rules.ts';
+import { quoted, type Find } from '../rules.ts';
 
 export interface DockeroutRequest extends DirectiveRequest {
   readonly kind: 'dockerout';
@@ -26,7 +26,7 @@ function readDestination({ text, place }: Word, find: Find): OsId | undefined {
   const near = nearest(text, OS_IDS);
   const known = `known: ${OS_IDS.join(', ')}`;
   const hint = near === undefined ? known : `did you mean "${near}"? ${known}`;
-  find(finding('dockerout/destination', place, `${quoted(text)} is not the folder of an operating system`, hint));
+  find('dockerout/destination', place, `${quoted(text)} is not the folder of an operating system`, hint);
   return undefined;
 }
 
@@ -34,7 +34,7 @@ function checkDockerfile({ text, place }: Word, find: Find): boolean {
   const problem = pathProblem(text);
   if (problem === undefined) return true;
   const hint = 'a path relative to the root of the repository or to the Manifest, without ".."';
-  find(finding('dockerout/dockerfile', place, `the path of the Dockerfile ${problem}`, hint));
+  find('dockerout/dockerfile', place, `the path of the Dockerfile ${problem}`, hint);
   return false;
 }
 
@@ -45,7 +45,7 @@ function readArgument(written: Word, find: Find): Pick<DockeroutRequest, 'versio
   const { text, place } = written;
   const value = text.slice(option.length);
   const hint = `kURL's builder sets VERSION to the whole word; a version alone works with both`;
-  find(finding('dockerout/build-arg', place, `the build argument ${quoted(name)} is set`, hint));
+  find('dockerout/build-arg', place, `the build argument ${quoted(name)} is set`, hint);
   const length = Math.max(1, value.length);
   const version = { text: value, place: { ...place, column: place.column + place.length - value.length, length } };
   return { version, argument: name === 'VERSION' ? undefined : name };
@@ -54,12 +54,10 @@ function readArgument(written: Word, find: Find): Pick<DockeroutRequest, 'versio
 function checkVersion({ text, place }: Word, find: Find): boolean {
   if (VERSION.test(text)) return true;
   find(
-    finding(
-      'dockerout/version',
-      place,
-      `${quoted(text)} is not a valid version`,
-      'letters, digits, ".", "_", "+", "~", "-"',
-    ),
+    'dockerout/version',
+    place,
+    `${quoted(text)} is not a valid version`,
+    'letters, digits, ".", "_", "+", "~", "-"',
   );
   return false;
 }
@@ -89,7 +87,7 @@ export const dockerout: Directive<DockeroutRequest> = {
       ({ os }) => os,
       ({ destination, os }, first) => {
         const message = `line ${first.place.line} also builds into ${os}; files with the same name are overwritten`;
-        find(finding('dockerout/duplicate', destination.place, message));
+        find('dockerout/duplicate', destination.place, message);
       },
     );
   },

@@ -2,7 +2,7 @@
 import type { Word } from '../../core/diagnostic.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
 import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
-import { finding, quoted, type Find } from '../rules.ts';
+import { quoted, type Find } from '../rules.ts';
 
 export interface ImageRequest extends DirectiveRequest {
   readonly kind: 'image';
@@ -23,7 +23,7 @@ const PIN = 'name a version: registry/name:tag, or registry/name:tag@sha256:…'
 function checkId(id: Word, find: Find): boolean {
   if (ID.test(id.text) && !id.text.includes('..')) return true;
   const hint = 'letters, digits, ".", "_", "-", no "..", at most 128 characters';
-  find(finding('image/id', id.place, `${quoted(id.text)} is not a valid image id`, hint));
+  find('image/id', id.place, `${quoted(id.text)} is not a valid image id`, hint);
   return false;
 }
 
@@ -31,13 +31,13 @@ function readReference(source: Word, find: Find): ImageRef | undefined {
   const ref = parseImageRef(source.text);
   if (typeof ref === 'string') {
     const hint = 'name:tag, registry/name:tag, or registry/name:tag@sha256:<64 hex digits>';
-    find(finding('image/reference', source.place, `the image reference does not parse: ${ref}`, hint));
+    find('image/reference', source.place, `the image reference does not parse: ${ref}`, hint);
     return undefined;
   }
   if (ref.digest === undefined && ref.tag === 'latest') {
     const written = source.text.endsWith(':latest');
-    if (written) find(finding('image/latest', source.place, 'the image of the tag "latest" changes over time', PIN));
-    else find(finding('image/untagged', source.place, 'no tag and no digest: this means the tag "latest"', PIN));
+    if (written) find('image/latest', source.place, 'the image of the tag "latest" changes over time', PIN);
+    else find('image/untagged', source.place, 'no tag and no digest: this means the tag "latest"', PIN);
   }
   return ref;
 }
@@ -56,7 +56,7 @@ export const image: Directive<ImageRequest> = {
     const isArchive = source.text.endsWith('.tar');
     const ref = isArchive ? undefined : readReference(source, find);
     if (isArchive && source.text.startsWith('/')) {
-      find(finding('asset/absolute-path', source.place, 'an absolute path works only on this machine'));
+      find('asset/absolute-path', source.place, 'an absolute path works only on this machine');
     }
     const valid = checkId(id, find) && (isArchive || ref !== undefined);
     if (!valid) return undefined;
@@ -72,11 +72,9 @@ export const image: Directive<ImageRequest> = {
         const same = source.text === first.source.text;
         const what = same ? 'this image' : 'another image';
         find(
-          finding(
-            'image/duplicate-id',
-            id.place,
-            `line ${first.place.line} already has ${what} with the id ${quoted(id.text)}`,
-          ),
+          'image/duplicate-id',
+          id.place,
+          `line ${first.place.line} already has ${what} with the id ${quoted(id.text)}`,
         );
       },
     );
@@ -86,7 +84,7 @@ export const image: Directive<ImageRequest> = {
       ({ id, source }, first) => {
         if (id.text === first.id.text) return;
         const message = `line ${first.place.line} already has this image with the id ${quoted(first.id.text)}`;
-        find(finding('image/duplicate-image', source.place, message));
+        find('image/duplicate-image', source.place, message);
       },
     );
   },

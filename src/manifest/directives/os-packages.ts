@@ -2,7 +2,7 @@
 import type { Word } from '../../core/diagnostic.ts';
 import { OS_IDS, OS_KEYWORDS, osOutputs, osRow, type OsKeyword, type OsOutput } from '../../core/os.ts';
 import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
-import { finding, quoted } from '../rules.ts';
+import { quoted } from '../rules.ts';
 import type { OsPackagesStep } from '../step.ts';
 
 export interface OsPackagesRequest extends DirectiveRequest {
@@ -50,7 +50,7 @@ function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
       const name = word(line, 0);
       if (!NAME.test(name.text)) {
         const hint = 'letters, digits, "+", ".", "_", "-"; one package per line';
-        find(finding('packages/name', name.place, `${quoted(name.text)} is not a valid package name`, hint));
+        find('packages/name', name.place, `${quoted(name.text)} is not a valid package name`, hint);
         return undefined;
       }
       return { kind: 'os-packages', keyword: line.keyword, place: line.place, directive: keyword, name };
@@ -60,7 +60,7 @@ function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
         requests,
         ({ directive, name }) => `${directive} ${name.text}`,
         ({ name }, first) => {
-          find(finding('packages/duplicate', name.place, `line ${first.place.line} already has ${quoted(name.text)}`));
+          find('packages/duplicate', name.place, `line ${first.place.line} already has ${quoted(name.text)}`);
         },
       );
     },

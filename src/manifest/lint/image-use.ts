@@ -2,7 +2,7 @@
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
 import type { FetchedSource } from '../directives.ts';
 import type { ImageRequest } from '../directives/image.ts';
-import { finding, quoted, type Find } from '../rules.ts';
+import { quoted, type Find } from '../rules.ts';
 import type { Placer, Spot } from './spot.ts';
 import type { ImageRewrite, ImageUse } from './yaml-images.ts';
 
@@ -118,7 +118,7 @@ export function checkListed(
     const [near] = same;
     const hint = near === undefined ? `image <id> ${shown}` : hintOf(near);
     const message = `the image ${quoted(shown)} is missing from the Manifest`;
-    find(finding(sure ? 'image/not-listed' : 'image/not-listed-value', place.at(spot), message, hint));
+    find(sure ? 'image/not-listed' : 'image/not-listed-value', place.at(spot), message, hint);
   }
 }
 
@@ -154,6 +154,6 @@ export function checkUnused({ unused }: UnusedImages, files: readonly FileImages
   if (files.every(({ uses, rewrites }) => uses.length + rewrites.length === 0)) return;
   for (const { source } of unused()) {
     const message = `no other file of the add-on names the image ${quoted(source.text)}`;
-    find(finding('image/unused', source.place, message, 'remove it if no container uses it'));
+    find('image/unused', source.place, message, 'remove it if no container uses it');
   }
 }

@@ -62,7 +62,7 @@ export function readLintConfig(root: string, shown: string, find: Find): LintCon
   const file = `${shown}${LINT_CONFIG}`;
   const read = readTextFile(join(root, LINT_CONFIG), LIMIT);
   if (read.kind === 'absent') return undefined;
-  const bad: ReportProblem = (place, message, hint) => find(finding('lint/config', place, message, hint));
+  const bad: ReportProblem = (place, message, hint) => find('lint/config', place, message, hint);
   if (read.kind !== 'text') {
     const what = read.kind === 'special' ? 'not a regular file' : `larger than ${LIMIT} bytes`;
     bad({ file, line: 1, column: 1, length: 1 }, what);

@@ -6,7 +6,7 @@ import type { Place } from '../../core/diagnostic.ts';
 import { HOST_PREFLIGHT, INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
-import { finding, type Find } from '../rules.ts';
+import { finder, type Find } from '../rules.ts';
 import { decodeText, isCleanText, readBytesFile, readTextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { readArchiveNames } from './image-archives.ts';
@@ -93,10 +93,10 @@ export async function checkOwnFiles(
     const facts = await read.facts;
     if (path !== MANIFEST) unused.read(text, facts);
     const place = placer(file, text);
-    const note: Find = (diagnostic) => {
+    const note = finder((diagnostic) => {
       keepLine(diagnostic.place, text(), lines);
       find(diagnostic);
-    };
+    });
     for (const ignore of facts.ignores) {
       const comment = { ...ignore, place: { ...ignore.place, file } };
       comments.push(comment);
@@ -111,10 +111,10 @@ export async function checkOwnFiles(
     images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
     named.set(file, text);
   }
-  const noteNamed: Find = (diagnostic) => {
+  const noteNamed = finder((diagnostic) => {
     keepLine(diagnostic.place, named.get(diagnostic.place.file)?.() ?? '', lines);
     find(diagnostic);
-  };
+  });
   images.sort((a, b) => compareText(a.place.file, b.place.file));
   const archives = images.length === 0 ? new Map<string, never>() : await readArchiveNames(listing, { signal });
   checkListed(manifest.requests, { files: images, archives }, noteNamed);
@@ -174,7 +174,7 @@ async function textFacts(text: string, isYaml: boolean, { clean }: { readonly cl
 function reportTooLarge(file: string, isYaml: boolean, find: Find): void {
   if (!isYaml) return;
   const place = { file, line: 1, column: 1, length: 1 };
-  find(finding('yaml/too-large', place, 'not checked: the file, or all files of the add-on together, are too large'));
+  find('yaml/too-large', place, 'not checked: the file, or all files of the add-on together, are too large');
 }
 
 function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts, find: Find): void {
@@ -182,10 +182,10 @@ function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts,
   const start = { file: place.file, line: 1, column: 1, length: 1 };
   if (path === HOST_PREFLIGHT && !specs.has('HostPreflight')) {
     const hint = 'apiVersion: troubleshoot.sh/v1beta2 and kind: HostPreflight';
-    find(finding('preflight/schema', start, 'the file contains no HostPreflight', hint));
+    find('preflight/schema', start, 'the file contains no HostPreflight', hint);
   }
   if (SUPPORT_BUNDLE.test(path) && !specs.has('SupportBundle')) {
     const hint = 'kind: SupportBundle, or a Secret with the key support-bundle-spec';
-    find(finding('troubleshoot/no-spec', start, 'the file contains no SupportBundle', hint));
+    find('troubleshoot/no-spec', start, 'the file contains no SupportBundle', hint);
   }
 }

@@ -5,7 +5,7 @@ import type { Place } from '../../core/diagnostic.ts';
 import { eachRepeated } from '../directive.ts';
 import type { AddonFolder } from '../find-addons.ts';
 import { hookFunction } from '../hooks.ts';
-import { finding, quoted, type Find, type RuleId } from '../rules.ts';
+import { quoted, type Find, type RuleId } from '../rules.ts';
 import { statOf } from '../text-file.ts';
 
 function startOf(file: string): Place {
@@ -20,14 +20,14 @@ export function checkNames(folders: readonly AddonFolder[], find: Find): void {
     (folder, first) => {
       const name = packageFileName(folder, 'amd64');
       const message = `its package ${quoted(name)} has the same name as that of ${first.shown}`;
-      find(finding('addon/same-package', startOf(folder.shown), message, 'rename one of the folders'));
+      find('addon/same-package', startOf(folder.shown), message, 'rename one of the folders');
     },
   );
   for (const { version, shown } of folders) {
     if (version !== 'latest' && !/^\d+\.\d+\.x$/.test(version)) continue;
     const message = `in an installer spec ${quoted(version)} does not name this version`;
     const hint = version === 'latest' ? 'it means the first version' : 'it means the highest patch';
-    find(finding('addon/version-reserved', startOf(shown), message, hint));
+    find('addon/version-reserved', startOf(shown), message, hint);
   }
 }
 
@@ -66,11 +66,11 @@ export function checkProduction(
   for (const folder of newest.values()) {
     for (const { rule, paths, hint } of REQUIRED_FILES) {
       if (paths.some((path) => statOf(join(folder.folder, path)) !== undefined)) continue;
-      find(finding(rule, startOf(folder.shown), `no ${paths[0]?.replace('../', '') ?? ''}`, hint));
+      find(rule, startOf(folder.shown), `no ${paths[0]?.replace('../', '') ?? ''}`, hint);
     }
     const uninstall = hookFunction(folder.name, 'uninstall');
     if (hooks.get(folder)?.includes(uninstall) === true) continue;
     const place = startOf(`${folder.shown}/${INSTALL_SH}`);
-    find(finding('production/uninstall', place, `no function "${uninstall}"`, 'it removes the add-on from the node'));
+    find('production/uninstall', place, `no function "${uninstall}"`, 'it removes the add-on from the node');
   }
 }

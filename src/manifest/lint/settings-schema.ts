@@ -2,7 +2,7 @@
 import { Ajv } from 'ajv';
 import { asError } from '../../core/errors.ts';
 import { shortened } from '../../core/shortened.ts';
-import { finding, type Find } from '../rules.ts';
+import type { Find } from '../rules.ts';
 
 const MAX_MESSAGE = 300;
 /** Add-ons have few settings, and compile time grows with the size of a schema. */
@@ -24,5 +24,5 @@ export function checkSettingsSchema(file: string, schema: Readonly<Record<string
 
 function reportInvalid(message: string, file: string, find: Find): void {
   const place = { file, line: 1, column: 1, length: 1 };
-  find(finding('addon/schema-invalid', place, `not a JSON Schema: ${shortened(message, MAX_MESSAGE)}`));
+  find('addon/schema-invalid', place, `not a JSON Schema: ${shortened(message, MAX_MESSAGE)}`);
 }

@@ -38,7 +38,7 @@ export function placer(file: string, read: () => string): Placer {
 }
 
 export function addFindings(remarks: readonly Remark[], place: Placer, find: Find): void {
-  for (const remark of remarks) find(finding(remark.code, place.at(remark), remark.message, remark.hint));
+  for (const remark of remarks) find(remark.code, place.at(remark), remark.message, remark.hint);
 }
 
 /** Offsets at which the lines of a text begin. */

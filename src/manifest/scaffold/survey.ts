@@ -1,4 +1,5 @@
 /** Collects facts about the resources of a YAML text for a new add-on. Pure. */
+import { finder } from '../rules.ts';
 import { fieldsOf, isObject } from '../../core/json.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -81,7 +82,7 @@ function refused(path: string, text: string, remarks: readonly Remark[]): Curlew
   addFindings(
     remarks,
     placer(path, () => text),
-    (diagnostic) => diagnostics.push({ ...diagnostic, severity: 'error' }),
+    finder((diagnostic) => diagnostics.push({ ...diagnostic, severity: 'error' })),
   );
   const hint = 'correct it, or leave it out';
   return new CurlewError('MANIFEST_INVALID', `cannot read ${path}: it cannot be used`, { diagnostics, hint });

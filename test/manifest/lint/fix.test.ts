@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import * as assert from '../../support/assert.ts';
 import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { finder } from '../../../src/manifest/rules.ts';
 import { findAddons } from '../../../src/manifest/find-addons.ts';
 import { checkFinalNewline, lintAddons } from '../../../src/manifest/lint.ts';
 import { fixManifest, fixScript } from '../../../src/manifest/lint/fix.ts';
@@ -14,9 +15,11 @@ const test = suite('manifest/lint/fix');
 /** The text after one round, and what was done. */
 function fixed(text: string): readonly [string, readonly string[]] {
   const found = [...parseManifest('Manifest', text).diagnostics];
-  checkFinalNewline('Manifest', text, (one) => {
-    found.push(one);
-  });
+  checkFinalNewline(
+    'Manifest',
+    text,
+    finder((one) => found.push(one)),
+  );
   const { text: better, changes } = fixManifest(text, found);
   return [better, changes.map(({ line, code }) => `${line} ${code}`)];
 }

@@ -1,3 +1,4 @@
+import { finder } from '../../../src/manifest/rules.ts';
 import { checkHooks } from '../../../src/manifest/lint-hooks.ts';
 import { fixManifest } from '../../../src/manifest/lint/fix.ts';
 import { matchesGlob } from '../../../src/manifest/lint/apply-ignores.ts';
@@ -57,7 +58,7 @@ test('of a script that defines anything, a hundred functions are reported', () =
     { name: 'ekco', version: '1' },
     'install.sh',
     { text, functions: findFunctions('install.sh', text) },
-    (one) => codes.push(one.code),
+    finder((one) => codes.push(one.code)),
   );
   assert.is(codes.filter((code) => code === 'hook/prefix').length, 100);
 });
@@ -69,7 +70,7 @@ test('a long comment is looked through once for a name', () => {
     { name: 'ekco', version: '1' },
     'install.sh',
     { text, functions: findFunctions('install.sh', text) },
-    (one) => codes.push(one.code),
+    finder((one) => codes.push(one.code)),
   );
   assert.equal(codes, ['hook/misspelt']);
 });
