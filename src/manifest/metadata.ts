@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { parseRange } from '../cluster/channel/range.ts';
 import { object } from '../core/schema.ts';
 import { readJsonFile } from '../formats/yaml/document.ts';
-import { finding, quoted, type Find } from './rules.ts';
+import { quoted, type Find } from './rules.ts';
 
 /**
  * Requirements, offers and recommendations of an add-on: names of add-ons, or categories that several add-ons fulfill, such

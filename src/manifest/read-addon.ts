@@ -25,7 +25,7 @@ import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
 import { MANIFEST_TEXT_LIMIT, parseManifest, manifestTooLarge, type AddonManifest } from './parse.ts';
 import { planManifest } from './directives.ts';
-import { finder, finding, type Find } from './rules.ts';
+import { finder, type Find } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 

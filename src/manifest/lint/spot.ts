@@ -1,6 +1,6 @@
 /** Ranges of a text, and their places in a file. */
 import type { Place } from '../../core/diagnostic.ts';
-import { finding, type Find, type RuleId } from '../rules.ts';
+import type { Find, RuleId } from '../rules.ts';
 
 /** A range of offsets, end exclusive, in UTF-16 code units. */
 export interface Spot {
