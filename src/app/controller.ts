@@ -1,7 +1,7 @@
 /** The controller of a hub: watches its objects, and writes what a step of the fleet decides. */
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { asError, CurlewError } from '../core/errors.ts';
+import { asError, requireRefusal } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
@@ -62,8 +62,7 @@ export const runController = useCase(CONTROLLER, async ({ ready, ...request }, c
       say('info', 'leading the hub');
       await lead(api, { lease, uid, say, request, context, onPass: (succeeded) => (isReady = succeeded) });
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       // Another one leads: this one works, and can take over.
       isReady = error.code === 'BUSY';
       say(isReady ? 'info' : 'warning', error.message);
@@ -155,8 +154,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     for (;;) {
       changes.clear();
       const { problem, nextMs, isDecided } = await passHub(hub, now()).catch((error: unknown): HubPassed => {
-        signal.throwIfAborted();
-        if (!(error instanceof CurlewError)) throw error;
+        requireRefusal(error, signal);
         return { problem: asError(error).message, nextMs: failures.failed(), isDecided: false };
       });
       if (isDecided) failures.succeeded();

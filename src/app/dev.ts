@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError, ifExists, noSuchFile } from '../core/errors.ts';
+import { CurlewError, ifExists, noSuchFile, requireRefusal } from '../core/errors.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { useCase } from '../core/request.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -47,8 +47,7 @@ export const watchDev = useCase(DEV, async (request, context: Context): Promise<
       for (const line of successLines(await tryOnce(request, await newestOf(request, context), context)))
         note('info', line);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       for (const line of failureLines(error)) note('warning', line);
     }
     note('info', `waiting for changes in ${shown}; Ctrl-C ends`);

@@ -3,7 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, requireRefusal } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
@@ -169,8 +169,7 @@ async function otherControlPlanes(context: Context): Promise<readonly string[]> 
     const own = hostname().toLowerCase();
     return nodes.flatMap(({ name, role }) => (role === 'control-plane' && name !== own ? [name] : []));
   } catch (error) {
-    context.signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, context.signal);
     const text = `the data is restored, but its Nodes could not be listed: ${error.message}`;
     context.report({ type: 'note', level: 'warning', text });
     return [];

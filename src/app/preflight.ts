@@ -1,7 +1,7 @@
 /** Runs the host preflights of a spec and its add-ons, without an install. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, requireRefusal } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
@@ -100,8 +100,7 @@ async function nodeResults(
   try {
     return await checkNodesFor(packages, { directory, variables, find: clusterFinder(request, context) });
   } catch (error) {
-    context.signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, context.signal);
     const text = `an install also checks the nodes of the cluster, which were not checked here: ${error.message}`;
     context.report({ type: 'note', level: 'warning', text });
     return [];

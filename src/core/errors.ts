@@ -223,6 +223,12 @@ export function maskSecrets(text: string): string {
   });
 }
 
+/** Throws the reason of an aborted signal, and anything that is not an error for users: a bug. */
+export function requireRefusal(error: unknown, signal: AbortSignal): asserts error is CurlewError {
+  signal.throwIfAborted();
+  if (!(error instanceof CurlewError)) throw error;
+}
+
 /** Creates the errors about one thing, each with what is wrong with it. */
 export function errorAbout(
   code: ErrorCode,

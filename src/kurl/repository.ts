@@ -5,7 +5,7 @@
 import { readdir } from 'node:fs/promises';
 import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, requireRefusal } from '../core/errors.ts';
 import { HOST_PREFLIGHT, INSTALL_SH } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -124,8 +124,7 @@ async function readOne(folder: AddonFolder, root: string, cache: FactCache, { si
     const scripts = readOwnScripts(listing, cache, add);
     return { ...nothing, listing, scripts, hostPreflight: readPreflight(listing, add) };
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     add('missing', 'folder', folder.shown, `cannot be read: ${reason(error)}`, place);
     return nothing;
   }

@@ -1,5 +1,5 @@
 /** Loads the images of several packages into the container runtime, in parallel. */
-import { CurlewError } from '../../core/errors.ts';
+import { requireRefusal } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { FailedImages } from './failed-images.ts';
@@ -84,8 +84,7 @@ async function protectLoaded(
     // A hook of the run pins them, too, but only after its drain, and load-images calls none.
     await runtime.protect?.(names, { signal });
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     const text = `${error.message}; a kubelet whose disk is full may remove images that no container uses yet`;
     report({ type: 'note', level: 'warning', text });
   }

@@ -1,5 +1,5 @@
 /** Removes images of removed add-ons from the container runtime. */
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
 import { describedPackage } from '../node/placed-package.ts';
@@ -54,8 +54,7 @@ export async function pruneImages({
       note(`image ${name} is kept: a container uses it; kubelet removes it when it needs the space`);
     return removed;
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     note(`images were not removed: ${error.message}`);
     return [];
   }

@@ -1,7 +1,7 @@
 /** Packages that are on the node: in place, or kept in `previous` after another package of the same version replaced them. */
 import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, requireRefusal } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
@@ -35,8 +35,7 @@ export async function keptPackage(
   const { signal } = look;
   for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
     const candidate = await readKept(directory, path, { ref, digest }, look).catch((error: unknown) => {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       return undefined;
     });
     if (candidate?.addon.digest === digest) return candidate;

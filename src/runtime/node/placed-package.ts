@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
+import { CurlewError, fileError, ifExists, requireRefusal } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
@@ -162,8 +162,7 @@ export async function describedPackage(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<PlacedPackage | undefined> {
   return recordedPackage(directory, ref, digest, { signal }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     return undefined;
   });
 }

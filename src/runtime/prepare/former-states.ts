@@ -1,6 +1,6 @@
 /** Former states of add-ons: a rollback opens and verifies them, as does everything that announces a rollback. */
 import type { Cancellable } from '../../core/cancellable.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
 import { readSavedRequest, type SavedRequest } from './saved-request.ts';
@@ -37,8 +37,7 @@ export async function whyUnavailable(
     await openPrevious(directory, name, previous, options);
     return undefined;
   } catch (error) {
-    options.signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, options.signal);
     return error.message;
   }
 }

@@ -1,7 +1,7 @@
 /** Reads releases of a store that are signed with a trusted key. */
 import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts';
 import { digestOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
@@ -135,8 +135,7 @@ async function compareWithCurrent(
     const what = `${named.release} was requested, but ${current} is the current release since ${common.since}`;
     return { ...common, text: `${address}: ${what}; ${TAKE_CURRENT}` };
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     const hint = error.hint === undefined ? '' : ` (${error.hint})`;
     return { named: named.release, current: undefined, since: undefined, text: error.message + hint };
   }

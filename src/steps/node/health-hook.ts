@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { requireRefusal } from '../../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { ownScripts } from '../../own/scripts.ts';
 import { endProcesses, membersOf } from '../../platform/process/process-tree.ts';
@@ -44,8 +44,7 @@ export async function healthByHook(
   try {
     return await called(name, request, { ...context, report: () => undefined, ask: undefined }, limitMs);
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     // The lines after the first one are its output, which may have secrets.
     const [why = ''] = error.message.split('\n');
     return { is: error.code === 'HOOK_FAILED' ? 'False' : 'Unknown', why };

@@ -14,7 +14,7 @@ import {
 import { MAX_MANIFEST_BYTES } from '../../cluster/channel/objects.ts';
 import { readChannel, type ReadChannel } from '../../cluster/channel/read.ts';
 import { counted } from '../../core/counted.ts';
-import { asError, CurlewError, redact } from '../../core/errors.ts';
+import { asError, CurlewError, redact, requireRefusal } from '../../core/errors.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -67,8 +67,7 @@ export async function openChannels(request: ChannelsRequest, context: Context): 
       const error = channel === undefined ? invalid(shown, diagnostics) : undefined;
       return { location: shown, text, channel, diagnostics, error };
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       return { location: shown, text: '', channel: undefined, diagnostics: [], error };
     }
   };
