@@ -106,7 +106,7 @@ export async function planClusterItems(
     const open = async (deadlineMs: number): Promise<Call> => {
       const api = await openApi({ env: { ...env, KUBECONFIG: kubeconfig }, deadlineMs });
       if (api === undefined) throw new CollectProblem(`${kubeconfig} names no cluster`);
-      return openCalls(api, { patienceMs: Math.min(PATIENCE_MS, deadlineMs), signal });
+      return openCalls(api, { patienceMs: Math.min(PATIENCE_MS, deadlineMs / 2), signal });
     };
     const first = await open(answerMs);
     await first('list namespaces', { verb: 'get', path: withQuery(apiPath`/api/v1/namespaces`, { limit: '1' }) });
