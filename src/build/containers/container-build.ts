@@ -1,8 +1,8 @@
 /** `dockerout`: builds a Dockerfile, runs the image, and collects its output in `/out`. */
 import { join } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import type { PackageFile } from '../../core/package.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { ContainerBuildStep } from '../../manifest/step.ts';
@@ -12,7 +12,7 @@ import type { Containers, EndedContainer } from './containers.ts';
 import { baseImages } from './dockerfile.ts';
 import { quoteLines } from '../../platform/process/program-lines.ts';
 
-export interface ContainerBuildOptions {
+export interface ContainerBuildOptions extends Reporting {
   /** The step of the lines that build and program print. */
   readonly id: string;
   readonly roots: SourceRoots;
@@ -21,8 +21,6 @@ export interface ContainerBuildOptions {
   readonly into: string;
   /** Time limit for the build, and again for the run. */
   readonly limitMs: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** Limits on a container's output: far above real package folders. */

@@ -156,13 +156,12 @@ async function loadModem(target: Target): Promise<Modem> {
   return (new Docker(target) as { readonly modem: Modem }).modem;
 }
 
-interface Sent<Body> {
+interface Sent<Body> extends Cancellable {
   readonly method: EngineRequest['method'];
   readonly path: string;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Body;
   readonly fine: readonly number[];
-  readonly signal: AbortSignal;
 }
 
 /** Sends a request with a stream as body, through dockerode. */

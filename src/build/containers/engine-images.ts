@@ -1,5 +1,6 @@
 /** Images of containers: pulled if the engine does not have them, and then removed at the end. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Reporting } from '../../core/cancellable.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -12,11 +13,9 @@ import { linesOf } from '../../platform/process/program-lines.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
-export interface ImageOptions {
+export interface ImageOptions extends Reporting {
   /** The step of progress lines. */
   readonly id: string;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 export interface EngineImages {

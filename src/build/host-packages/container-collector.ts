@@ -1,9 +1,9 @@
 /** Fetches packages with the system's own package manager, in a container of its builder image. */
 import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import { sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
 import { errnoOf, fileError } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import { readPem } from '../../platform/http/roots.ts';
@@ -81,10 +81,8 @@ export function createContainerCollector(options: ContainerCollectorOptions): Co
   };
 }
 
-interface Collecting extends ContainerCollectorOptions {
+interface Collecting extends ContainerCollectorOptions, Reporting {
   readonly image: string;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError, isMissing } from '../../core/errors.ts';
 import { exactValue } from '../../core/json.ts';
 import type { Environment } from '../../platform/http/proxy.ts';
@@ -30,14 +31,12 @@ export type ApiAnswer =
   /** `value` has bigints for integers beyond 2^53. `bytes`: of the response. */
   { readonly kind: 'answer'; readonly value: unknown; readonly bytes: number } | ApiFailure;
 
-export interface AskOptions {
-  readonly signal: AbortSignal;
+export interface AskOptions extends Cancellable {
   /** Called before each attempt of a request that writes; nothing is sent if it rejects. */
   readonly guard?: (() => Promise<void>) | undefined;
 }
 
-export interface FollowOptions {
-  readonly signal: AbortSignal;
+export interface FollowOptions extends Cancellable {
   readonly idleMs: number;
   /** An error that it throws becomes the problem. */
   readonly onLine: (line: string) => void;

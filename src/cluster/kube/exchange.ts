@@ -72,8 +72,7 @@ export async function streamLines(
   return { ...head, body: body() };
 }
 
-export interface LineOptions {
-  readonly signal: AbortSignal;
+export interface LineOptions extends Cancellable {
   /** Called for all data, also within a line. */
   readonly onData: () => void;
   /** An error that it throws ends the response. */

@@ -86,8 +86,7 @@ export async function readRange(
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
-interface IndexOptions {
-  readonly signal: AbortSignal;
+interface IndexOptions extends Cancellable {
   /** Called with the size of the TOC in bytes before it is read; its errors are thrown. */
   readonly admit?: ((bytes: number) => void) | undefined;
 }

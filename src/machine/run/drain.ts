@@ -1,7 +1,6 @@
 /** Drains a node by evictions, which respect disruption budgets. */
 import * as v from 'valibot';
-import type { Cancellable } from '../../core/cancellable.ts';
-import type { Report } from '../../core/events.ts';
+import type { Cancellable, Reporting } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { Refused } from '../../cluster/kube/call.ts';
 import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../cluster/kube/objects.ts';
@@ -135,7 +134,7 @@ export function requireForce(node: string, { lost }: { readonly lost: readonly s
   );
 }
 
-interface DrainOptions {
+interface DrainOptions extends Reporting {
   readonly limitMs: number;
   /** After `limitMs`, deletes the pods that a PodDisruptionBudget still keeps, and waits until they have ended. */
   readonly ignoreBudgets?: boolean;
@@ -143,8 +142,6 @@ interface DrainOptions {
   readonly release?: (() => Promise<void>) | undefined;
   /** How often what it waits for is repeated; default: every 30 seconds. */
   readonly remindMs?: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /**

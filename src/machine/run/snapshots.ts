@@ -4,8 +4,8 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Encrypter } from 'age-encryption';
+import type { Reporting } from '../../core/cancellable.ts';
 import { fileError, isMissing } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeAside } from '../../platform/files/partial.ts';
@@ -19,11 +19,9 @@ const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar|tar\.age)$/;
 /** Space that stays free on the disk: etcd itself may write to it. */
 const SPARE_BYTES = 256 * 1024 ** 2;
 
-export interface SnapshotOptions {
+export interface SnapshotOptions extends Reporting {
   /** The install folder of the node. */
   readonly directory: string;
-  readonly report: Report;
-  readonly signal: AbortSignal;
   /** Encrypts the file for recipients of age. */
   readonly encrypter?: Encrypter | undefined;
   /** Default: /etc/kubernetes. */

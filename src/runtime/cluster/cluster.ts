@@ -46,14 +46,13 @@ export interface NodeCluster {
   readonly removeKurl: (keys: readonly string[]) => Promise<void>;
 }
 
-export interface OpenClusterOptions {
+export interface OpenClusterOptions extends Cancellable {
   /** KUBECONFIG and proxy variables, which determine the cluster and how to reach it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long the API server may later be unreachable before that is an error. */
   readonly patienceMs?: number;
   /** Timeout of one request. */
   readonly answerMs?: number;
-  readonly signal: AbortSignal;
 }
 
 const PATIENCE_MS = 30_000;

@@ -1,7 +1,7 @@
 /** Records the progress of a run in the cluster, as soon as an API server answers. */
 import { join } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
@@ -23,7 +23,7 @@ import {
 import { beginData, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 import type { PlannedAddon, RunPlan } from '../plan/run-plan.ts';
 
-export interface RunClusterParts {
+export interface RunClusterParts extends Reporting {
   /** Undefined if the cluster must not be changed. */
   readonly request: ClusterRequest | undefined;
   readonly view: ClusterView;
@@ -36,8 +36,6 @@ export interface RunClusterParts {
   readonly records: RunRecords;
   /** Performs a step that a run, or the runs that resume it, do once, and records it in the journal. */
   readonly once: (step: 'last' | 'current' | 'removed', perform: () => Promise<void>) => Promise<void>;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** How long to wait for the API server of a known cluster if an add-on needs it. */

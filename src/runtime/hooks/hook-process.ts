@@ -6,6 +6,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { open, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -61,8 +62,7 @@ export interface HookStart {
   readonly limitMs?: number | undefined;
 }
 
-export interface HookOptions {
-  readonly report: Report;
+export interface HookOptions extends Reporting {
   /** Answers the questions of a hook; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
   /** Silence after which a running hook is reported; default: 60 s. */
@@ -70,7 +70,6 @@ export interface HookOptions {
   readonly graceMs?: number;
   /** Size limit of its log. */
   readonly logCap?: LogCap;
-  readonly signal: AbortSignal;
 }
 
 export interface HookOutcome {

@@ -1,8 +1,8 @@
 /** Passes questions of a hook to the caller, and each answer to the hook in a file. */
 import { rm } from 'node:fs/promises';
+import type { Reporting } from '../../core/cancellable.ts';
 import type { Ask } from '../../core/context.ts';
 import { asError } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import type { ControlRecord } from './control.ts';
 import { linesFrom } from './log-tail.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
@@ -16,14 +16,12 @@ export interface Questions {
   readonly finish: () => Promise<void>;
 }
 
-interface QuestionsOptions {
+interface QuestionsOptions extends Reporting {
   readonly addon: string;
   readonly log: string;
   /** Path prefix of the answer files; the ID of a question is appended. */
   readonly answers: string;
   readonly ask: Ask;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 const MAX_LINES = 20;

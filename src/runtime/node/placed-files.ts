@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts';
@@ -22,14 +23,13 @@ export interface ComparedFiles {
   readonly files: readonly PlacedFile[];
 }
 
-interface JudgeOptions {
+interface JudgeOptions extends Cancellable {
   /** Files whose bytes were verified, by path; default: none. */
   readonly known?: ReadonlyMap<string, PlacedFile> | undefined;
   /** Read everything, even after a difference was found. */
   readonly thorough: boolean;
   /** Receives progress if reading takes more than a second. */
   readonly progress?: { readonly report: Report; readonly title: string } | undefined;
-  readonly signal: AbortSignal;
 }
 
 const AT_ONCE = 8;
@@ -208,10 +208,9 @@ export function folderProblems(stats: BigIntStats | undefined): readonly Differe
   return what;
 }
 
-interface ReadOptions {
+interface ReadOptions extends Cancellable {
   /** Called with the number of bytes of each chunk. */
   readonly onBytes: (more: number) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Reads a file, unless it is known or its size differs. */

@@ -31,12 +31,11 @@ const TOC_LIMIT = 1 << 30;
 /** Hashing uses one processor; meanwhile other files are read and synced. */
 const FILES_AT_ONCE = 8;
 
-export interface FolderOptions {
+export interface FolderOptions extends Cancellable {
   /** The install folder. */
   readonly directory: string;
   /** Throws if the table of contents at `path` is not trusted; absent: every one is. */
   readonly trust?: { readonly check: (name: string, text: Uint8Array, path: string) => Promise<unknown> } | undefined;
-  readonly signal: AbortSignal;
 }
 
 export interface FolderPackages {

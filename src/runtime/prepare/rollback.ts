@@ -1,17 +1,15 @@
 /** Rolls an add-on back to its state before the last change. */
+import type { Reporting } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readRecords } from '../node/records.ts';
 import { isFinal, NO_DOWNGRADE, rollbackTarget, recordOf } from '../plan/records.ts';
 import { openPrevious } from './former-states.ts';
 import type { RunRequest } from './request.ts';
 
-interface RollbackOptions {
+interface RollbackOptions extends Reporting {
   /** True if the last run was this same rollback and did not end: it may have died after its last record. */
   readonly isAgain: () => Promise<boolean>;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 type RollbackRequest = Pick<

@@ -1,5 +1,5 @@
 /** A plan with its reasons, add-on by add-on, for the operator before a run. */
-import type { Report } from '../../core/events.ts';
+import type { Reporting } from '../../core/cancellable.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
 import { leftByRemoval } from '../plan/hooks.ts';
@@ -62,12 +62,10 @@ export interface DryRun extends SavedPlan {
   readonly out: string | undefined;
 }
 
-export interface DryRunOptions {
+export interface DryRunOptions extends Reporting {
   readonly words: SavedOptions;
   readonly tool: string;
   readonly out: string | undefined;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** Changes nothing, on this machine or in a container runtime. `UNSUPPORTED` if a run would be, too. */

@@ -1,6 +1,6 @@
 /** The result of a run. */
+import type { Reporting } from '../../core/cancellable.ts';
 import type { Ask } from '../../core/context.ts';
-import type { Report } from '../../core/events.ts';
 import type { HostChecks } from '../host/host-checks.ts';
 
 export interface FailedRemoval {
@@ -40,11 +40,9 @@ export interface RunResult {
   readonly seconds: number;
 }
 
-export interface RunOptions {
-  readonly report: Report;
+export interface RunOptions extends Reporting {
   /** Answers the questions of hooks; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
-  readonly signal: AbortSignal;
   /** Absent where the run changes nothing on the node that its pods would notice. */
   readonly node?: NodeSteps | undefined;
 }

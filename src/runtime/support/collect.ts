@@ -1,6 +1,6 @@
 /** Collects the files of a support bundle: each within limits of time and size, and without secrets. */
+import type { Reporting } from '../../core/cancellable.ts';
 import { asError, CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
-import type { Report } from '../../core/events.ts';
 import { printableJson } from '../../core/json.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { LimitExceeded, within } from '../../platform/limit/within.ts';
@@ -39,11 +39,9 @@ interface Collected {
   readonly problem?: string;
 }
 
-export interface CollectOptions {
+export interface CollectOptions extends Reporting {
   readonly archive: SupportArchive;
   readonly redactor: Redactor;
-  readonly report: Report;
-  readonly signal: AbortSignal;
   /** Milliseconds for one item, and for all. */
   readonly limit?: number;
   readonly limitOfAll?: number;

@@ -1,7 +1,7 @@
 /** Writes a support bundle: what can be collected, and as its last file what is there and what is missing. */
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Report } from '../../core/events.ts';
+import type { Reporting } from '../../core/cancellable.ts';
 import { printableJson } from '../../core/json.ts';
 import { writeWhole } from '../../platform/files/write-whole.ts';
 import { DISK_FULL, openSupportArchive } from './archive.ts';
@@ -31,12 +31,10 @@ export interface BundleParts {
   readonly redactor: Redactor;
 }
 
-interface WriteOptions extends Pick<CollectOptions, 'limit' | 'limitOfAll' | 'maxBytes'> {
+interface WriteOptions extends Pick<CollectOptions, 'limit' | 'limitOfAll' | 'maxBytes'>, Reporting {
   readonly about: string;
   /** Version of curlew. */
   readonly tool: string;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** The reserved space of the archive must hold the index. */

@@ -1,10 +1,11 @@
 /** Imports external add-ons into a store: first the packages, then the registry that lists them. */
+import type { Reporting } from '../../core/cancellable.ts';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { openFileSource } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
@@ -33,7 +34,7 @@ export interface FetchedPackage {
   readonly digest: Digest;
 }
 
-export interface ImportOptions {
+export interface ImportOptions extends Reporting {
   readonly store: Store;
   /** Downloads a version; rejects bytes that do not match the offer's digest. */
   readonly fetch: (offer: OfferedVersion, options: { readonly signal: AbortSignal }) => Promise<FetchedPackage>;
@@ -41,8 +42,6 @@ export interface ImportOptions {
   readonly dryRun: boolean;
   /** Number of concurrent packages. */
   readonly jobs: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 interface ImportedVersion {

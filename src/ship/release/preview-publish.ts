@@ -1,5 +1,5 @@
 /** Warnings and refusals of a publish, as far as they are known before its packages are built. */
-import type { Report } from '../../core/events.ts';
+import type { Reporting } from '../../core/cancellable.ts';
 import { storeKey } from '../../core/layout.ts';
 import type { AddonRef, Arch } from '../../core/ref.ts';
 import type { Store } from '../store/store.ts';
@@ -11,7 +11,7 @@ import { releasesToTry } from './release-name.ts';
 import { noteDropped, noteLeftOut, noteReplaced } from './replaced-release.ts';
 import { noteUnsigned, type Signer } from './sign-release.ts';
 
-interface PlannedRelease {
+interface PlannedRelease extends Reporting {
   /** Undefined for a folder that does not exist yet. */
   readonly store: Store | undefined;
   readonly release: string;
@@ -21,8 +21,6 @@ interface PlannedRelease {
   readonly unbuilt: ReadonlySet<string>;
   readonly signer: Signer | undefined;
   readonly makeCurrent: boolean;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** Warns and fails as a publish of these packages would. Changes nothing. */

@@ -2,6 +2,7 @@
  * Promotion copies a release unchanged to another store: first packages, then the catalog, generated files, `VERSION`
  * and unversioned copies. After an interruption the same call completes it.
  */
+import type { Reporting } from '../../core/cancellable.ts';
 import { formatCatalog, type Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -32,7 +33,7 @@ export interface SourceRelease {
   readonly signed?: { readonly by: string; readonly inputs: Uint8Array | undefined };
 }
 
-export interface PromoteOptions {
+export interface PromoteOptions extends Reporting {
   readonly to: Store;
   /** Release string in the target; undefined for the same as in the source. */
   readonly release: string | undefined;
@@ -48,8 +49,6 @@ export interface PromoteOptions {
   readonly dryRun: boolean;
   /** Number of concurrent packages. */
   readonly jobs: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 interface PromotedPackage extends Pick<PublishedPackage, 'name' | 'version' | 'arch' | 'digest' | 'size' | 'replaces'> {

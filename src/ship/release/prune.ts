@@ -2,11 +2,12 @@
  * Removal of old releases. The catalog is deleted first, so that no catalog lists missing packages, and the
  * marker last, so that the next run resumes an interrupted removal.
  */
+import type { Reporting } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT } from '../../core/catalog.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
 import type { ListedObject, Store } from '../store/store.ts';
@@ -15,12 +16,10 @@ import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous-release.ts';
 import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Usage } from './prune-plan.ts';
 
-export interface PruneOptions extends PruneRule {
+export interface PruneOptions extends PruneRule, Reporting {
   readonly dryRun: boolean;
   /** Number of concurrent deletions. */
   readonly jobs: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** Age in milliseconds after which an unfinished upload counts as abandoned. */

@@ -2,10 +2,10 @@
  * Publishes a release: packages, catalog, generated files, `VERSION` and unversioned copies, in this order. An interrupted
  * publish leaves the previous release intact, and the same call completes it.
  */
-import type { Cancellable } from '../../core/cancellable.ts';
+import type { Cancellable, Reporting } from '../../core/cancellable.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, canceledOr } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, formatRef } from '../../core/ref.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
@@ -38,7 +38,7 @@ import {
   type PackageToPlace,
 } from './upload.ts';
 
-export interface PublishOptions {
+export interface PublishOptions extends Reporting {
   readonly store: Store;
   /** Undefined for the next one of the day, `vYYYY.MM.DD-N`. */
   readonly release: string | undefined;
@@ -61,8 +61,6 @@ export interface PublishOptions {
   readonly commit: string | undefined;
   /** Number of concurrent packages. */
   readonly jobs: number;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 export interface PublishedPackage {

@@ -18,13 +18,12 @@ import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { digestOfBody, notedDigest } from './object-digest.ts';
 import { parseSupportedVersions, type VersionOrders } from './version-order.ts';
 
-export interface ReindexOptions {
+export interface ReindexOptions extends Cancellable {
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly dryRun: boolean;
   /** Number of concurrent packages. */
   readonly jobs: number;
-  readonly signal: AbortSignal;
 }
 
 interface LostPackage {
@@ -192,11 +191,10 @@ function missingPackages(before: Catalog | undefined, read: readonly ReadPackage
   return missing.map((listed) => ({ file: fileOf(listed), why: 'it is missing' }));
 }
 
-interface ReplaceOptions {
+interface ReplaceOptions extends Cancellable {
   readonly same: boolean;
   readonly etag: string | undefined;
   readonly jobs: number;
-  readonly signal: AbortSignal;
 }
 
 async function replace(store: Store, catalog: Catalog, { same, etag, jobs, signal }: ReplaceOptions): Promise<void> {

@@ -1,4 +1,5 @@
 /** Reads releases of a store that are signed with a trusted key. */
+import type { Cancellable } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError, requireRefusal } from '../../core/errors.ts';
@@ -60,13 +61,12 @@ export interface NotCurrent {
   readonly text: string;
 }
 
-export interface SignedOptions {
+export interface SignedOptions extends Cancellable {
   /** Undefined for the current release. */
   readonly release: string | undefined;
   readonly trust: ReleaseTrust;
   /** Called if a named release is older than the store's current one, or if the current one cannot be verified. */
   readonly onNotCurrent?: ((release: NotCurrent) => void) | undefined;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -225,12 +225,11 @@ function invalid(message: string, hint: string): CurlewError {
   return new CurlewError('SIGNATURE_INVALID', message, { hint });
 }
 
-interface Requested {
+interface Requested extends Cancellable {
   /** Undefined for the current one. */
   readonly release: string | undefined;
   /** The release in messages; undefined for its name as the current one. */
   readonly described: string | undefined;
-  readonly signal: AbortSignal;
 }
 
 async function requireSignature(store: Store, key: string, { release, described, signal }: Requested): Promise<string> {

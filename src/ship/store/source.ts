@@ -3,8 +3,7 @@ import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Store, StoredObject, StorePlace } from './store.ts';
 
-interface SourceReadOptions {
-  readonly signal: AbortSignal;
+interface SourceReadOptions extends Cancellable {
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 

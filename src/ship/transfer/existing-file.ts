@@ -1,6 +1,7 @@
 /** A file that already has the name that a transfer writes to. */
 import { rename, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { headerMember } from '../../formats/archive/place.ts';
@@ -9,17 +10,15 @@ import { sameBytes } from '../../formats/archive/member.ts';
 import { verifyArchive } from '../../formats/archive/verify.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { reportStep } from '../../core/events.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { openPartial, pathsBeside } from './partial-file.ts';
 
-export interface ExistingOptions {
+export interface ExistingOptions extends Reporting {
   readonly sha256: Digest | undefined;
   readonly check?: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
   readonly force: boolean;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** A file that is complete. */

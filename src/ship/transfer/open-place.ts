@@ -29,12 +29,11 @@ export interface OpenPlace {
   readonly end: ArchiveEnd | undefined;
 }
 
-interface PlaceOptions {
+interface PlaceOptions extends Cancellable {
   /** Accept a file that is not an archive. */
   readonly anyFile: boolean;
   /** An etag of this place has changed before. */
   readonly unpinned: boolean;
-  readonly signal: AbortSignal;
 }
 
 /** A TOC that arrives damaged is requested once more. Throws the errors of the store's reads. */

@@ -139,12 +139,11 @@ async function readChecked(
   });
 }
 
-interface FileOptions {
+interface FileOptions extends Cancellable {
   /** The operator has named the file, which may also be a pipe. */
   readonly isGiven?: boolean;
   /** The channel that has named the file: its server must not name internal addresses. */
   readonly namedBy?: string;
-  readonly signal: AbortSignal;
 }
 
 interface Files {

@@ -1,5 +1,6 @@
 /** Package sources of runs: a bundle, packed or unpacked; and the choice of packages for a spec. */
 import { resolve } from 'node:path';
+import type { Reporting } from '../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { readIndex, readTocText } from '../../formats/archive/read.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../../core/bundle.ts';
@@ -36,13 +37,11 @@ export interface InstallSource extends AsyncDisposable {
   readonly remember?: (() => Promise<void>) | undefined;
 }
 
-export interface Common {
+export interface Common extends Reporting {
   readonly cwd: string;
   readonly arch: Arch;
   /** Verifies signatures; undefined if none are required. */
   readonly trust: Trust | undefined;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /** The index of an archive, after its signature is verified if one is required. */

@@ -1,10 +1,11 @@
 /** Recreates a whole bundle from a delta and its base. */
 import { basename } from 'node:path';
+import type { Cancellable, Reporting } from '../../../core/cancellable.ts';
 import type { PlacedEntry } from '../../../formats/archive/entry.ts';
 import type { Holder } from '../../../formats/archive/holder.ts';
 import { recreateArchive } from '../../../formats/archive/recreate.ts';
 import type { Digest } from '../../../core/digest.ts';
-import { reportStep, type Report } from '../../../core/events.ts';
+import { reportStep } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import type { Base } from './base.ts';
@@ -14,10 +15,9 @@ import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
 /** Returns the location of each payload of the bundle. */
 export type HolderOf = (entry: PlacedEntry) => Holder;
 
-interface FindOptions {
+interface FindOptions extends Cancellable {
   /** Prefix of the message if payloads are missing. */
   readonly doing: string;
-  readonly signal: AbortSignal;
 }
 
 /** Finds all payloads that are not in the delta; `NOT_FOUND` lists those that the base does not have. */
@@ -42,11 +42,9 @@ export async function findHolders(
   };
 }
 
-interface ApplyOptions {
+interface ApplyOptions extends Reporting {
   /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /**

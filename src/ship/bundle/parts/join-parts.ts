@@ -1,11 +1,12 @@
 /** Joins parts. */
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import type { Reporting } from '../../../core/cancellable.ts';
 import type { RangeSource } from '../../../formats/archive/entry.ts';
 import { fileSource, openFileSource, readIndex } from '../../../formats/archive/read.ts';
 import { counted } from '../../../core/counted.ts';
 import { CurlewError } from '../../../core/errors.ts';
-import { reportStep, type Report } from '../../../core/events.ts';
+import { reportStep } from '../../../core/events.ts';
 import type { Part, PartsHead } from '../../../core/parts.ts';
 import { refuseExisting } from '../../../platform/files/name-file.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
@@ -14,11 +15,9 @@ import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts
 import { openFound, wrongContents } from './parts-source.ts';
 import { createWriteQueue, WRITE_CONCURRENCY, type Write } from '../write/write-queue.ts';
 
-export interface PartsPlace {
+export interface PartsPlace extends Reporting {
   /** Folders to search for parts, in this order. */
   readonly folders: readonly string[];
-  readonly report: Report;
-  readonly signal: AbortSignal;
   /**
    * Throws if the bundle must not be joined. Called for the table of contents before anything is written, if all parts
    * exist, and for all bytes before the file gets its name. A head file only proves that parts belong together.

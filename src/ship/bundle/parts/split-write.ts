@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { readFile, realpath, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Reporting } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, RangeSource } from '../../../formats/archive/entry.ts';
 import type { Digest } from '../../../core/digest.ts';
 import { counted } from '../../../core/counted.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../../../core/errors.ts';
-import type { Report } from '../../../core/events.ts';
 import { formatHead, formatSums, type Part, PARTS_FORMAT, type PartsHead, partsPath } from '../../../core/parts.ts';
 import { hashFile } from '../../../platform/files/hash-file.ts';
 import { openLeft } from '../../../platform/files/left-file.ts';
@@ -36,7 +36,7 @@ export interface Whole {
   readonly index: ArchiveIndex;
 }
 
-export interface SplitOptions {
+export interface SplitOptions extends Reporting {
   /** Target folders, in this order; all must exist. */
   readonly folders: readonly string[];
   /** Maximum bytes of a part; the file system may have a lower limit. */
@@ -50,8 +50,6 @@ export interface SplitOptions {
   readonly proc?: string;
   /** Called with the layout before the first part is written. */
   readonly onLayout?: (layout: readonly PlannedPart[]) => void;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 export interface WrittenParts {

@@ -1,8 +1,8 @@
 /** Writes the bytes of a planned bundle, in order, to a file or any other target. */
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { Reporting } from '../../../core/cancellable.ts';
 import { asError } from '../../../core/errors.ts';
-import type { Report } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
@@ -11,7 +11,7 @@ import type { BundlePlan } from '../bundle-plan.ts';
 import { readAhead } from './read-ahead.ts';
 import { createWriteQueue, WRITE_CONCURRENCY, type Write } from './write-queue.ts';
 
-export interface WriteBundleOptions {
+export interface WriteBundleOptions extends Reporting {
   /** Name of the target in progress events and messages. */
   readonly name: string;
   /** Title of the step for users. */
@@ -20,8 +20,6 @@ export interface WriteBundleOptions {
   readonly concurrency: number;
   /** Verify every byte while writing; a damaged payload is `DIGEST_MISMATCH`, other damage `PACKAGE_INVALID`. */
   readonly verify: boolean;
-  readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 /**
