@@ -1,6 +1,7 @@
 /** Builds packages from add-on folders. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { AddonVersion } from '../core/ref.ts';
 import { buildAddons } from '../build/build.ts';
 import type { BuiltPackage } from '../build/build-addon.ts';
 import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
@@ -15,9 +16,7 @@ import { useCase } from '../core/request.ts';
 /** Add-ons at once. */
 const JOBS = 4;
 
-export interface Built extends Pick<BuiltPackage, 'path' | 'size' | 'outcome' | 'because' | 'fetched'> {
-  readonly name: string;
-  readonly version: string;
+export interface Built extends Pick<BuiltPackage, 'path' | 'size' | 'outcome' | 'because' | 'fetched'>, AddonVersion {
   readonly digest: Digest;
 }
 

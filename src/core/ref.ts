@@ -18,10 +18,14 @@ export function archName(text: string): string {
 /** The root folder of a package's files: `addons/<name>/<version>` or `packages/<name>/<version>`. */
 export type AddonTree = 'addons' | 'packages';
 
-export interface AddonRef {
-  readonly tree: AddonTree;
+/** An add-on at one version. */
+export interface AddonVersion {
   readonly name: string;
   readonly version: string;
+}
+
+export interface AddonRef extends AddonVersion {
+  readonly tree: AddonTree;
 }
 
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?$/;

@@ -1,4 +1,5 @@
 /** Compares what the scripts of an add-on use with what exists here. Pure. */
+import type { AddonVersion } from '../core/ref.ts';
 import type { Place } from '../core/diagnostic.ts';
 import { upperSnake } from '../spec/variable-names.ts';
 import { placesIn, type AddFinding } from './finding.ts';
@@ -31,9 +32,7 @@ export interface CheckedScript {
   readonly facts: ScriptFacts;
 }
 
-interface CheckedAddon {
-  readonly name: string;
-  readonly version: string;
+interface CheckedAddon extends AddonVersion {
   readonly shown: string;
   /** Scripts that run in the shell of the hooks, and templates that it expands. */
   readonly scripts: readonly CheckedScript[];

@@ -17,16 +17,14 @@ import { SETTING_ROWS } from './compatibility/settings.ts';
 import { VARIABLES } from './compatibility/variables.ts';
 import { type ReadAddon, readRepository, readTemplate, type KurlRepository } from './repository.ts';
 import { scriptFacts, type ScriptFacts } from './script-facts.ts';
-import type { AddonTree } from '../core/ref.ts';
+import type { AddonTree, AddonVersion } from '../core/ref.ts';
 import { folderName } from '../spec/installer.ts';
 import { VERSION_LISTS, type VersionLists } from './version-lists.ts';
 
 type Verdict = 'works' | 'differs' | 'missing';
 
-export interface MigratedAddon {
+export interface MigratedAddon extends AddonVersion {
   readonly tree: 'addons' | 'packages';
-  readonly name: string;
-  readonly version: string;
   /** Relative to the repository. */
   readonly path: string;
   readonly verdict: Verdict;

@@ -5,7 +5,7 @@ import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnost
 import { mapLimited } from '../platform/limit/each.ts';
 import { maskSecrets } from '../core/errors.ts';
 import { INSTALL_SH, MANIFEST } from '../core/layout.ts';
-import { compareText } from '../core/ref.ts';
+import { compareText, type AddonVersion } from '../core/ref.ts';
 import type { FetchedSource } from './directives.ts';
 import type { AddonFolder, FoundAddons } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
@@ -24,9 +24,7 @@ import { findFunctions } from '../formats/bash/shell.ts';
 import { statOf } from './text-file.ts';
 import { outsideProblem } from './within-repository.ts';
 
-interface LintedAddon {
-  readonly name: string;
-  readonly version: string;
+interface LintedAddon extends AddonVersion {
   /** Relative to the start of the search. */
   readonly path: string;
   /** Full names of the lifecycle functions that install.sh defines. */

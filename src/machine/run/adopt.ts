@@ -1,5 +1,6 @@
 /** The file of a cluster that runs already, from what its API server says. Host keys are left to a person: nothing here may vouch for them. */
 import { isIP } from 'node:net';
+import type { AddonVersion } from '../../core/ref.ts';
 import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -32,9 +33,7 @@ export interface AdoptedMachine {
   readonly hostKeyBy: string;
 }
 
-export interface AdoptedCluster {
-  readonly name: string;
-  readonly version: string;
+export interface AdoptedCluster extends AddonVersion {
   readonly machines: readonly AdoptedMachine[];
   /** The file. */
   readonly text: string;

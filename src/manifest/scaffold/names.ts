@@ -1,10 +1,8 @@
 /** Derives the names in an add-on's files from its name, and rejects unsuitable names. Pure. */
 import { CurlewError } from '../../core/errors.ts';
-import { addonRef } from '../../core/ref.ts';
+import { addonRef, type AddonVersion } from '../../core/ref.ts';
 
-export interface AddonNames {
-  readonly name: string;
-  readonly version: string;
+export interface AddonNames extends AddonVersion {
   /** Its key in an installer spec: `certManager`. */
   readonly specName: string;
 }

@@ -1,6 +1,7 @@
 /** Creates a new add-on: from nothing, from Kubernetes resources, or from a chart. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AddonVersion } from '../../core/ref.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { type Draft, draftAddon, mainNamespace, type Resources, SAMPLE_FILES, type SampleTexts } from './draft.ts';
@@ -27,9 +28,7 @@ export interface NewAddon {
   readonly root: string;
 }
 
-export interface MadeAddon {
-  readonly name: string;
-  readonly version: string;
+export interface MadeAddon extends AddonVersion {
   /** Absolute path of `addons/<name>`. */
   readonly folder: string;
   /** Relative to it, with `/`, sorted in code units. */

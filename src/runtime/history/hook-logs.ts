@@ -1,6 +1,7 @@
 /** Logs of hooks of earlier runs: the list, and their last lines. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AddonVersion } from '../../core/ref.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -18,9 +19,7 @@ export interface RunSummary extends Pick<RunHistory, 'run' | 'kind' | 'began' | 
 }
 
 /** One add-on of a run that was not applied already. */
-export interface RunChange {
-  readonly name: string;
-  readonly version: string;
+export interface RunChange extends AddonVersion {
   /** The version that it replaced; absent if there was none, and if the run did not record it. */
   readonly replaces?: string | undefined;
   readonly mode: Exclude<PlannedAddon['mode'], 'already applied'>;

@@ -4,15 +4,13 @@ import { join } from 'node:path';
 import { asError } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
-import { addonRef, compareText } from '../../core/ref.ts';
+import { addonRef, compareText, type AddonVersion } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, offeredRollback, type ExtractedRecord, type Records } from '../plan/records.ts';
 import { whyUnavailable } from '../prepare/former-states.ts';
 
-interface AddonStatus {
-  readonly name: string;
-  readonly version: string;
+interface AddonStatus extends AddonVersion {
   /** Digest of the package; undefined if another tool installed it. */
   readonly digest: Digest | undefined;
   readonly settings: Digest;

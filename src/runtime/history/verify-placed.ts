@@ -4,7 +4,7 @@ import { asError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Digest } from '../../core/digest.ts';
 import { nodePath } from '../../core/layout.ts';
-import { addonRef, formatRef, type AddonTree } from '../../core/ref.ts';
+import { addonRef, formatRef, type AddonTree, type AddonVersion } from '../../core/ref.ts';
 import { readHistory } from './history.ts';
 import { compareFiles } from '../node/placed-files.ts';
 import type { Difference } from '../plan/run-plan.ts';
@@ -12,10 +12,8 @@ import { recordedPackage, requireOwnFolders } from '../node/placed-package.ts';
 import { readPlacedRecord } from '../node/placed-record.ts';
 import type { ExtractedRecord } from '../plan/records.ts';
 
-export interface VerifiedPackage {
+export interface VerifiedPackage extends AddonVersion {
   readonly tree: AddonTree;
-  readonly name: string;
-  readonly version: string;
   /** Recorded digest of the package. */
   readonly digest: Digest;
   readonly files: number;

@@ -1,6 +1,6 @@
 /** Plans a run: what it will do, and why. Pure: from packages, records and spec to plain data. */
 import { CurlewError } from '../../core/errors.ts';
-import { compareText, compareVersions } from '../../core/ref.ts';
+import { compareText, compareVersions, type AddonVersion } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
 import { phases } from './order.ts';
@@ -62,9 +62,7 @@ function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Record
   throw new CurlewError('DOWNGRADE', `this would downgrade ${rows.join(', ')}`, { hint: downgradeHint(older) });
 }
 
-interface Downgrade {
-  readonly name: string;
-  readonly version: string;
+interface Downgrade extends AddonVersion {
   readonly before: AppliedRecord;
 }
 

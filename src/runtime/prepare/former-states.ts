@@ -2,7 +2,7 @@
 import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { formatRef } from '../../core/ref.ts';
+import { formatRef, type AddonVersion } from '../../core/ref.ts';
 import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 import { keptPackage } from '../node/kept-package.ts';
 import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records, recordedRef } from '../plan/records.ts';
@@ -43,9 +43,7 @@ export async function whyUnavailable(
 }
 
 /** The rollback target of an add-on after a run. */
-export interface RollbackOutlook {
-  readonly name: string;
-  readonly version: string;
+export interface RollbackOutlook extends AddonVersion {
   /** Why a rollback will not be possible; undefined if it will be. */
   readonly lost: string | undefined;
 }

@@ -1,4 +1,5 @@
 /** A plan with its reasons, add-on by add-on, for the operator before a run. */
+import type { AddonVersion } from '../../core/ref.ts';
 import type { Reporting } from '../../core/cancellable.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
@@ -15,9 +16,7 @@ import type { RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
 
 /** The planned changes of one add-on. */
-export interface AddonOutlook {
-  readonly name: string;
-  readonly version: string;
+export interface AddonOutlook extends AddonVersion {
   /** The version that it replaces; absent if it is not installed, or in this version. */
   readonly replaces?: string | undefined;
   /** Undefined if it is not fetched. */

@@ -3,13 +3,11 @@
  * with the newest patch of the installed minor version. Other add-ons need no steps. Pure.
  */
 import { CurlewError } from '../../core/errors.ts';
-import { compareVersions } from '../../core/ref.ts';
+import { compareVersions, type AddonVersion } from '../../core/ref.ts';
 import { resolveVersion } from '../../spec/version.ts';
 
 /** An intermediate package of an upgrade. */
-interface Step {
-  readonly name: string;
-  readonly version: string;
+interface Step extends AddonVersion {
   /** For people. */
   readonly because: string;
 }

@@ -7,13 +7,11 @@ import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, errorAbout, redact } from '../../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { ListedPackage } from './make-catalog.ts';
-import { addonRef, compareText, compareVersions, formatRef } from '../../core/ref.ts';
+import { addonRef, compareText, compareVersions, formatRef, type AddonVersion } from '../../core/ref.ts';
 import { byKey, readJson, type Read } from '../../core/schema.ts';
 
 /** A version that a publisher offers. */
-export interface OfferedVersion {
-  readonly name: string;
-  readonly version: string;
+export interface OfferedVersion extends AddonVersion {
   readonly url: string;
   readonly range: string;
   readonly isPrerelease: boolean;

@@ -7,7 +7,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { formatRef } from '../../core/ref.ts';
+import { formatRef, type AddonVersion } from '../../core/ref.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
@@ -44,9 +44,7 @@ export interface ImportOptions extends Reporting {
   readonly jobs: number;
 }
 
-interface ImportedVersion {
-  readonly name: string;
-  readonly version: string;
+interface ImportedVersion extends AddonVersion {
   /** Undefined in a dry run if only the package itself shows it. */
   readonly sha256: Digest | undefined;
   /** `released`: a prerelease became a release. */

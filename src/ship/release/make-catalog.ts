@@ -4,13 +4,11 @@ import { canonicalJson, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { packageFileName } from '../../core/layout.ts';
 import type { AddonJson } from '../../core/package.ts';
-import { ARCHES, compareText, formatRef, type Arch } from '../../core/ref.ts';
+import { ARCHES, compareText, formatRef, type Arch, type AddonVersion } from '../../core/ref.ts';
 import { orderVersions, type VersionOrders } from './version-order.ts';
 
 /** A package with its catalog entry. */
-export interface ListedPackage {
-  readonly name: string;
-  readonly version: string;
+export interface ListedPackage extends AddonVersion {
   readonly arch: Arch;
   readonly tree: CatalogVersion['tree'];
   readonly requires: readonly string[];

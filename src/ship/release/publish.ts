@@ -7,7 +7,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { compareText, formatRef } from '../../core/ref.ts';
+import { compareText, formatRef, type AddonVersion } from '../../core/ref.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import { findCatalog } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
@@ -63,9 +63,7 @@ export interface PublishOptions extends Reporting {
   readonly jobs: number;
 }
 
-export interface PublishedPackage {
-  readonly name: string;
-  readonly version: string;
+export interface PublishedPackage extends AddonVersion {
   readonly arch: string;
   readonly digest: string;
   readonly size: number;

@@ -4,12 +4,10 @@ import { checkAddons, type CheckedAddon, type CheckOptions } from '../../build/c
 import type { AddonPlan, BuildPlan } from '../../build/plan.ts';
 import type { BuildPorts } from '../../build/ports.ts';
 import { packageFileName } from '../../core/layout.ts';
-import type { AddonRef } from '../../core/ref.ts';
+import type { AddonRef, AddonVersion } from '../../core/ref.ts';
 import type { Previous } from '../../ship/release/previous-release.ts';
 
-export interface Change {
-  readonly name: string;
-  readonly version: string;
+export interface Change extends AddonVersion {
   readonly change: 'new' | 'changed' | 'unchanged';
   /** Description of the difference. */
   readonly because: string | undefined;
