@@ -1,5 +1,5 @@
 /** The interface for fetching an operating system's packages with their dependencies. */
-import type { Report } from '../../core/events.ts';
+import type { Reporting } from '../../core/cancellable.ts';
 import type { OsId } from '../../core/os.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { LockedFile } from '../../manifest/lock.ts';
@@ -38,8 +38,5 @@ export interface Collector {
    * Resolves the names in one transaction and fetches the packages. The same state of the repositories gives the same bytes
    * in the folder. A failure is one CurlewError with the package manager's reason.
    */
-  readonly collect: (
-    request: CollectRequest,
-    options: { readonly report: Report; readonly signal: AbortSignal },
-  ) => Promise<Collected>;
+  readonly collect: (request: CollectRequest, options: Reporting) => Promise<Collected>;
 }

@@ -1,4 +1,5 @@
 /** Verifies that an archive is complete and valid for `install`, with progress, and that it is the signed file. */
+import type { Reporting } from '../../core/cancellable.ts';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { readHolder } from '../../formats/archive/holder.ts';
@@ -19,7 +20,7 @@ import { parseInstaller } from '../../spec/parse.ts';
 export async function verifyWhole(
   source: RangeSource,
   title: string,
-  { report, signal }: Pick<Context, 'report' | 'signal'>,
+  { report, signal }: Reporting,
 ): Promise<ArchiveIndex> {
   const onBytes = (bytes: number): void => {
     report({ type: 'step-progress', id: title, bytes });
@@ -70,11 +71,7 @@ async function checkImages({ packages }: CheckedArchive, signal: AbortSignal): P
 }
 
 /** Throws if a file is not byte-identical to the signed one: the same contents could be compressed differently. */
-export async function requireSignedFile(
-  source: RangeSource,
-  file: Digest,
-  options: Pick<Context, 'report' | 'signal'>,
-): Promise<void> {
+export async function requireSignedFile(source: RangeSource, file: Digest, options: Reporting): Promise<void> {
   if ((await digestAsStep(source, options)) === file) return;
   throw new CurlewError('DIGEST_MISMATCH', `cannot verify ${source.name}: it is not the file that was signed`, {
     hint: 'its table of contents is signed, but other bytes differ: download the file again, or ask the signer',
