@@ -1,7 +1,7 @@
 /** Plans an upgrade of Kubernetes with the add-ons of channels: which moves before which step. */
 import { byName, sourceTitle, type Channel, type Entry, type Identity } from '../cluster/channel/channel.ts';
 import { choose, entriesOf, runsOn } from '../cluster/channel/choose.ts';
-import { kubernetesSteps, planUpgrade } from '../cluster/channel/upgrade-plan.ts';
+import { kubernetesSteps, planUpgrade, type Gap } from '../cluster/channel/upgrade-plan.ts';
 import type { ClusterFacts } from '../cluster/channel/pass.ts';
 import { installedOf, recordKey } from '../cluster/channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../cluster/channel/range.ts';
@@ -34,13 +34,7 @@ export type PlannedStep =
       readonly afterGap?: true;
     });
 
-export interface PlannedGap {
-  readonly addon: string;
-  readonly from: string;
-  readonly at: string;
-  readonly message: string;
-  /** The change that closes it. */
-  readonly hint: string | undefined;
+export interface PlannedGap extends Omit<Gap<never>, 'near'> {
   /** Entries that nearly fit. */
   readonly near: readonly (PlannedEntry & {
     readonly addon: string;

@@ -92,10 +92,7 @@ export type QueryPorts = Pick<
   'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder' | 'outsideFiles'
 >;
 
-interface Query {
-  readonly root: string;
-  readonly top: string;
-  readonly arch: Arch;
+interface Query extends Pick<CurrentInputs, 'root' | 'top' | 'arch'> {
   readonly ports: QueryPorts;
   readonly signal: AbortSignal;
 }

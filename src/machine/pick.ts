@@ -38,14 +38,10 @@ export function pickControlPlane<M extends Pickable>(machines: readonly M[], zon
   return first;
 }
 
-export interface Deletable {
-  readonly name: string;
-  readonly ageDays?: number | undefined;
+export interface Deletable extends Pick<Pickable, 'name' | 'ageDays' | 'healthy' | 'deleteAnnotation'> {
   readonly deleting?: boolean;
-  readonly deleteAnnotation?: boolean;
   /** An update in place is under way. */
   readonly updating?: boolean;
-  readonly healthy?: boolean;
 }
 
 export type DeletionOrder = 'Random' | 'Newest' | 'Oldest';

@@ -1,4 +1,5 @@
 /** Checks the settings of an installer spec against kURL's names and types. Pure. */
+import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { describedValue, isSecretName } from './secret-settings.ts';
 import { kurlFields, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
@@ -6,12 +7,7 @@ import { isReservedVariable } from './variable-names.ts';
 import { isJsonObject, type Json } from '../formats/yaml/yaml.ts';
 
 /** A problem of a setting; the reader of the spec knows its place. */
-export interface SettingFinding {
-  readonly severity: 'error' | 'warning' | 'info';
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
+export type SettingFinding = Omit<Diagnostic, 'place'>;
 
 /**
  * `taken`: the fields above it. kURL silently drops a name that it does not know under one of its own keys; here it becomes a

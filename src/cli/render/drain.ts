@@ -1,14 +1,8 @@
 /** A node whose pods move to others, as `curlew node drain` and `curlew machine drain` show it. */
 import { counted } from '../../core/counted.ts';
+import type { DrainedMachine } from '../../machine/run/drain-over-ssh.ts';
 
-interface Drained {
-  /** It takes no new pods. */
-  readonly isCordoned: boolean;
-  /** Pods that are still to be evicted, or to end. */
-  readonly pods: readonly string[];
-  /** The losses with them. */
-  readonly lost: readonly string[];
-}
+type Drained = Pick<DrainedMachine, 'isCordoned' | 'pods' | 'lost'>;
 
 /** Nothing is left to do. */
 export function isDrained({ isCordoned, pods }: Drained): boolean {

@@ -1,14 +1,12 @@
 /** The content of an archive of format 1 as data: entries before they are placed, and the index of placed entries. */
 import type { Digest } from '../../core/digest.ts';
-import type { FileMode } from '../../core/package.ts';
+import type { PackageFile } from '../../core/package.ts';
 
-/** A file, or (in bundles only) a hard link to an earlier file of the same archive. `path` is the full entry name. */
-export interface ArchiveEntry {
-  readonly path: string;
-  readonly mode: FileMode;
-  /** Unpacked size; for a hard link, the size of the linked file. */
-  readonly size: number;
-  readonly digest: Digest;
+/**
+ * A file, or (in bundles only) a hard link to an earlier file of the same archive. `path` is the full entry name, `size` the
+ * unpacked size, of a hard link that of the linked file.
+ */
+export interface ArchiveEntry extends PackageFile {
   /** For a hard link: the full entry name of the file with the payload. */
   readonly linkTo?: string | undefined;
 }

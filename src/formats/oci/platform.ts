@@ -1,7 +1,7 @@
 /** Finds a platform's manifest from a reference's first manifest, for registries and archives alike. */
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { formatPlatform, type Descriptor, type Platform } from './image.ts';
+import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import { ARCHES } from '../../core/ref.ts';
 import {
   CONFIG_LIMIT,
@@ -23,12 +23,7 @@ export interface FoundManifest {
 /** Reads a whole manifest or config of at most `limit` bytes. */
 export type ReadSmall = (descriptor: Descriptor, kind: 'manifest' | 'config', limit: number) => Promise<FoundManifest>;
 
-export interface PlatformImage {
-  readonly mediaType: string;
-  readonly manifest: Uint8Array;
-  readonly config: { readonly descriptor: Descriptor; readonly data: Uint8Array };
-  readonly layers: readonly Descriptor[];
-}
+export type PlatformImage = Pick<ResolvedImage, 'mediaType' | 'manifest' | 'config' | 'layers'>;
 
 const DEEPEST_INDEX = 3;
 

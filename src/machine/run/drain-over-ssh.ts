@@ -13,6 +13,7 @@ import { lockHosts, operatorOf, runCommand, type Remote } from './remote.ts';
 export interface DrainedMachine {
   readonly cluster: string;
   readonly machine: string;
+  /** It takes no new pods. */
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];

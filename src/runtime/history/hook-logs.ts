@@ -8,7 +8,7 @@ import { nearest } from '../../core/nearest.ts';
 import { readable, readHistory, readRun, type RunHistory } from './history.ts';
 import { isRunId } from '../plan/records.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
-import { endOfFile } from '../hooks/log-tail.ts';
+import { endOfFile, type FileEnd } from '../hooks/log-tail.ts';
 
 export interface RunSummary extends Pick<RunHistory, 'run' | 'kind' | 'began' | 'ended' | 'state' | 'message'> {
   readonly addons: readonly string[];
@@ -25,18 +25,13 @@ export interface RunChange extends AddonVersion {
   readonly mode: Exclude<PlannedAddon['mode'], 'already applied'>;
 }
 
-export interface HookLog {
+export interface HookLog extends FileEnd {
   readonly run: string;
   /** Undefined for the log of the look-up, which sources all add-ons. */
   readonly addon: string | undefined;
   /** The function that was called. */
   readonly hook: string;
   readonly path: string;
-  readonly bytes: number;
-  /** Without escape sequences and other control characters. */
-  readonly lines: readonly string[];
-  /** Lines before the first one are left out. */
-  readonly cut: boolean;
 }
 
 const LOG = '.log';

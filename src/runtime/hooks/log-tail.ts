@@ -22,6 +22,7 @@ export async function endOfLog(path: string): Promise<string> {
 export interface FileEnd {
   /** Size of the whole file. */
   readonly bytes: number;
+  /** Without escape sequences and other control characters. */
   readonly lines: readonly string[];
   /** Lines before the first one are left out. */
   readonly cut: boolean;

@@ -1,16 +1,12 @@
 /** Runs the client program of a container runtime: queries with short answers, and imports of tars. */
 import { CurlewError } from '../../core/errors.ts';
 import { shortened } from '../../core/shortened.ts';
-import { tryProgram } from '../../platform/process/run-program.ts';
+import { tryProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-interface Answer {
-  readonly status: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+type Answer = Pick<ProgramResult, 'status' | 'stdout' | 'stderr'>;
 
 export type Argv = readonly [command: string, ...args: string[]];
 
