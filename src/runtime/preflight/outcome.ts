@@ -4,13 +4,9 @@ import { renderText } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 import { parseQuantity } from './go-notation.ts';
 import type { Settings } from './check-settings.ts';
-import type { AnalyzerSpec, OutcomeRule, Verdict } from './spec.ts';
+import type { AnalyzerSpec, OutcomeRule } from './spec.ts';
 
-export interface AnalyzerResult {
-  readonly verdict: Verdict;
-  readonly message: string;
-  readonly uri: string | undefined;
-}
+export type AnalyzerResult = Pick<OutcomeRule, 'verdict' | 'message' | 'uri'>;
 
 /** A condition that is invalid, or cannot be evaluated on the facts. */
 export class AnalyzerProblem extends Error {

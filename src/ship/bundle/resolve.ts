@@ -10,7 +10,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
-import { orderAddons } from '../../spec/order.ts';
+import { orderAddons, type OrderedAddon } from '../../spec/order.ts';
 import { channelOf, channelReason, resolveVersion, type ResolvedVersion } from '../../spec/version.ts';
 
 /** The add-on whose version channels choose by. */
@@ -25,10 +25,7 @@ export interface ResolvedPackage extends BundledPackage {
   readonly key: string;
 }
 
-interface Candidate {
-  readonly name: string;
-  readonly requires: readonly string[];
-  readonly fulfills: readonly string[];
+interface Candidate extends OrderedAddon {
   readonly resolved: ResolvedPackage;
 }
 

@@ -26,19 +26,18 @@ import { asServerError } from './failure.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { WatchOptions } from './watch.ts';
 
-export interface SiteOptions extends CatalogsOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
+export interface SiteOptions
+  extends
+    CatalogsOptions,
+    Pick<BundlesOptions, 'planBytes' | 'executable' | 'allowInvalidSettings' | 'tool'>,
+    PlannerOptions {
   readonly installers: Installers;
-  readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
   readonly functions: string;
   /** Texts of scripts/serve/page.css and page.js. */
   readonly page: { readonly style: string; readonly behavior: string };
-  /** Also accept specs with settings that the packages reject. */
-  readonly allowInvalidSettings?: boolean | undefined;
   /** Address of a web server with the store's objects, to which requests for packages are redirected. */
   readonly redirect: string | undefined;
-  /** Version of curlew. */
-  readonly tool: string;
   /** Called with warnings for the server's operator. */
   readonly warn?: ((text: string) => void) | undefined;
 }
