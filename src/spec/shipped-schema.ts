@@ -6,6 +6,7 @@ import { CurlewError } from '../core/errors.ts';
 import { fieldsOf, isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { mapProblem } from '../formats/yaml/yaml-map.ts';
+import { readYaml } from '../formats/yaml/yaml.ts';
 import type { InstallerAddon } from './installer.ts';
 import { describedValue } from './secret-settings.ts';
 import { HOOK_TIMEOUT } from './settings.ts';
@@ -90,21 +91,31 @@ function described(
   const value = keyword !== 'type' && typeof data === 'object' ? '' : `, but is ${valueAt(steps)}`;
   const text = `${name} ${expected(keyword, params) ?? message}${value}`;
   const isMap = keyword === 'type' && isObject(data) && isYaml(parentSchema);
-  const hint = isMap ? `write it as text: ${steps.at(-1) ?? ''}: |` : quotedHint(keyword, params, data);
+  const hint = isMap ? `write it as text: ${steps.at(-1) ?? ''}: |` : typeHint(keyword, params, data);
   return { ...finding, message: text, place: at(steps[0]), hint };
 }
 
-/** Texts that the schema calls YAML. */
-function yamlFindings(
-  { specName, settings, place, places }: InstallerAddon,
-  { properties }: Readonly<Record<string, unknown>>,
-): readonly Diagnostic[] {
+/** Texts that the schema calls YAML, and what is in them. */
+function yamlFindings(addon: InstallerAddon, { properties }: Readonly<Record<string, unknown>>): readonly Diagnostic[] {
+  const { specName, settings, place, places } = addon;
   return Object.entries(settings).flatMap(([name, text]): readonly Diagnostic[] => {
-    if (typeof text !== 'string' || !isYaml(fieldsOf(properties)[name])) return [];
+    const schema = fieldsOf(properties)[name];
+    if (typeof text !== 'string' || !isYaml(schema)) return [];
     const problem = mapProblem(text);
-    if (problem === undefined) return [];
-    const message = `${specName}.${name} must be a map in YAML: ${problem}`;
-    return [{ code: 'installer/schema', severity: 'error', message, place: places?.get(name) ?? place }];
+    if (problem !== undefined) {
+      const message = `${specName}.${name} must be a map in YAML: ${problem}`;
+      return [{ code: 'installer/schema', severity: 'error', message, place: places?.get(name) ?? place }];
+    }
+    const content = fieldsOf(fieldsOf(schema)['contentSchema']);
+    // A null is a value for a hook that merges the text: it removes what the add-on has there.
+    const value = fieldsOf(readYaml('', text, { kubernetes: () => true }).value);
+    const result = errorsOf(content, value);
+    if (result === 'late') return [lateFinding(addon)];
+    return result.map((error) =>
+      described(addon, { ...error, instancePath: `/${name}${error.instancePath}` }, (steps) =>
+        describedValue({ [name]: value }, steps, { properties: { [name]: content } }),
+      ),
+    );
   });
 }
 
@@ -155,8 +166,9 @@ const TYPES: Readonly<Record<string, string>> = {
   object: 'a map',
 };
 
-/** For a number or a switch in quotes. */
-function quotedHint(keyword: string, params: ErrorObject['params'], data: unknown): string | undefined {
+/** For a key without a value, and for a number or a switch in quotes. */
+function typeHint(keyword: string, params: ErrorObject['params'], data: unknown): string | undefined {
+  if (keyword === 'type' && data === null) return 'write a value, or remove the key';
   if (keyword !== 'type' || typeof data !== 'string') return undefined;
   const isNumber = ['integer', 'number'].includes(String(params['type'])) && /^-?\d+(?:\.\d+)?$/.test(data);
   const isSwitch = params['type'] === 'boolean' && /^(?:true|false)$/.test(data);

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { InstallerAddon } from '../../src/spec/installer.ts';
 import { checkShipped, inTime } from '../../src/spec/shipped-schema.ts';
 import * as assert from '../support/assert.ts';
@@ -46,6 +47,53 @@ test('a text that is YAML by its schema is read, and a map in its place is shown
   assert.equal(check({ config: '- a' }, schema), ['error demo.config must be a map in YAML: it is not a map']);
   const [map = ''] = check({ config: { a: 1 } }, schema);
   assert.match(map, /^error demo\.config must be a string, but is .* write it as text: config: \|$/);
+});
+
+test('a list or map in a text of YAML that the schema describes is named where it is null or of another kind', () => {
+  const list = { type: 'array' };
+  const contentSchema = {
+    properties: { server: { type: 'object', properties: { extraArgs: list } }, authToken: list },
+  };
+  const schema = { properties: { config: { type: 'string', contentMediaType: 'application/yaml', contentSchema } } };
+  for (const config of ['server: { extraArgs: [], other: null }', 'other: null', '', 'a: 1']) {
+    assert.equal(check({ config }, schema), []);
+  }
+  const hint = 'write a value, or remove the key';
+  assert.equal(check({ config: 'server:\n  extraArgs:\n' }, schema), [
+    `error demo.config.server.extraArgs must be a list, but is null ${hint}`,
+  ]);
+  assert.equal(check({ config: 'server:\n  # extraArgs: []\n' }, schema), [
+    `error demo.config.server must be a map, but is null ${hint}`,
+  ]);
+  assert.equal(check({ config: '{server: {extraArgs: {v: "4"}}, authToken: hunter2}' }, schema), [
+    'error demo.config.server.extraArgs must be a list, but is a map',
+    'error demo.config.authToken must be a list, but is something else',
+  ]);
+});
+
+test('the lists and maps that the package of kubernetes has for kubeadm are not removed by a null', async () => {
+  const schema: unknown = JSON.parse(await readFile('packages/kubernetes/template/files/schema.json', 'utf8'));
+  const found = (settings: InstallerAddon['settings']): string =>
+    check({ version: '1.37.2', ...settings }, schema).join();
+  assert.match(
+    found({ clusterConfiguration: 'apiServer:\n  extraArgs:\n' }),
+    'apiServer.extraArgs must be a list, but is null',
+  );
+  assert.match(found({ clusterConfiguration: 'networking: null' }), 'networking must be a map, but is null');
+  const node = 'nodeRegistration: { taints: null, kubeletExtraArgs: null }';
+  for (const name of ['initConfiguration', 'joinConfiguration'])
+    assert.match(
+      found({ [name]: node }),
+      `error demo.${name}.nodeRegistration.kubeletExtraArgs must be a list, but is null`,
+    );
+  // Defaults as kubeadm prints them.
+  assert.is(
+    found({
+      initConfiguration: 'nodeRegistration: { taints: null }',
+      kubeProxyConfiguration: 'conntrack: { min: null }',
+    }),
+    '',
+  );
 });
 
 test('a value that does not fit is shown, unless it is secret; of lists and maps only what they are', () => {
