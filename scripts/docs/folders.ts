@@ -64,7 +64,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'manifest',
     'directives, parser, linter, lock',
     `core platform/limit platform/process platform/files formats/yaml formats/bash formats/archive formats/oci
-      cluster/channel`,
+      spec cluster/channel`,
   ],
   [
     'manifest/scaffold',

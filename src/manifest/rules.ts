@@ -119,6 +119,9 @@ export const RULES = {
   'yaml/backtick': warning(
     'A template that install.sh renders contains a backtick, which begins a command that runs on the node.',
   ),
+  'yaml/variable': warning(
+    'A template that install.sh renders has a variable of the add-on that is neither a setting in schema.json nor set by install.sh.',
+  ),
   'yaml/encoding': error('A YAML file is not UTF-8 text or contains a control character.'),
   'yaml/duplicate-key': warning('A key is repeated in a map.'),
   'yaml/too-large': info(

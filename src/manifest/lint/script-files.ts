@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import type { ShellWord } from '../../formats/bash/shell-cursor.ts';
 import { scanShell, type ShellCommand } from '../../formats/bash/shell-scan.ts';
 import { literal } from '../../formats/bash/shell-text.ts';
+import { fieldsOf } from '../../core/json.ts';
+import { nearest } from '../../core/nearest.ts';
+import { upperSnake, variableByRule } from '../../spec/variable-names.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { quoted, type Find } from '../rules.ts';
 import { readTextFile } from '../text-file.ts';
-import { addFindings, placer, type Placer } from './spot.ts';
+import { addFindings, placer, type Placer, type Remark } from './spot.ts';
 
 /** Functions of the library whose second argument becomes an entry of a kustomization. */
 const INSERTERS = /^insert_(?:resources|patches_strategic_merge|patches_json_6902)$/;
@@ -14,9 +17,11 @@ const RENDERERS = /^render_(?:file|yaml_file|yaml_file_2)$/;
 const MAKERS = /^(?:cp|mv|ln|install|tee|touch)$/;
 /** A command that the shell runs while it expands the text. */
 const COMMAND = /(?<!\\)(?:\\\\)*(`)/;
+/** A variable that the shell expands, without anything in its place if it is not set. */
+const VARIABLE = /(?<!\\)(?:\\\\)*\$\{?([A-Z][A-Z0-9_]*)(?![A-Za-z0-9_]|:?[-+=?])/g;
 const TEMPLATE_LIMIT = 1024 * 1024;
 
-type Listing = Pick<AddonListing, 'folder' | 'shown' | 'files'>;
+type Listing = Pick<AddonListing, 'ref' | 'folder' | 'shown' | 'files' | 'settings'>;
 
 /** `place` is for install.sh, whose text is `text`. */
 export function checkScriptFiles(listing: Listing, text: string, place: Placer, find: Find): void {
@@ -27,7 +32,7 @@ export function checkScriptFiles(listing: Listing, text: string, place: Placer, 
     file !== undefined && RENDERERS.test(literal(name) ?? '') ? [ending(file)] : [],
   );
   const templates = new Set(rendered.flatMap((name) => filesNamed(listing, name)));
-  for (const path of templates) checkTemplate(listing, path, find);
+  for (const path of templates) checkTemplate(listing, { path, script: text }, find);
 }
 
 /** The file below the add-on's folder, or else those of the same name below a folder that only a run knows. */
@@ -65,18 +70,40 @@ function isSame(path: string, end: string): boolean {
   return path === end || path.endsWith(`/${end}`);
 }
 
-function checkTemplate({ folder, shown }: Listing, path: string, find: Find): void {
+function checkTemplate(
+  listing: Listing,
+  { path, script }: { readonly path: string; readonly script: string },
+  find: Find,
+): void {
+  const { folder, shown } = listing;
   const read = readTextFile(join(folder, path), TEMPLATE_LIMIT);
   if (read.kind !== 'text') return;
   const { text } = read;
+  const place = placer(`${shown}/${path}`, () => text);
+  addFindings(unsetVariables(listing, { text, script }), place, find);
   const match = COMMAND.exec(text);
   if (match === null) return;
   const to = match.index + match[0].length;
   const message = 'install.sh renders this file, and the shell runs what is between backticks, also in a comment';
   const hint = String.raw`write \` for a backtick; for a command that is meant to run, write $(…)`;
-  addFindings(
-    [{ code: 'yaml/backtick', from: to - 1, to, message, hint }],
-    placer(`${shown}/${path}`, () => text),
-    find,
-  );
+  addFindings([{ code: 'yaml/backtick', from: to - 1, to, message, hint }], place, find);
+}
+
+/** Variables with the name of the add-on: others may come from other add-ons and from the run. Nothing without a list of its settings. */
+function unsetVariables(
+  { ref: { name }, settings }: Listing,
+  { text, script }: { readonly text: string; readonly script: string },
+): readonly Remark[] {
+  const fields = Object.keys(fieldsOf(fieldsOf(settings)['properties']));
+  if (fields.length === 0) return [];
+  const prefix = `${upperSnake(name)}_`;
+  const own = new Set([`${prefix}VERSION`, ...fields.map((field) => variableByRule(name, field))]);
+  return [...text.matchAll(VARIABLE)].flatMap(({ index, 0: { length }, 1: variable = '' }): readonly Remark[] => {
+    const isElsewhere = !variable.startsWith(prefix) || new RegExp(`(?<![\\w{$])${variable}\\b`).test(script);
+    if (isElsewhere || own.has(variable)) return [];
+    const near = nearest(variable, own);
+    const message = `install.sh renders this file, and ${variable} is neither a setting in schema.json nor set by install.sh: it is empty`;
+    const hint = near === undefined ? `write \${${variable}-} if that is meant` : `did you mean "${near}"?`;
+    return [{ code: 'yaml/variable', from: index + length - variable.length, to: index + length, message, hint }];
+  });
 }

@@ -43,4 +43,22 @@ test('a backtick in a template that the script renders is found, an escaped one 
   assert.ok(more.includes('sub/b.yaml:1:3 warning yaml/backtick'), more.join());
 });
 
+test('a variable of the add-on that is neither a setting nor set by the script is found in what the script renders', async ({
+  signal,
+}) => {
+  const mine = (path: string): string => `addons/ekco/1/${path}`;
+  const render = SCRIPT.replaceAll(/^ .*insert_.*\n/gm, '').replace('local', 'local EKCO_MADE="$EKCO_READ"');
+  const text =
+    'a: ${EKCO_LOG_LEVEL} $EKCO_VERSION ${EKCO_MADE}\nb: ${EKCO_LOG_LEVL} ${EKCO_OTHER-} \\${EKCO_TEXT} ${HOSTNAME}\nc: $EKCO_READ\n';
+  const files = { [mine('install.sh')]: render, [mine('tmpl-a.yaml')]: text, [mine('b.yaml')]: '# $EKCO_X\n' };
+  assert.equal(told(await lintFiles(files, { signal })), []);
+  const schema = JSON.stringify({ type: 'object', properties: { logLevel: { type: 'string' } } });
+  const found = await lintFiles({ ...files, [mine('schema.json')]: schema }, { signal });
+  assert.equal(told(found), ['tmpl-a.yaml:2:6 warning yaml/variable', 'tmpl-a.yaml:3:5 warning yaml/variable']);
+  assert.equal(
+    found.diagnostics.map(({ hint }) => hint),
+    ['did you mean "EKCO_LOG_LEVEL"?', 'write ${EKCO_READ-} if that is meant'],
+  );
+});
+
 test.run();
