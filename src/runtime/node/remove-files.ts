@@ -41,7 +41,7 @@ export async function removeOurFiles(directory: string): Promise<readonly string
     const existing = await readdir(directory);
     const ours = [
       ...OURS.filter((name) => existing.includes(name)),
-      ...existing.filter((name) => /^\.(?:new|old)-/.test(name)),
+      ...existing.filter((name) => /^\.(?:new|old|curlew-partial)-/.test(name)),
     ];
     for (const name of ours) await rm(join(directory, name), { recursive: true, force: true });
     return ours;
