@@ -339,6 +339,20 @@ cut_join() {
   [[ "$status" -eq 0 && ! -e restore && "$output" == *"the snapshot that curlew etcd restore has kept in $DIR/restore is removed"* ]]
 }
 
+@test "snapshots with keys that a worker has from earlier are named and stay, unless they are encrypted" {
+  own_machine
+  mkdir etcd
+  touch etcd/etcd-2027-01-01T00-00-00Z.tar.age
+  run strict kubernetes_end_join
+  [[ "$status" -eq 0 && "$output" != *snapshot* ]]
+  touch etcd/etcd-2027-01-01T00-00-00Z.tar
+  run strict kubernetes_end_join
+  [[ "$status" -eq 0 && "$output" == *"the snapshots of etcd in $DIR/etcd have the keys of a cluster: move them"* && -e etcd/etcd-2027-01-01T00-00-00Z.tar ]]
+  touch etc/kubernetes/manifests/kube-apiserver.yaml
+  run strict kubernetes_end_join
+  [[ "$status" -eq 0 && "$output" != *snapshot* ]]
+}
+
 @test "a token that the cluster does not have is refused before the machine changes, and so is a cluster that does not answer" {
   prepare
   KUBERNETES_MASTER_ADDR=10.0.0.9:6443 KUBEADM_TOKEN=abcdef.0123456789abcdef

@@ -412,6 +412,10 @@ kubernetes_end_join() {
     rm -rf "$DIR/restore"
     logWarn "This machine has joined a cluster: the snapshot that curlew etcd restore has kept in $DIR/restore is removed"
   fi
+  # They may be the only ones: a person moves them.
+  if [[ ! -f "$KUBERNETES_MANIFESTS/kube-apiserver.yaml" ]] && compgen -G "$DIR/etcd/*.tar" >/dev/null; then
+    logWarn "This machine is a worker, and the snapshots of etcd in $DIR/etcd have the keys of a cluster: move them to another machine"
+  fi
   kubernetes_complete
   kubernetes_keep_files
   kubernetes_schedule_renewal
