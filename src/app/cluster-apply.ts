@@ -37,7 +37,7 @@ async function planned(
   const { plan: path, ignore = [] } = request;
   const cluster = await readHosts(request, 'apply', context);
   const saved = path === undefined ? undefined : await readSaved(path, context);
-  const bundle = { path: request.bundle, facts: await bundleFacts(request.bundle, context) };
+  const bundle = { path: request.bundle, facts: await bundleFacts(request.bundle, cluster, context) };
   const choices = { ...request, channels: channelsOf(files) };
   const next: Plan<PlannedCluster>['next'] = (look, _done, away) =>
     planOf(cluster, look, bundle.facts, { ...choices, away });

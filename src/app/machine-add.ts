@@ -31,7 +31,7 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
     changed === undefined
       ? before
       : await readChanged({ file: before.file, text: changed.after, config }, doing, context);
-  const facts = await bundleFacts(path, context);
+  const facts = await bundleFacts(path, cluster, context);
   const wanted = { cluster, name, bundle: facts };
   let written = false;
   const result = await carryOut(

@@ -21,7 +21,9 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   const cluster = await readHosts({ files: [file], config }, doing, context);
   const host = cluster.machines.find((one) => one.name === name);
   if (host !== undefined) await changedFile(cluster, { remove: name });
-  const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
+  // No machine gets settings of the file.
+  const unset = { ...cluster, installer: {} };
+  const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, unset, context) };
   const wanted = { cluster, name, bundle: bundle?.facts };
   let speaker: WrittenHost | undefined;
   const next: Plan<PlannedMachine>['next'] = (look, done) => {

@@ -39,7 +39,7 @@ async function planned(
   const doing = `${verb} ${name}`;
   const cluster = await readHosts({ files: [file], config }, doing, context);
   requireMachine(cluster, name, doing);
-  const facts = await bundleFacts(path, context);
+  const facts = await bundleFacts(path, cluster, context);
   const plan = { cluster, doing, bundle: { path, facts }, ignore };
   return carryOut({ ...plan, next: next({ cluster, name, bundle: facts }) }, { yes }, context);
 }
