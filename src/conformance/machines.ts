@@ -114,7 +114,7 @@ export function mhcAllowed(input: {
   return orError(() => mayRepair(input));
 }
 
-/** The fate of the pods of a node in a drain. */
+/** The treatment of the pods of a node in a drain. */
 export function drainPlan({ pods }: { readonly pods: readonly DrainedPod[] }): DrainPlan {
   return planDrain(pods);
 }

@@ -268,7 +268,7 @@ export function asError(thrown: unknown): Error {
 }
 
 /**
- * What ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless
+ * The error that ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless
  * a part of it has already said so.
  */
 export function canceledOr(error: unknown, signal: AbortSignal, hint: string): Error {

@@ -1,4 +1,4 @@
-/** The fate of each pod of a node in a drain. Pure. */
+/** The treatment of each pod of a node in a drain. Pure. */
 
 export interface DrainedPod {
   readonly name: string;

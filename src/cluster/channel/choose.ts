@@ -202,7 +202,7 @@ export interface Decision {
 }
 
 /**
- * What a pass does about the chosen entry of an add-on: `recorded` is what is installed, undefined if nothing is. `entries` are
+ * The decision of a pass about the chosen entry of an add-on: `recorded` is what is installed, undefined if nothing is. `entries` are
  * those of its channel, from which it is known whether that still fits. An entry that is lower than what is installed, or that has
  * other content and no version to compare, is a downgrade; kops since 2021 does not look at versions and has none.
  */

@@ -16,7 +16,7 @@ export function isUnderWay({ status }: Pick<HelmRelease, 'status'>): boolean {
 }
 
 /**
- * What helm must do for a release to become what has the hash `wanted`. One that an operation has left blocks all others: it is recovered
+ * The work of helm by which a release becomes what has the hash `wanted`. One that an operation has left blocks all others: it is recovered
  * first, which the Helm add-on provider of Cluster API does by marking it as failed.
  */
 export function releaseAction(

@@ -1,5 +1,5 @@
 /**
- * What is written on a cluster about its add-ons: for each, an annotation of a Namespace, which kops' tool reads and writes
+ * The records on a cluster about its add-ons: for each, an annotation of a Namespace, which kops' tool reads and writes
  * too, and a full record in one ConfigMap. Pure.
  */
 import * as v from 'valibot';
@@ -109,7 +109,7 @@ const MAX_ID = 63;
 const SHORTENED = /^.{50}-[0-9a-f]{12}$/;
 
 /**
- * What identifies an add-on in labels and field managers, which have at most 63 characters: `<namespace>.<add-on>`, shortened with
+ * The name of an add-on in labels and field managers, which have at most 63 characters: `<namespace>.<add-on>`, shortened with
  * a digest if need be. What looks like a shortened one is shortened, too, so that no name is the id of another add-on.
  */
 export function addonId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {

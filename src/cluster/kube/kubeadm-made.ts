@@ -1,5 +1,5 @@
 /**
- * What kubeadm has made of a machine, decided here for all that read its cluster: a kubeconfig alone says nothing, because kubeadm
+ * The state that kubeadm has made of a machine, decided here for all that read its cluster: a kubeconfig alone says nothing, because kubeadm
  * writes it long before the cluster takes requests.
  */
 import { stat } from 'node:fs/promises';

@@ -115,7 +115,7 @@ export function valuesOf(value: unknown, fields: unknown, others: readonly unkno
 }
 
 /**
- * What the server makes of an object when the last manager of `entries` applies `wanted`: what it alone owned
+ * The object as the server leaves it when the last manager of `entries` applies `wanted`: what it alone owned
  * goes. Predicted here, since no dry run knows of another one.
  */
 export function appliedTo(object: Fields, wanted: Fields, entries: readonly FieldsEntry[]): Fields {

@@ -88,7 +88,7 @@ const resourcesSchema = v.object({
 });
 
 /**
- * What the server serves: two requests since Kubernetes 1.26, one for each group version before. A group version that is not
+ * The kinds that the server serves: two requests since Kubernetes 1.26, one for each group version before. A group version that is not
  * available now is `broken`, never an error.
  */
 export async function discover(api: KubeApi, options: CallOptions): Promise<Discovery> {

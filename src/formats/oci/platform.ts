@@ -68,7 +68,7 @@ function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string
 }
 
 /**
- * What shows the platform of an image if its config does not: `index` lists it for the platform, `user` accepts images without a
+ * The proof of an image's platform if its config has none: `index` lists it for the platform, `user` accepts images without a
  * platform. An index takes precedence over an architecture in a config: some builders write that of the build machine.
  */
 export type PlatformSource = 'index' | 'user' | undefined;

@@ -61,7 +61,7 @@ export interface VerifiedStatement<Parsed> {
 }
 
 /**
- * What `parse` makes of the statement of a bundle, and the trusted key that signed it. `SIGNATURE_INVALID` if it is unreadable,
+ * The result of `parse` for the statement of a bundle, and the trusted key that signed it. `SIGNATURE_INVALID` if it is unreadable,
  * not signed by a trusted key, or if `parse` makes nothing of it; nothing in it is used before the signature is checked.
  */
 export function verifyStatement<Parsed>(

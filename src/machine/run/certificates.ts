@@ -16,7 +16,7 @@ export interface NodeCertificate {
 export const KUBELET_CERTIFICATE = 'pki/kubelet-client-current.pem';
 
 /**
- * What replaces a certificate that has expired. The kubelet asks for its own with the one before; a control plane is not to be
+ * The way to replace a certificate that has expired. The kubelet asks for its own with the one before; a control plane is not to be
  * removed for it, since the only one has the data of the cluster.
  */
 export function whenExpired(name: string, { isControlPlane }: { readonly isControlPlane: boolean }): string {

@@ -35,7 +35,7 @@ export interface WrittenCluster extends DesiredCluster {
   readonly kubeconfig: string;
   /** Settings of the add-ons by name, over those of the bundle. */
   readonly installer: Readonly<Record<string, unknown>>;
-  /** What is wrong with a setting, in a file that was read only to look at its machines. */
+  /** The mistake of a setting, in a file that was read only to look at its machines. */
   readonly unreadable?: string | undefined;
 }
 

@@ -11,7 +11,7 @@ import { CONFIG_MAPS } from '../../cluster/kube/core-kinds.ts';
 const PEM_LIMIT = 1 << 20;
 
 /**
- * What kubeadm publishes for machines that join: where the API server is, and a digest of the key that signs its certificate.
+ * The facts that kubeadm publishes for machines that join: where the API server is, and a digest of the key that signs its certificate.
  * `CLUSTER_FAILED` if that is missing.
  */
 export async function clusterInfo(

@@ -22,7 +22,7 @@ export interface CacheOptions<Value> {
   /** Clock for `freshMs`, in milliseconds. */
   readonly now?: () => number;
   /**
-   * What happens to callers that wait for a value that fails: `shared` gives them the failure; `own` lets each try itself, for
+   * The outcome for callers that wait for a value that fails: `shared` gives them the failure; `own` lets each try itself, for
    * failures that concern only the first caller, such as its cancellation.
    */
   readonly failures?: 'shared' | 'own';

@@ -68,7 +68,7 @@ export function rollbackTarget(
 }
 
 /**
- * What messages offer for a rollback. Not an earlier version of Kubernetes: once its upgrade has begun, kubeadm completes it, and nothing
+ * The rollback that messages offer. Not one to an earlier version of Kubernetes: once its upgrade has begun, kubeadm completes it, and nothing
  * says how far it got.
  */
 export function offeredRollback(
