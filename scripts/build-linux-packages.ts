@@ -3,7 +3,8 @@
  * the executable for nodes of the same architecture. Same inputs and SOURCE_DATE_EPOCH, same bytes.
  * usage: tsx scripts/build-linux-packages.ts NPM-PACKAGE FOLDER [ARCH…]   (default: all architectures)
  * environment: CURLEW_MAINTAINER, who answers for the packages, as `NAME <MAIL>`, which both forms show;
- *   SOURCE_DATE_EPOCH, the time of all files in seconds (default: the time of the commit)
+ *   SOURCE_DATE_EPOCH, the time of all files in seconds (default: the time of the commit);
+ *   CURLEW_GZIP_LEVEL, 1 to 9, how hard nfpm compresses (default: its own)
  */
 import { execa } from 'execa';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -15,6 +16,7 @@ import { ARCHES, type Arch } from '../src/core/ref.ts';
 import { toolVersion } from '../src/own/version.ts';
 import { manPages } from './docs/man-pages.ts';
 import { CURLEW, debianEntries, SYSTEM } from './helper-image/debian.ts';
+import { readMaintainer } from './linux-packages/maintainer.ts';
 import { pinnedNode } from './node-tool/node-packages.ts';
 import {
   imageArchive,
@@ -40,11 +42,8 @@ const APPLETS = `
 
 const signal = new AbortController().signal;
 
-/** Debian requires an address that mail reaches, which only the one who releases can name. */
 function maintainer(): string {
-  const given = process.env['CURLEW_MAINTAINER'] ?? '';
-  if (/^[^<>\p{Cc}]*[^<>\p{Cc} ] <[^<>@\s]+@[^<>@\s]+>$/u.test(given) && !given.endsWith('.invalid>')) return given;
-  throw new Error('set CURLEW_MAINTAINER to the name and the mail address of who releases, as: NAME <MAIL>');
+  return readMaintainer(process.env['CURLEW_MAINTAINER']);
 }
 
 /** What both packages and the image have, below `tree`. */
@@ -124,9 +123,13 @@ async function packages(work: string, to: string, version: string, arch: Arch, e
     ['rpm', `curlew-${version}.${RPM_ARCHES[arch]}.rpm`],
   ] as const;
   const env = { ARCH: arch, VERSION: version, MAINTAINER: maintainer(), SOURCE_DATE_EPOCH: String(epoch) };
+  const level = process.env['CURLEW_GZIP_LEVEL'];
+  const recipe = await readFile(join(RECIPE, 'nfpm.yaml'), 'utf8');
+  const own = level === undefined ? recipe : recipe.replaceAll(/(?<=compression: gzip)$/gm, `:${level}`);
+  await writeFile(join(work, 'nfpm.yaml'), own);
   await Promise.all(
     forms.map(async ([packager, name]) => {
-      const words = ['--config', join(RECIPE, 'nfpm.yaml'), '--packager', packager, '--target', join(to, name)];
+      const words = ['--config', 'nfpm.yaml', '--packager', packager, '--target', join(to, name)];
       await execa(join(ROOT, '.curlew/tools/bin/nfpm'), ['package', ...words], { cwd: work, env });
     }),
   );

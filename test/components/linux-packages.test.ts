@@ -93,11 +93,11 @@ if (onAmd64 === undefined) {
     await execa('npm', pack, { cwd: CHECKOUT, env: { NPM_CONFIG_CACHE: box.at('npm') } });
     const words = ['scripts/build-linux-packages.ts', box.at(`curlew-${VERSION}.tgz`), box.at('made'), 'amd64'];
     const make = [process.execPath, ['--import', 'tsx', ...words]] as const;
-    for (const CURLEW_MAINTAINER of ['', 'curlew', 'curlew <curlew@example.invalid>', 'a\nb <a@b.example>']) {
-      const refused = await execa(...make, { cwd: CHECKOUT, env: { CURLEW_MAINTAINER }, reject: false });
-      assert.match(refused.stderr, /^set CURLEW_MAINTAINER to the name and the mail address of who releases/);
-    }
-    await execa(...make, { cwd: CHECKOUT, env: { CURLEW_MAINTAINER: MAINTAINER } });
+    const refused = await execa(...make, { cwd: CHECKOUT, env: { CURLEW_MAINTAINER: 'curlew' }, reject: false });
+    assert.match(refused.stderr, /^set CURLEW_MAINTAINER to the name and the mail address of who releases/);
+    // What nfpm does by default takes nearly all of the time, and a night does it.
+    const env = { CURLEW_MAINTAINER: MAINTAINER, CURLEW_GZIP_LEVEL: '1' };
+    await execa(...make, { cwd: CHECKOUT, env });
     await run('dpkg-deb', ['-R', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('older')]);
     await shell(
       `cd "$1"; sed -i 's/^Version: .*/Version: 0.0.1/' DEBIAN/control; echo old >usr/lib/curlew/old.txt
