@@ -20,18 +20,17 @@ test('values are rendered once, and a release passes to another add-on of the fl
   await chmod(program, 0o755);
   const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } };
   await writeFile(scene.box.at('web.tgz'), JSON.stringify([page]));
-  const chart = { package: 'web.tgz', values: { server: '{{ .Cluster.server }}' } };
+  const chart = { package: 'web.tgz', values: { server: '{{ .Cluster.server }}', cpu: null, log: 'debug' } };
   const entry = { name: 'web', version: '1.0.0', namespace: 'default', chart: { ...chart, namespace: 'default' } };
   const source = { channel: { name: 'stable', addon: 'web' } };
-  const spec = { source, config: { default: { text: '{{ raw }}' } }, valuesTemplate: 'host: "{{ .Cluster.name }}"' };
+  const config = { default: { text: '{{ raw }}', probe: { port: null } } };
+  const spec = { source, config, valuesTemplate: 'host: "{{ .Cluster.name }}"\nlog: null' };
   await scene.fleet([channel('stable', entry), addon('web', spec)]);
   assert.equal(doneIn(await apply()), ['lyon web install done']);
-  const { server, ...values } = JSON.parse(await readFile(scene.box.at('values.json'), 'utf8')) as Record<
-    string,
-    string
-  >;
-  assert.match(server ?? '', /^https:/);
-  assert.equal(values, { text: '{{ raw }}', host: 'lyon' });
+  const written = JSON.parse(await readFile(scene.box.at('values.json'), 'utf8')) as Record<string, unknown>;
+  const { server, ...values } = written;
+  assert.match(String(server), /^https:/);
+  assert.equal(values, { cpu: null, log: null, text: '{{ raw }}', probe: { port: null }, host: 'lyon' });
   assert.equal(doneIn(await apply()), []);
 
   await scene.fleet([channel('stable', entry), addon('web', spec), addon('site', spec)]);

@@ -169,13 +169,12 @@ function sourceFor(from: FleetAddon['source'], kubernetes: string): Source | und
   return chosen.source && { source: { ...chosen.source, version, id, hash }, ...known };
 }
 
-/** Maps are merged, other values replace those of the layers before, and null removes them, as in Helm. */
+/** Maps are merged, other values replace those of the layers before. A null is a value: by it, helm deletes a default of the chart. */
 export function mergeValues(layers: readonly Values[]): Values {
   const merged = new Map<string, unknown>();
   for (const [key, value] of layers.flatMap((layer) => Object.entries(layer))) {
     const before = merged.get(key);
-    if (value === null) merged.delete(key);
-    else merged.set(key, isObject(value) ? mergeValues([isObject(before) ? before : {}, value]) : value);
+    merged.set(key, isObject(value) ? mergeValues([isObject(before) ? before : {}, value]) : value);
   }
   return Object.fromEntries(merged);
 }

@@ -1,19 +1,40 @@
 import { parseRange } from '../../../src/cluster/channel/range.ts';
-import { mergeValues, revisionOf } from '../../../src/fleet/rollout/content.ts';
+import { Contents, Memo, mergeValues, revisionOf } from '../../../src/fleet/rollout/content.ts';
+import type { ClusterAddon, FleetAddon, Values } from '../../../src/fleet/rollout/fleet.ts';
 import { specHash } from '../../../src/fleet/rollout/spec-hash.ts';
 import * as assert from '../../support/assert.ts';
-import { addon } from '../../support/fleet.ts';
+import { addon, cluster } from '../../support/fleet.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/rollout/content');
 
-test('a later layer wins in each field of a map, replaces lists, and removes with null', () => {
+test('a later layer wins in each field of a map, replaces lists, and keeps null, by which helm deletes a default', () => {
   const layers = [
-    { mtu: 1350, dns: { servers: ['a', 'b'], cache: 1 } },
-    { dns: { servers: ['c'], cache: null } },
-    { mtu: 1400 },
+    { mtu: 1350, dns: { servers: ['a', 'b'], cache: 1 }, probe: { port: 1 } },
+    { dns: { servers: ['c'], cache: null }, probe: null, log: { level: null } },
+    { mtu: 1400, probe: { path: '/' } },
   ];
-  assert.equal(mergeValues(layers), { mtu: 1400, dns: { servers: ['c'] } });
+  assert.equal(mergeValues(layers), {
+    mtu: 1400,
+    dns: { servers: ['c'], cache: null },
+    probe: { path: '/' },
+    log: { level: null },
+  });
+});
+
+test('null in any layer is content: a change to it is an update, and begins a rollout', () => {
+  const content = (config: FleetAddon['config'], own?: Values) => {
+    const web = addon('web', { valuesTemplate: 'b: null', ...(config && { config }) });
+    const record = own && ({ config: own, spec: {} } as ClusterAddon);
+    return new Contents(web, new Memo()).contentOf(cluster('lyon'), record);
+  };
+  const groups = (values: Values) => ({ groups: [{ selector: {}, values }] });
+  const layered = content({ default: { a: null }, ...groups({ c: { d: null } }) }, { e: null });
+  assert.equal(typeof layered === 'string' ? layered : layered.values, { a: null, c: { d: null }, b: null, e: null });
+  const hashes = [content(undefined), content({ default: { a: null } }), content(groups({ a: { b: null } }))];
+  assert.is(new Set(hashes.map((one) => (typeof one === 'string' ? one : one.specHash))).size, 3);
+  const revisions = [{ default: {} }, { default: { a: null } }].map((config) => revisionOf(addon('web', { config })));
+  assert.is(new Set(revisions).size, 2);
 });
 
 test('keys that every JavaScript object has are values like others', () => {
