@@ -18,7 +18,6 @@ export function checkTogether(fleet: WrittenFleet): void {
   for (const [addon, chosen] of selected) {
     checkSelectors(addon, chosen);
     checkRollout(addon, chosen);
-    checkTemplate(addon, chosen);
     checkChannel(addon, fleet);
     checkDependencies(addon, addons);
   }
@@ -103,23 +102,6 @@ function checkRollout({ fields, findings, compat }: WrittenAddon, chosen: readon
   for (const [index, name] of approval.entries()) {
     const path = ['spec', 'rollout', 'approval', index];
     if (!names.has(name)) findings.error('group', path, `there is no group ${name}`, 'name one of rollout.groups');
-  }
-}
-
-/** Objects of Cluster API that only some of the clusters have. */
-function checkTemplate({ fields, findings }: WrittenAddon, chosen: readonly FleetCluster[]): void {
-  for (const [, root = ''] of (fields.spec.valuesTemplate ?? '').matchAll(/\.(ControlPlane|InfraCluster)\b/g)) {
-    const bare = chosen.find(({ roots = {} }) => !Object.hasOwn(roots, root));
-    if (bare === undefined) continue;
-    const message = `valuesTemplate uses .${root}, and ${bare.name} has none: it waits, since its values cannot be rendered`;
-    findings.add(
-      'warning',
-      'template',
-      ['spec', 'valuesTemplate'],
-      message,
-      'add the object that its Cluster refers to',
-    );
-    return;
   }
 }
 

@@ -161,7 +161,8 @@ function attempted(
   };
 }
 
-function clusterOf(
+/** A cluster of the files, as far as it has answered now or before. */
+export function clusterOf(
   { name, labels, fields, object, roots }: FleetCluster,
   look: Look = { problem: 'not asked' },
   seen?: Seen,
@@ -194,7 +195,8 @@ export function installedIn({ annotations, records, installer }: Reply['facts'])
   return installed;
 }
 
-function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry) => string): FleetAddon {
+/** An add-on of the files. */
+export function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry) => string): FleetAddon {
   const { name, entry, fields, compat } = addon;
   const { source: _source, drift: _drift, ...spec } = fields.spec;
   const entries = channelEntries(addon, fleet);

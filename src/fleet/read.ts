@@ -164,9 +164,9 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   if (kind === 'Cluster') {
     const read = convert(KINDS.Cluster, withoutRuntimes(value, findings));
     if ('problems' in read) return addProblems(read.problems, findings);
-    const { name, labels = {} } = read.value.metadata;
+    const { name, labels = {}, annotations = {} } = read.value.metadata;
     const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], findings);
-    const object = capiObject({ name, labels }, read.value.spec.networks);
+    const object = capiObject({ name, labels, annotations }, read.value.spec.networks);
     if (kubeconfig !== undefined)
       clusters.push({ file, fields: read.value, findings, name, labels: named(name, labels), kubeconfig, object });
     return findings;

@@ -44,6 +44,21 @@ test('check reads the YAML files below a folder, and says what is missing, with 
   );
 });
 
+test('check fails for a cluster whose values cannot be rendered, which alone waits in a plan', async () => {
+  const conf = kubeconfigText('https://127.0.0.1:1', { token: 'x' }, {});
+  const web = addon('web', { valuesTemplate: 'pods: {{ .Cluster.networks.pods }}' });
+  const clusters = [
+    cluster('lyon', { env: 'prod' }),
+    cluster('nice', { env: 'prod' }, { networks: { pods: '10.0.0.0/8' } }),
+  ];
+  const files = { 'lyon.conf': conf, 'nice.conf': conf, 'web.yaml': documents({ kind: 'ConfigMap' }) };
+  await using box = await tree({ ...files, 'fleet.yaml': documents(...clusters, web) });
+  const failed = await runCommand(['fleet', 'check', 'fleet.yaml'], box.path);
+  assert.is(failed.exitCode, 11);
+  assert.match(failed.stdout, 'error fleet/template: cannot render the values: unknown field .pods (lyon)');
+  assert.is((await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path)).exitCode, 2);
+});
+
 test('plan and apply say how the rules of a document from another program differ, as check does', async () => {
   await using server = await startMemoryApiServer();
   await using box = await tree({ 'paris.conf': server.kubeconfig });

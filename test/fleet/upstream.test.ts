@@ -1,4 +1,5 @@
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
+import { unrenderedIn } from '../../src/fleet/unrendered.ts';
 import { differencesIn } from '../../src/fleet/differences.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
@@ -150,9 +151,11 @@ test('templates see the control plane of a cluster if it is among the files', ()
   const owner = capi('paris', { controlPlaneRef: reference });
   assert.equal(read(owner, plane, uses).clusters[0]?.roots, { ControlPlane: plane });
   assert.equal(found(owner, plane, uses), []);
-  assert.equal(found(owner, uses), [
-    'warning fleet/template: valuesTemplate uses .ControlPlane, and paris has none: it waits, since its values cannot be rendered',
-  ]);
+  assert.equal(unrenderedIn(read(owner, plane, uses)), []);
+  assert.equal(
+    unrenderedIn(read(owner, uses)).map(({ message }) => message),
+    ['cannot render the values: unknown field .ControlPlane (paris)'],
+  );
 });
 
 test('a Secret of Cluster API has the kubeconfig of its cluster, or is refused', () => {

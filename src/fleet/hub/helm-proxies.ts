@@ -2,7 +2,7 @@
 import { convert } from '../../core/schema.ts';
 import { COMPAT, compatOf } from '../upstream/document.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from '../upstream/helm-chart-proxy.ts';
-import type { Cluster, Values } from '../rollout/fleet.ts';
+import type { Values } from '../rollout/fleet.ts';
 import { selects, type Selector } from '../rollout/groups.ts';
 import { NAMESPACE_LABEL } from './capi.ts';
 import { findingsOf, FROM, PAUSED, type HubAddon, type HubCluster, type Live, type Made } from './observe.ts';
@@ -85,9 +85,9 @@ export function proxyStatus(
   }: { readonly clusters: readonly HubCluster[]; readonly problem?: string | undefined; readonly now: number },
 ): Values {
   const { clusterSelector } = (typeof made === 'string' ? {} : made.spec) as { readonly clusterSelector?: Selector };
-  const isMeant = ({ object, labels }: Cluster): boolean =>
-    object !== undefined && clusterSelector !== undefined && selects(clusterSelector, labels);
-  const matching = clusters.map(({ cluster }) => cluster).filter(isMeant);
+  const isMeant = ({ origin, cluster }: HubCluster): boolean =>
+    origin !== undefined && clusterSelector !== undefined && selects(clusterSelector, cluster.labels);
+  const matching = clusters.filter(isMeant).map(({ cluster }) => cluster);
   const present = conditionsOf(addon, { problem: problem ?? addon?.problem, isDeleting });
   return {
     conditions: conditionsAt(present, conditions, now).map((one) => ({ ...one, observedGeneration: generation })),

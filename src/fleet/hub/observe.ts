@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { exactValue, isObject } from '../../core/json.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
+import { capiObject } from '../upstream/capi-cluster.ts';
 import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
@@ -126,7 +127,7 @@ export function findingsOf(title: string): Findings {
 /** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
 export function readHubCluster(object: Live): HubCluster | undefined {
   const { metadata, spec, status = {} } = object;
-  const { name, labels, finalizers, deletionTimestamp } = metadata;
+  const { name, labels, annotations, finalizers, deletionTimestamp } = metadata;
   if (metadata.namespace !== namespaceOf(name)) return undefined;
   const read = convert(HUB_KINDS.Cluster.spec, spec);
   const at = objectVersion(object);
@@ -149,6 +150,7 @@ export function readHubCluster(object: Live): HubCluster | undefined {
     ...(available && { since: secondsOf(available.lastTransitionTime) }),
     kubernetes: facts.version ?? kubernetes?.version ?? '',
     facts,
+    object: capiObject({ name, labels, annotations }, others.networks),
     ...(server !== undefined && { server }),
     ...(agentVersion !== undefined && { agentVersion }),
   };

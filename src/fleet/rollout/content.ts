@@ -3,6 +3,7 @@ import { choose } from '../../cluster/channel/choose.ts';
 import { formatRange, parseTriple } from '../../cluster/channel/range.ts';
 import { isObject } from '../../core/json.ts';
 import { compareVersions } from '../../core/ref.ts';
+import { TemplateProblem } from '../../formats/go-template/lex.ts';
 import { renderText } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
@@ -117,12 +118,28 @@ export class Contents {
     return made;
   }
 
+  /**
+   * Why there is no content on a cluster of which no more is known than what its file says; undefined also if that depends on what the
+   * cluster answers.
+   */
+  problemUnasked(cluster: Cluster): string | undefined {
+    const chosen = this.sourceOf(cluster);
+    if (chosen === undefined) return cluster.kubernetes === '' ? undefined : unfit(cluster);
+    try {
+      const rendered = this.#render(cluster, chosen, { isAsked: false });
+      return typeof rendered === 'string' ? rendered : undefined;
+    } catch (error) {
+      if (error instanceof Unasked) return undefined;
+      throw error;
+    }
+  }
+
   #make(cluster: Cluster, matches: string, own: Values = {}): AddonContent | string {
     const { default: base = {}, groups = [] } = this.#addon.config ?? {};
     const chosen = this.sourceOf(cluster);
-    if (chosen === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;
+    if (chosen === undefined) return unfit(cluster);
     const rendered = this.#render(cluster, chosen);
-    if (typeof rendered === 'string') return `cannot render the values: ${rendered}`;
+    if (typeof rendered === 'string') return rendered;
     const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
     const values = mergeValues([base, ...layers, rendered, own]);
     const { source, version } = chosen;
@@ -130,23 +147,61 @@ export class Contents {
   }
 
   /** The values of the template, or why there are none. */
-  #render(cluster: Cluster, { version = '', namespace = this.#addon.namespace ?? '' }: Source): Values | string {
-    const { name, valuesTemplate = '' } = this.#addon;
-    const [major, minor] = parseTriple(cluster.kubernetes) ?? [];
-    const { labels, networks = {}, facts = {}, server = '' } = cluster;
-    const kubernetes = { version: cluster.kubernetes, major, minor };
-    const seen = { name: cluster.name, labels, kubernetes, networks, facts, server, ...cluster.object };
+  #render(
+    cluster: Cluster,
+    { version = '', namespace = this.#addon.namespace ?? '' }: Source,
+    { isAsked = true }: { readonly isAsked?: boolean } = {},
+  ): Values | string {
+    const { name, valuesTemplate = '', compat } = this.#addon;
     try {
+      const seen = isAsked ? seenOf(cluster) : unasked(cluster);
       const data = { ...cluster.roots, Cluster: seen, Addon: { name, namespace, version } } as ValueMap;
-      const text = renderText(valuesTemplate, data, { strict: 'nested' });
+      const text = renderText(valuesTemplate, data, { strict: compat === 'caaph' ? 'cased' : 'nested' });
       const { value, diagnostics } = readYaml(name, text, { kubernetes: () => true });
       if (isObject(value)) return value;
-      return text.trim() === '' ? {} : (diagnostics[0]?.message ?? 'the result is not a map');
+      if (text.trim() === '') return {};
+      return unrendered(diagnostics[0]?.message ?? 'the result is not a map');
     } catch (error) {
+      if (error instanceof Unasked) throw error;
       // Whatever a template leads to concerns only its cluster.
-      return error instanceof Error ? error.message : String(error);
+      const { message, hint } = error instanceof TemplateProblem ? error : { message: String(error), hint: undefined };
+      return unrendered(hint === undefined ? message : `${message}: ${hint}`);
     }
   }
+}
+
+function unrendered(why: string): string {
+  return `cannot render the values: ${why}`;
+}
+
+function unfit({ kubernetes }: Cluster): string {
+  return `no entry of the channel fits Kubernetes ${kubernetes}`;
+}
+
+/** What templates see of a cluster. */
+function seenOf(cluster: Cluster): Values {
+  const [major, minor] = parseTriple(cluster.kubernetes) ?? [];
+  const { name, labels, networks = {}, facts = {}, server = '' } = cluster;
+  const kubernetes = { version: cluster.kubernetes, major, minor };
+  return { name, labels, kubernetes, networks, facts, server, ...cluster.object };
+}
+
+/** A template uses what is only in the answer of a cluster. */
+class Unasked extends Error {}
+
+/** What templates see of a cluster that has not been asked: to use what it would answer throws {@link Unasked}. */
+function unasked(cluster: Cluster): Values {
+  const hide = (object: Values, ...names: readonly string[]): Values => {
+    const get = (): never => {
+      throw new Unasked();
+    };
+    return Object.defineProperties(
+      { ...object },
+      Object.fromEntries(names.map((one) => [one, { get, enumerable: true }])),
+    );
+  };
+  const kubernetes = cluster.kubernetes === '' && { kubernetes: hide({}, 'version', 'major', 'minor') };
+  return hide({ ...seenOf(cluster), ...kubernetes, facts: hide({}, 'version') }, 'server');
 }
 
 /** The entries of its channel, if it is in a hub. */

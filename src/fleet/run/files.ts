@@ -8,6 +8,7 @@ import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diag
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import type { FleetFile } from '../fleet.ts';
 import { readFleet, type ReadFleet } from '../read.ts';
+import { unrenderedIn } from '../unrendered.ts';
 import { currentContext, parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -31,7 +32,7 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
 
 /**
  * `NOT_FOUND` if nothing is at a path, or no file has a cluster or an add-on. Mistakes in the files are findings; `isWhole`: also
- * those in kubeconfigs, each of which otherwise concerns only its cluster.
+ * those in kubeconfigs and in the values of single clusters, each of which otherwise concerns only its cluster.
  */
 export async function openFleet(
   { files }: FleetRequest,
@@ -85,7 +86,9 @@ export async function openFleet(
       ];
     }),
   ]);
-  const all = [...fleet.diagnostics, ...missing.flat()].toSorted(compareDiagnostics);
+  const isRead = fleet.diagnostics.every(({ severity }) => severity !== 'error');
+  const values = isWhole && isRead ? unrenderedIn(fleet) : [];
+  const all = [...fleet.diagnostics, ...missing.flat(), ...values].toSorted(compareDiagnostics);
   if (all.length === 0 && clusters.length + addons.length === 0) {
     throw new CurlewError(
       'NOT_FOUND',

@@ -57,7 +57,7 @@ export function rootsOf(spec: unknown): readonly { readonly root: string; readon
 
 /** What templates of upstream see of a cluster that is not one of Cluster API. */
 export function capiObject(
-  metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> },
+  metadata: Values,
   { pods, services, domain }: { readonly pods?: string; readonly services?: string; readonly domain?: string } = {},
 ): Values {
   const clusterNetwork = {

@@ -16,8 +16,14 @@ export interface Stretch {
 
 type Scope = Map<string, Value>;
 
-/** Which names that the data does not have are errors: none, those of its top level, or all. */
-export type Strictness = boolean | 'nested';
+/**
+ * Which names that the data does not have are errors: none, those of its top level, all (`nested`), or those of its top level and names
+ * that begin in upper case (`cased`). By the last two, keys of labels and annotations never are, and missing values print as Go's do.
+ */
+export type Strictness = boolean | 'nested' | 'cased';
+
+/** Maps whose keys people choose: what one object has, another may not have. */
+const OPEN: ReadonlySet<string> = new Set(['labels', 'annotations']);
 
 interface State {
   readonly data: ValueMap;
@@ -26,6 +32,8 @@ interface State {
   /** Innermost scope last. */
   readonly scopes: Scope[];
   readonly budget: Budget;
+  /** Maps that are {@link OPEN}. */
+  readonly open: WeakSet<ValueMap>;
 }
 
 /** Evaluates a tree; throws {@link TemplateProblem}. */
@@ -34,7 +42,8 @@ export function evaluateTemplate(
   data: ValueMap,
   { strict, budget }: { readonly strict: Strictness; readonly budget: Budget },
 ): readonly Stretch[] {
-  const state: State = { data, strict, out: [], scopes: [new Map<string, Value>([['', data]])], budget };
+  const scopes: Scope[] = [new Map<string, Value>([['', data]])];
+  const state: State = { data, strict, out: [], scopes, budget, open: new WeakSet() };
   try {
     runBody(nodes, data, state);
   } catch (error) {
@@ -79,7 +88,8 @@ function runNode(node: Node, dot: Value, state: State): Exit {
   }
   state.budget.work([value], node.pipeline.offset);
   if (node.type === 'value') {
-    emit(state, { text: shown(value), offset: node.pipeline.offset, verbatim: false });
+    const isMissing = value === undefined && typeof state.strict === 'string';
+    emit(state, { text: isMissing ? '<no value>' : shown(value), offset: node.pipeline.offset, verbatim: false });
     return undefined;
   }
   if (node.type === 'range') return runRange(node, value, dot, state);
@@ -206,7 +216,8 @@ function shortCircuit(
 
 function termValue({ operand, fields }: Term, dot: Value, state: State): Value {
   let value = operandValue(operand, dot, state);
-  for (const field of fields) value = fieldOf(value, field, state);
+  const isRoot = value === state.data;
+  for (const field of fields) value = fieldOf(value, field, state, () => yamlPath(fields, isRoot));
   return value;
 }
 
@@ -228,17 +239,38 @@ function operandValue(operand: Operand, dot: Value, state: State): Value {
   }
 }
 
+/** The fields as YAML has them: `.Cluster.spec.cidrBlocks` for `.Cluster.Spec.CIDRBlocks`; a root keeps its name. */
+function yamlPath(fields: readonly Token[], isRoot: boolean): string {
+  const lower = (text: string): string =>
+    text.replace(/^(?:[A-Z]+(?=[A-Z][a-z])|[A-Z]+(?![a-z])|[A-Z])/, (start) => start.toLowerCase());
+  return fields.map(({ text }, at) => `.${isRoot && at === 0 ? text : lower(text)}`).join('');
+}
+
 /**
  * A key of a map. Go's names for the settings of a spec may differ in case.
  */
-function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
+function fieldOf(value: Value, { text, offset }: Token, state: State, yaml: () => string): Value {
   if (value === undefined) return undefined;
   if (!isValueMap(value)) throw new TemplateProblem(`${valueKind(value)} has no field ${text}`, offset);
-  if (Object.hasOwn(value, text)) return value[text];
-  state.budget.work([value], offset);
-  const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());
-  if (state.strict === false || (value !== state.data && state.strict !== 'nested'))
+  if (Object.hasOwn(value, text)) {
+    const { [text]: found } = value;
+    if (OPEN.has(text) && isValueMap(found)) state.open.add(found);
+    return found;
+  }
+  const names = Object.keys(value);
+  state.budget.work([names], offset);
+  const { strict } = state;
+  const isTop = value === state.data;
+  if (typeof strict === 'boolean' && !(strict && isTop)) {
+    const other = names.find((key) => key.toLowerCase() === text.toLowerCase());
     return other === undefined ? undefined : value[other];
-  const near = nearest(text, Object.keys(value));
+  }
+  if (!isTop && typeof strict === 'string') {
+    if (OPEN.has(text) || state.open.has(value)) return undefined;
+    if (/^[A-Z]/.test(text))
+      throw new TemplateProblem(`unknown field .${text}`, offset, `names are as in YAML: ${yaml()}`);
+    if (strict === 'cased') return undefined;
+  }
+  const near = nearest(text, names);
   throw new TemplateProblem(`unknown field .${text}`, offset, near && `did you mean .${near}?`);
 }

@@ -1,6 +1,6 @@
 import { parseRange } from '../../../src/cluster/channel/range.ts';
 import { Contents, Memo, mergeValues, revisionOf } from '../../../src/fleet/rollout/content.ts';
-import type { ClusterAddon, FleetAddon, Values } from '../../../src/fleet/rollout/fleet.ts';
+import type { Cluster, ClusterAddon, FleetAddon, Values } from '../../../src/fleet/rollout/fleet.ts';
 import { specHash } from '../../../src/fleet/rollout/spec-hash.ts';
 import * as assert from '../../support/assert.ts';
 import { addon, cluster } from '../../support/fleet.ts';
@@ -35,6 +35,47 @@ test('null in any layer is content: a change to it is an update, and begins a ro
   assert.is(new Set(hashes.map((one) => (typeof one === 'string' ? one : one.specHash))).size, 3);
   const revisions = [{ default: {} }, { default: { a: null } }].map((config) => revisionOf(addon('web', { config })));
   assert.is(new Set(revisions).size, 2);
+});
+
+/** Values of a template on a cluster with these fields, or why there are none. */
+function rendered(valuesTemplate: string, more: Partial<Cluster> = {}, compat?: FleetAddon['compat']) {
+  const web = addon('web', { valuesTemplate, ...(compat && { compat }) });
+  const content = new Contents(web, new Memo()).contentOf(cluster('lyon', more), undefined);
+  return typeof content === 'string' ? content : content.values;
+}
+
+test('labels and annotations that a cluster lacks are no error in a template, and other names are', () => {
+  const object = { metadata: { name: 'lyon', labels: { tier: '1' } }, spec: { clusterNetwork: {} } };
+  const template = `size: {{ .Cluster.metadata.labels.size | default "small" }}
+{{ with .Cluster.metadata.labels }}tier: {{ .tier }}{{ .Zone }}{{ end }}
+foo: {{ if .Cluster.metadata.annotations.foo }}1{{ else }}2{{ end }}
+own: {{ .Cluster.labels.own }}
+`;
+  const values = { size: 'small', tier: '1<no value>', foo: 2, own: '<no value>' };
+  assert.equal(rendered(template, { object }), values);
+  const start = 'cannot render the values: unknown field';
+  assert.is(rendered('a: {{ .Cluster.metadata.lables.a }}', { object }), `${start} .lables: did you mean .labels?`);
+  assert.is(rendered('a: {{ .Cluster.spec.clusterNetwork.pods }}', { object }), `${start} .pods`);
+});
+
+test('by the rules of the Helm add-on provider no name of an object must be there', () => {
+  const object = { metadata: { name: 'lyon' }, spec: { clusterNetwork: {} } };
+  const template = 'a: {{ .Cluster.spec.clusterNetwork.pods.cidrBlocks }}\nb: {{ .Cluster.status | default "none" }}';
+  assert.equal(rendered(template, { object }, 'caaph'), { a: '<no value>', b: 'none' });
+  const without = rendered('a: {{ .ControlPlane.spec.replicas }}', { object }, 'caaph');
+  assert.match(typeof without === 'string' ? without : '', 'unknown field .ControlPlane');
+});
+
+test('names of fields as Go has them are refused, with those of YAML', () => {
+  const object = { metadata: { name: 'lyon' }, spec: { clusterNetwork: { pods: { cidrBlocks: ['10.0.0.0/8'] } } } };
+  const why = 'cannot render the values: unknown field .Spec: names are as in YAML:';
+  for (const compat of ['native', 'caaph'] as const) {
+    assert.is(
+      rendered('a: {{ index .Cluster.Spec.ClusterNetwork.Pods.CIDRBlocks 0 }}', { object }, compat),
+      `${why} .Cluster.spec.clusterNetwork.pods.cidrBlocks`,
+    );
+    assert.is(rendered('{{ with .Cluster }}a: {{ .Spec.APIURL }}{{ end }}', { object }, compat), `${why} .spec.apiurl`);
+  }
 });
 
 test('keys that every JavaScript object has are values like others', () => {
