@@ -19,6 +19,7 @@ import {
   type YamlPart,
   type YamlText,
 } from '../formats/yaml/yaml.ts';
+import type { Values } from './rollout/fleet.ts';
 import type { Labels } from './rollout/groups.ts';
 import { checkTogether } from './check.ts';
 import type { FleetFile, WrittenAddon, FleetCluster, WrittenFleet } from './fleet.ts';
@@ -30,6 +31,7 @@ import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/capi-clust
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 import { isOcmKind } from './upstream/foreign-kinds.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';
+import { LeftAlone } from './upstream/left-alone.ts';
 import { readOcm, type OcmDocument } from './upstream/read-ocm.ts';
 
 export interface ReadFleet extends WrittenFleet {
@@ -39,11 +41,11 @@ export interface ReadFleet extends WrittenFleet {
 
 /** Other documents, such as manifests and kubeconfigs in the same folder, are left alone, even if they are not YAML. */
 const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
-/** Documents of Cluster API, and those of Open Cluster Management. */
-const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.|controlplane\.|infrastructure\.)?cluster\.x-k8s\.io\//m;
+/** Documents of Cluster API, and those of Open Cluster Management, in all of their groups. */
+const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:[a-z0-9-]+\.)*cluster\.x-k8s\.io\//m;
 const CAPI_SECRET = /^(?:type|[\s{]*"type")\s*:\s*["']?cluster\.x-k8s\.io\/secret\b/m;
 const SECRET = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(?:Secret|List)\b/m;
-const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
+const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:[a-z0-9-]+\.)*open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 /** What kubectl prints for several objects. */
 const LIST = /^(?:kind|[\s{]*"kind"):[ \t]*["']?List\b/m;
@@ -70,11 +72,14 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
     fleet.ocm,
     fleet.clusters.map((one) => fleet.capi.complete(one)),
   );
+  for (const one of fleet.others)
+    if (!fleet.capi.isUsed(one.value)) fleet.alone.add('Cluster API', one.kind, one.findings);
+  fleet.alone.report();
   for (const { file, findings, name, named, spec, compat } of addons) {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
     fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, findings }));
   }
-  const { ocm: _ocm, capi: _capi, secrets, proxies, ...all } = { ...fleet, clusters };
+  const { ocm: _ocm, capi: _capi, others: _others, alone: _alone, secrets, proxies, ...all } = { ...fleet, clusters };
   const withAccess = (one: WrittenAddon): WrittenAddon => {
     const proxy = proxies.get(one);
     const access = proxy && secrets.accessOf(proxy, one.findings);
@@ -93,7 +98,9 @@ function isError({ severity }: Diagnostic): boolean {
 function emptyFleet() {
   const lists = { clusters: [] as FleetCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument<FleetFile>[] };
   const proxies = new Map<WrittenAddon, Read<typeof HELM_CHART_PROXY>>();
-  const upstream = { capi: new CapiObjects(), secrets: new ChartSecrets(), proxies };
+  /** Objects of Cluster API that a Cluster may refer to. */
+  const others: { readonly kind: string; readonly value: Values; readonly findings: Findings }[] = [];
+  const upstream = { capi: new CapiObjects(), others, alone: new LeftAlone(), secrets: new ChartSecrets(), proxies };
   return { ...lists, ...upstream, channels: new Map<string, Channel>() };
 }
 
@@ -143,13 +150,16 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   if (typeof apiVersion === 'string' && OCM.test(`apiVersion: ${apiVersion}`)) {
     const name = typeof kind === 'string' ? kind : 'document';
     if (isOcmKind(name)) fleet.ocm.push({ file, kind: name, value, findings });
-    else leaveAlone(name, findings);
+    else fleet.alone.add('Open Cluster Management', name, findings);
     return findings;
   }
   if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
     if (kind === 'HelmChartProxy') readProxy(file, value, fleet, findings);
     else if (kind === 'Cluster') readCapiCluster(file, value, clusters, findings);
-    else if (isJsonObject(value)) capi.add(value);
+    else if (isJsonObject(value)) {
+      capi.add(value);
+      fleet.others.push({ kind: typeof kind === 'string' ? kind : 'document', value, findings });
+    }
     return findings;
   }
   const isOwn = (typeof apiVersion === 'string' && apiVersion.startsWith('fleet.curlew.dev/')) || kind === 'FleetAddon';
@@ -230,18 +240,18 @@ function become(
 function readOcmDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): Found {
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isManifest });
   const { value } = yaml;
+  const { apiVersion } = isJsonObject(value) ? value : {};
+  // One inside another document.
+  if (typeof apiVersion === 'string' && !OCM.test(`apiVersion: ${apiVersion}`))
+    return readDocument(file, { text, line }, fleet);
   const kind = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
   if (isOcmKind(kind) && (value !== undefined || !text.includes('{{'))) {
     const findings = new Findings(yaml, false, 'fleet');
     if (value !== undefined) fleet.ocm.push({ file, kind, value, findings });
     return findings;
   }
-  return leaveAlone(kind, new Findings({ ...yaml, diagnostics: [] }, false, 'fleet'));
-}
-
-function leaveAlone(kind: string, findings: Findings): Findings {
-  const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
-  findings.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
+  const findings = new Findings({ ...yaml, diagnostics: [] }, false, 'fleet');
+  fleet.alone.add('Open Cluster Management', kind, findings);
   return findings;
 }
 

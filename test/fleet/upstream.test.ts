@@ -216,7 +216,7 @@ test('of a List, what is not of a fleet is left alone, and a Channel is refused'
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'paris-kubeconfig' }, type: 'Opaque', data: {} };
   const channel = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name: 'stable' } };
   const list = (...items: readonly object[]): object => ({ apiVersion: 'v1', kind: 'List', items });
-  assert.equal(found(list(capi('paris'), secret, capi('md', {}, 'MachineDeployment'))), []);
+  assert.equal(found(list(capi('paris'), secret)), []);
   assert.equal(found(list({ apiVersion: 'v1', kind: 'ConfigMap', nested: { a: 1 } })), []);
   assert.equal(found(list(cluster('lyon'), channel)), ['error fleet/kind: a Channel cannot be read from a List']);
 });
@@ -242,17 +242,50 @@ test('each difference of rules is reported once, unless an annotation selects th
   assert.equal([chosen.addons.length, differencesIn(chosen.addons)], [2, []]);
 });
 
-test('other kinds of Cluster API are left alone, and templates of helm for Open Cluster Management are named', () => {
+test('no document of a group that is read is ignored: each kind is a warning with what does the same', () => {
+  const ocm = (group: string, kind: string, name: string): object => {
+    return { apiVersion: `${group}.open-cluster-management.io/v1`, kind, metadata: { name } };
+  };
+  const own = (prefix: string, kind: string): object => ({
+    ...capi('x', {}, kind),
+    apiVersion: `${prefix}.cluster.x-k8s.io/v1beta2`,
+  });
+  const plane = own('controlplane', 'KubeadmControlPlane');
   const text = [
-    documents(cluster('paris'), capi('md', {}, 'MachineDeployment')),
+    documents(
+      capi('paris', { controlPlaneRef: { kind: 'KubeadmControlPlane', name: 'x' } }),
+      plane,
+      ...['md', 'mt'].map((name) => capi(name, {}, 'MachineDeployment')),
+      own('bootstrap', 'KubeadmConfigTemplate'),
+      own('addons', 'HelmReleaseProxy'),
+      ...['a', 'b', 'c'].map((name) => ocm('work', 'ManifestWork', name)),
+      { apiVersion: 'v1', kind: 'List', items: [ocm('work', 'ManifestWorkReplicaSet', 'd')] },
+      ocm('operator', 'Klusterlet', 'e'),
+      ocm('policy', 'Governance', 'f'),
+      // Another document is none of theirs, whatever is in it.
+      { kind: 'ConfigMap', apiVersion: 'v1', data: ocm('work', 'ManifestWork', 'g') },
+    ),
     'apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nspec: {{ toYaml .Values.spec }}',
   ].join('\n---\n');
   const { clusters, diagnostics } = readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }]);
-  assert.is(clusters.length, 1);
+  assert.equal(clusters[0]?.roots, { ControlPlane: plane });
   assert.equal(
-    diagnostics.map(({ severity, message }) => `${severity}: ${message}`),
-    ['warning: this Placement of Open Cluster Management is left alone'],
+    diagnostics.map(({ severity, message }) => `${severity}: ${message}`).toSorted(),
+    [
+      'HelmReleaseProxy of Cluster API is left alone',
+      'Klusterlet of Open Cluster Management is left alone',
+      'KubeadmConfigTemplate of Cluster API is left alone',
+      'MachineDeployment of Cluster API is left alone, like 1 more of this kind',
+      'ManifestWork of Open Cluster Management is left alone, like 2 more of this kind',
+      'ManifestWorkReplicaSet of Open Cluster Management is left alone',
+      'Placement of Open Cluster Management is left alone',
+      'Governance of Open Cluster Management is left alone',
+    ]
+      .map((one) => `warning: this ${one}`)
+      .toSorted(),
   );
+  const hints = new Set(diagnostics.map(({ hint }) => hint));
+  assert.ok([...hints].some((one) => one?.includes('that selects its cluster')));
 });
 
 test.run();

@@ -10,6 +10,7 @@ export class CapiObjects {
   readonly #objects = new Map<string, Values>();
   /** Texts of kubeconfigs by the name of the cluster. */
   readonly #kubeconfigs = new Map<string, string>();
+  readonly #used = new Set<Values>();
 
   add(object: Values): void {
     this.#objects.set(keyOf(object['kind'], object['metadata']), object);
@@ -26,6 +27,11 @@ export class CapiObjects {
     else this.#kubeconfigs.set(name.slice(0, -KUBECONFIG_SUFFIX.length), text);
   }
 
+  /** A cluster that was completed has it. */
+  isUsed(object: Values): boolean {
+    return this.#used.has(object);
+  }
+
   /** A cluster of Cluster API with what belongs to it. */
   complete<Cluster extends { readonly name: string; readonly object: Values }>(cluster: Cluster) {
     const { name, object } = cluster;
@@ -34,6 +40,7 @@ export class CapiObjects {
     const roots = rootsOf(object['spec']).flatMap(({ root, reference }) => {
       const { namespace } = { namespace: 'default', ...(isObject(metadata) && metadata), ...reference } as Values;
       const one = this.#objects.get(keyOf(reference['kind'], { name: reference['name'], namespace }));
+      if (one !== undefined) this.#used.add(one);
       return one === undefined ? [] : [[root, one] as const];
     });
     const secret = this.#kubeconfigs.get(name);
