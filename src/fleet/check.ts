@@ -48,12 +48,15 @@ function selectedBy({ fields }: WrittenAddon, clusters: readonly FleetCluster[])
   return clusters.filter(({ labels }) => selects(fields.spec.clusterSelector, labels));
 }
 
-function checkSelectors({ name, kind, fields, findings }: WrittenAddon, chosen: readonly FleetCluster[]): void {
+function checkSelectors(
+  { name, kind, fields, findings, problem }: WrittenAddon,
+  chosen: readonly FleetCluster[],
+): void {
   const { clusterSelector, rollout = {}, config = {} } = fields.spec;
   const at = ['spec', 'clusterSelector'];
   const isOwn = kind === 'FleetAddon' || (kind === 'HelmChartProxy' && !selects(clusterSelector, {}));
   const isSound = !isOwn || checkSelector(clusterSelector, at, findings);
-  if (isSound && chosen.length === 0)
+  if (isSound && problem === undefined && chosen.length === 0)
     findings.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
   if (kind !== 'FleetAddon') return;
   for (const [index, { selector }] of (rollout.groups ?? []).entries()) {

@@ -44,6 +44,8 @@ export interface WrittenAddon extends Written<AddonFields> {
    * Its manifest or chart; undefined if a channel has it. What cannot be read is an error among the findings.
    */
   readonly entry: Entry | undefined;
+  /** Why it stays as it is on each cluster. */
+  readonly problem?: string | undefined;
   /** What its chart needs to be downloaded, from Secrets among the files. It is kept nowhere else. */
   readonly access?: ChartAccess;
 }

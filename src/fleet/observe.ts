@@ -1,6 +1,7 @@
 /** A fleet as the engine observes it: from its files, and from what each cluster records. Pure. */
 import type { Entry } from '../cluster/channel/channel.ts';
 import type { AddonRecord } from '../cluster/channel/record.ts';
+import { groupBy } from '../core/group-by.ts';
 import { revisionOf } from './rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from './rollout/fleet.ts';
 import type { Rules } from './rollout/limits.ts';
@@ -87,6 +88,17 @@ export function observedOf(
       ];
     }),
   };
+}
+
+/** The clusters that have each add-on of the fleet, by what they recorded when they answered last. */
+export function havingIn({ clusters }: Pick<FleetState, 'clusters'>): ReadonlyMap<string, ReadonlySet<string>> {
+  const all = Object.entries(clusters).flatMap(([cluster, { seen }]) =>
+    (seen?.records ?? []).flatMap(({ owner }) =>
+      owner.startsWith(OWNER) ? [{ cluster, addon: owner.slice(OWNER.length) }] : [],
+    ),
+  );
+  const byAddon = groupBy(all, ({ addon }) => addon);
+  return new Map([...byAddon].map(([addon, own]) => [addon, new Set(own.map(({ cluster }) => cluster))]));
 }
 
 /** The records of a cluster; none if it has not answered. */
@@ -197,7 +209,7 @@ export function installedIn({ annotations, records, installer }: Reply['facts'])
 
 /** An add-on of the files. */
 export function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry) => string): FleetAddon {
-  const { name, entry, fields, compat } = addon;
+  const { name, entry, fields, compat, problem } = addon;
   const { source: _source, drift: _drift, ...spec } = fields.spec;
   const entries = channelEntries(addon, fleet);
   const content = entry && (addon.kind === 'ClusterManagementAddOn' ? TEMPLATE : contentOf(entry, hashOf, compat));
@@ -211,6 +223,7 @@ export function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry
     ...(compat !== undefined && { compat }),
     // A release of the same name is taken over there without a question.
     ...(compat === 'caaph' && { adopt: true }),
+    ...(problem !== undefined && { problem }),
     source: own ?? {
       channel: entries.map((one) => ({ ...one, hash: hashOf(one), source: contentOf(one, hashOf) as Entry['source'] })),
       addon: entries[0]?.name ?? name,

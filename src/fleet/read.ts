@@ -29,6 +29,7 @@ import { CapiObjects } from './upstream/capi-objects.ts';
 import { ChartSecrets } from './upstream/chart-secrets.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/capi-cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
+import type { Having } from './upstream/cluster-management-addon.ts';
 import { isOcmKind } from './upstream/foreign-kinds.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';
 import { LeftAlone } from './upstream/left-alone.ts';
@@ -54,8 +55,11 @@ const LIST_LIMIT = 16 << 20;
 /** Items may be as deep as other documents. */
 const LIST_DEPTH = 34;
 
-/** Reads all files of a fleet, and checks what fits together only across them. */
-export function readFleet(files: readonly FleetFile[]): ReadFleet {
+/**
+ * Reads all files of a fleet, and checks what fits together only across them. `has`: the clusters that have an add-on, by its name, which
+ * a Placement keeps.
+ */
+export function readFleet(files: readonly FleetFile[], has: Having = new Map()): ReadFleet {
   const fleet = emptyFleet();
   const findings: Found[] = [];
   for (const file of files) {
@@ -71,13 +75,15 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   const { clusters, addons } = readOcm(
     fleet.ocm,
     fleet.clusters.map((one) => fleet.capi.complete(one)),
+    { has },
   );
   for (const one of fleet.others)
     if (!fleet.capi.isUsed(one.value)) fleet.alone.add('Cluster API', one.kind, one.findings);
   fleet.alone.report();
-  for (const { file, findings, name, named, spec, compat } of addons) {
+  for (const { file, findings, name, named, spec, compat, problem } of addons) {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
-    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, findings }));
+    const addon = become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, findings });
+    fleet.addons.push({ ...addon, problem });
   }
   const { ocm: _ocm, capi: _capi, others: _others, alone: _alone, secrets, proxies, ...all } = { ...fleet, clusters };
   const withAccess = (one: WrittenAddon): WrittenAddon => {

@@ -5,7 +5,7 @@ import { startMemoryApiServer, type MemoryApiServer } from '../support/api-serve
 import * as assert from '../support/assert.ts';
 import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
-import { configOf, managedCluster, placement, templateOf } from '../support/ocm-files.ts';
+import { binding, configOf, managedCluster, placement, templateOf } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
@@ -117,6 +117,7 @@ test('an add-on of templates goes to the canary first, says how far it is in its
     `${CLUSTER}/v1beta1/namespaces/fleet-ops/placements`,
     placement('prod', { predicates, decisionStrategy: { groupStrategy: { decisionGroups } } }),
   );
+  await scene.create(`${CLUSTER}/v1beta2/namespaces/fleet-ops/managedclustersetbindings`, binding());
   const progressive = { mandatoryDecisionGroups: [{ groupName: 'canary' }] };
   const rolloutStrategy = { type: 'Progressive', progressive };
   await scene.create(

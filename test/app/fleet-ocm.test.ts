@@ -7,8 +7,10 @@ import { documents } from '../support/fleet-files.ts';
 import { BAD, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import {
   addOnTemplate,
+  binding,
   configOf,
   deploymentConfig,
+  managedCluster,
   managementAddOn,
   onCluster,
   placement,
@@ -28,6 +30,9 @@ const DECISIONS = {
       ],
     },
   },
+};
+const placed = (...names: readonly string[]): readonly object[] => {
+  return [placement('prod', DECISIONS), binding(), ...names.map((name) => managedCluster(name))];
 };
 const CANARY_FIRST = {
   rolloutStrategy: { type: 'Progressive', progressive: { mandatoryDecisionGroups: [{ groupName: 'canary' }] } },
@@ -61,10 +66,7 @@ test('a template goes to the first decision group, then to the next; a bad one s
   await using scene = await openFleetScene(NAMES);
   const apply = async (...documents: readonly object[]) => {
     const base = { defaultConfigs: [templateOf('web-1'), configOf('web')] };
-    await scene.fleet(
-      [placement('prod', DECISIONS), managementAddOn({ prod: CANARY_FIRST }, base), ...documents],
-      CANARY,
-    );
+    await scene.fleet([...placed(...NAMES), managementAddOn({ prod: CANARY_FIRST }, base), ...documents], CANARY);
     return scene.apply();
   };
   const template = addOnTemplate('web-1', [PAGE]);
@@ -102,7 +104,7 @@ test('the configuration of one cluster wins over that of its placement, and pods
     },
   };
   await scene.fleet([
-    placement('prod', DECISIONS),
+    ...placed('lyon', 'nice'),
     addOnTemplate('web-1', [PAGE, deployment]),
     version('all', '1'),
     version('edge', '2', {
@@ -157,7 +159,7 @@ test('a kubeconfig comes from the Secret of Cluster API among the files', async 
     data: { value: Buffer.from(text).toString('base64') },
   };
   const capi = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', metadata, spec: {} };
-  const all = [placement('prod', DECISIONS), addOnTemplate('web-1', [PAGE]), managementAddOn({ prod: {} })];
+  const all = [...placed('lyon'), addOnTemplate('web-1', [PAGE]), managementAddOn({ prod: {} })];
   await writeFile(scene.box.at('fleet.yaml'), documents(capi, secret, ...all));
   assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
   assert.is((await scene.api('lyon').get(MAP)).status, 200);
@@ -177,10 +179,9 @@ test('a hook ends well before anything is removed, what is to be an orphan stays
   };
   const kept = { ...PAGE, metadata: marked('kept', 'deletion-orphan') };
   const write = async (labels: object) =>
-    scene.fleet(
-      [placement('prod', DECISIONS), addOnTemplate('web-1', [PAGE, job, kept]), managementAddOn({ prod: {} })],
-      { nice: labels },
-    );
+    scene.fleet([...placed('lyon', 'nice'), addOnTemplate('web-1', [PAGE, job, kept]), managementAddOn({ prod: {} })], {
+      nice: labels,
+    });
   const JOBS = '/apis/batch/v1/namespaces/default/jobs/clean';
   const hookIs = async (type: string) => {
     const conditions = [{ type, status: 'True', reason: type, message: type }];

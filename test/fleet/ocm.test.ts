@@ -5,6 +5,8 @@ import * as assert from '../support/assert.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
 import {
   addOnTemplate,
+  binding,
+  clusterSet,
   configOf,
   decision,
   deploymentConfig,
@@ -27,8 +29,22 @@ const CLUSTERS = [
 ];
 const PROD = { predicates: [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'prod' } } } }] };
 
+function nameIn(one: object, kind: string): string | undefined {
+  const { kind: own, metadata } = one as { readonly kind: string; readonly metadata: { readonly name: string } };
+  return own === kind ? metadata.name : undefined;
+}
+
+/** With the ManagedCluster of each cluster, and a binding, unless they are given. */
 function read(...all: readonly object[]): ReadFleet {
-  return readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text: documents(...CLUSTERS, TEMPLATE, ...all) }]);
+  return readHaving(new Map(), ...all);
+}
+
+function readHaving(has: ReadonlyMap<string, ReadonlySet<string>>, ...all: readonly object[]): ReadFleet {
+  const given = new Set(all.map((one) => nameIn(one, 'ManagedCluster')));
+  const managed = ['lyon', 'nice', 'paris'].filter((name) => !given.has(name)).map((name) => managedCluster(name));
+  const bound = all.some((one) => nameIn(one, 'ManagedClusterSetBinding') !== undefined) ? [] : [binding()];
+  const text = documents(...CLUSTERS, TEMPLATE, ...managed, ...bound, ...all);
+  return readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }], has);
 }
 
 function found(...all: readonly object[]): readonly string[] {
@@ -82,6 +98,103 @@ test('predicates of a Placement select by labels and by claims, and one of them 
   assert.equal(chosen(read(claimed, placement('all', { predicates: [one] }), managementAddOn({ all: {} }))), {
     web: '',
   });
+});
+
+const ALL = { predicates: [] };
+const WEB = managementAddOn({ all: {} });
+
+/** Names of the clusters that a placement chooses, or why that is not known. */
+function placed(spec: object, ...more: readonly object[]): string {
+  return placedBeside(new Map(), spec, ...more);
+}
+
+function placedBeside(has: ReadonlyMap<string, ReadonlySet<string>>, spec: object, ...more: readonly object[]): string {
+  const fleet = readHaving(has, placement('all', spec), WEB, ...more);
+  return fleet.addons[0]?.problem ?? chosen(fleet)['web'] ?? '';
+}
+
+test('a Placement chooses ManagedClusters of the sets that are bound in its namespace, and without one nothing begins', () => {
+  const set = (name: string, value: string): object =>
+    managedCluster(name, { 'cluster.open-cluster-management.io/clusterset': value });
+  const sets = [set('lyon', 'edge'), set('nice', 'core')];
+  const edge = clusterSet('edge');
+  assert.is(placed(ALL, ...sets, edge, binding('edge')), 'lyon');
+  assert.is(placed(ALL, ...sets, binding('default')), 'paris');
+  assert.is(placed(ALL, ...sets, edge, binding('edge'), binding('default')), 'lyon paris');
+  assert.is(placed({ clusterSets: ['edge'] }, ...sets, edge, binding('edge'), binding('default')), 'lyon');
+  const byLabel = {
+    clusterSelector: { selectorType: 'LabelSelector', labelSelector: { matchLabels: { env: 'prod' } } },
+  };
+  assert.is(placed(ALL, clusterSet('prod', byLabel), binding('prod')), 'lyon nice');
+  assert.is(placed({ clusterSets: ['global'] }), 'lyon nice paris');
+  const start = 'Placement fleet-ops/all:';
+  assert.is(
+    placed({ clusterSets: ['core'] }, edge, binding('edge')),
+    `${start} none of its clusterSets is bound in namespace fleet-ops: core`,
+  );
+  assert.is(
+    placed(ALL, binding('core')),
+    `${start} there is no ManagedClusterSet core, which namespace fleet-ops binds`,
+  );
+  const elsewhere = { ...binding(), metadata: { name: 'global', namespace: 'other' } };
+  assert.is(placed(ALL, elsewhere), `${start} namespace fleet-ops has no ManagedClusterSetBinding`);
+  const text = documents(...CLUSTERS, TEMPLATE, binding(), managedCluster('nice'), placement('all', ALL), WEB);
+  assert.equal(chosen(readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }])), { web: 'nice' });
+});
+
+test('a Placement leaves out clusters with taints that it does not tolerate', () => {
+  const tainted = (...taints: readonly object[]): object => ({ ...managedCluster('lyon'), spec: { taints } });
+  const gpu = { key: 'gpu', value: 'yes', effect: 'NoSelect' };
+  assert.is(placed(ALL, tainted(gpu)), 'nice paris');
+  const tolerating = (...tolerations: readonly object[]): string => placed({ tolerations }, tainted(gpu));
+  const whole = 'lyon nice paris';
+  assert.is(tolerating({ key: 'gpu', operator: 'Exists' }), whole);
+  assert.is(tolerating({ operator: 'Exists' }), whole);
+  assert.is(tolerating({ key: 'gpu', value: 'yes', effect: 'NoSelect' }), whole);
+  assert.is(tolerating({ key: 'gpu', value: 'no' }), 'nice paris');
+  assert.is(tolerating({ key: 'gpu', operator: 'Exists', effect: 'NoSelectIfNew' }), 'nice paris');
+  assert.match(tolerating({ key: 'gpu', operator: 'Exists', tolerationSeconds: 60 }), 'lyon has tolerationSeconds');
+  assert.is(placed(ALL, tainted({ ...gpu, effect: 'PreferNoSelect' })), whole);
+  const fresh = tainted({ ...gpu, effect: 'NoSelectIfNew' });
+  assert.is(placed(ALL, fresh), 'nice paris');
+  assert.is(placedBeside(new Map([['web', new Set(['lyon'])]]), ALL, fresh), whole);
+});
+
+test('of more clusters than numberOfClusters, those that were chosen before stay, then the name decides', () => {
+  const has = (...names: readonly string[]) => new Map([['web', new Set(names)]]);
+  assert.is(placed({ numberOfClusters: 2 }), 'lyon nice');
+  assert.is(placedBeside(has('paris'), { numberOfClusters: 2 }), 'lyon paris');
+  assert.is(placedBeside(has('paris', 'nice', 'lyon'), { numberOfClusters: 2 }), 'lyon nice');
+  assert.is(placedBeside(has('paris'), { ...PROD, numberOfClusters: 1 }), 'lyon');
+  assert.is(placed({ numberOfClusters: 0 }), '');
+  const builtIn = (name: string) => ({ scoreCoordinate: { type: 'BuiltIn', builtIn: name }, weight: 1 });
+  const by = (name: string, number: number) =>
+    placed({ numberOfClusters: number, prioritizerPolicy: { mode: 'Exact', configurations: [builtIn(name)] } });
+  assert.is(by('Steady', 2), 'lyon nice');
+  assert.is(by('ResourceAllocatableMemory', 3), 'lyon nice paris');
+  const scores = 'Placement fleet-ops/all: prioritizerPolicy chooses 2 of 3 clusters by scores, which are not computed';
+  assert.is(by('ResourceAllocatableMemory', 2), scores);
+});
+
+test('a Placement that cannot be followed holds only what it decides about, and keeps the clusters that have it', () => {
+  const cel = { predicates: [{ requiredClusterSelector: { celSelector: { celExpressions: ['true'] } } }] };
+  const web = managementAddOn({ prod: {}, cel: {}, gone: {} });
+  const has = new Map([['web-cel', new Set(['nice'])]]);
+  const fleet = readHaving(has, placement('prod', PROD), placement('cel', cel), web);
+  const problems = [
+    'Placement fleet-ops/cel: a predicate has a celSelector, which is not evaluated',
+    'there is no Placement fleet-ops/gone',
+  ];
+  assert.equal(
+    fleet.addons.map(({ problem }) => problem),
+    [undefined, ...problems],
+  );
+  assert.equal(chosen(fleet), { web: 'lyon', 'web-cel': 'nice', 'web-gone': '' });
+  const warnings = ['web-cel', 'web-gone'].map((name, at) => `${name} stays as it is: ${problems[at] ?? ''}`);
+  assert.equal(
+    fleet.diagnostics.map(({ severity, message }) => `${severity} ${message}`),
+    warnings.map((one) => `warning ${one}`),
+  );
 });
 
 test('a strategy has the decision groups of its Placement, and times as Go writes them', () => {
@@ -165,25 +278,16 @@ test('people install an add-on without placements by ManagedClusterAddOns', () =
 });
 
 test('each field without an equal is named once', () => {
-  const spec = {
-    ...PROD,
-    clusterSets: ['default'],
-    numberOfClusters: 3,
-    prioritizerPolicy: { mode: 'Exact' },
-    spreadPolicy: {},
-    tolerations: [{ key: 'gpu', operator: 'Exists' }],
-  };
-  const cel = { predicates: [{ requiredClusterSelector: { celSelector: { celExpressions: ['true'] } } }] };
+  const spec = { ...PROD, sortBy: 'Score', scoreRateLimit: '5m' };
   const hosted = { 'addon.open-cluster-management.io/hosting-cluster-name': 'lyon' };
   const registration = [{ type: 'CustomSigner', customSigner: { signerName: 'example.com/signer' } }];
   const foreign = { group: 'example.com', resource: 'settings', name: 'all' };
   const all = [
     placement('prod', spec),
-    placement('cel', cel),
     addOnTemplate('web-2', [], { registration }, { executor: {}, manifestConfigs: [{}] }),
     deploymentConfig('proxy', { proxyConfig: { caBundle: 'LS0t' } }),
     managementAddOn(
-      { cel: {}, prod: { configs: [foreign], rolloutStrategy: { type: 'All', progressive: {} } } },
+      { prod: { configs: [foreign], rolloutStrategy: { type: 'All', progressive: {} } } },
       { addOnConfiguration: {} },
     ),
     onCluster('nice', {}, hosted),
@@ -191,12 +295,8 @@ test('each field without an equal is named once', () => {
   assert.equal(
     found(...all).map((line) => line.replace('warning fleet/ignored: ', '')),
     [
-      'numberOfClusters has no effect: every cluster that matches is selected',
-      'prioritizerPolicy has no effect: no cluster is preferred to another one',
-      'spreadPolicy has no effect: no cluster is preferred to another one',
-      'tolerations has no effect: taints are not looked at',
-      'clusterSets is compared with the label cluster.open-cluster-management.io/clusterset: a set with a selector of its own is not read',
-      'a predicate with celSelector selects no cluster: CEL is not evaluated',
+      'sortBy has no effect: clusters are in the order of their names',
+      'scoreRateLimit has no effect: there are no scores',
       'agentSpec.manifestConfigs has no effect: objects are applied by the server, and curlew knows when they are healthy',
       'agentSpec.executor has no effect: what the kubeconfig of a cluster may do counts',
       'registration has no effect: no hub signs certificates, and none is mounted: what needs one does not start',
@@ -204,7 +304,6 @@ test('each field without an equal is named once', () => {
       'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations',
       'example.com/settings has no effect: only a program of the add-on reads it',
       'progressive has no effect: the type is All',
-      'warning fleet/selector: no cluster has the labels that web selects',
       'addon.open-cluster-management.io/hosting-cluster-name has no effect: an add-on runs on the cluster that it is for',
     ],
   );
@@ -240,12 +339,12 @@ test('what is not there, not supported or not a field is an error, and a program
   assert.equal(
     found(managementAddOn({ prod: { configs: [configOf('a')] } }, { supportedConfigs, defaultConfigs: [] })),
     [
-      'error fleet/placement: there is no Placement fleet-ops/prod among the files',
+      'warning fleet/placement: web stays as it is: there is no Placement fleet-ops/prod',
       'error fleet/config: supportedConfigs of the add-on have no addon.open-cluster-management.io/addondeploymentconfigs',
     ],
   );
   assert.equal(found(placement('prod', PROD), managementAddOn({ prod: { configs: [templateOf('web-9')] } })), [
-    'error fleet/config: there is no addontemplates web-9 among the files',
+    'error fleet/config: there is no addontemplates web-9',
   ]);
   assert.equal(found(placement('prod', { predicate: [] })), [
     'error fleet/unknown-field: spec.predicate: unknown field',

@@ -164,6 +164,7 @@ const WIDE: ReadonlySet<string> = new Set([
   'ClusterManagementAddOn',
   'AddOnTemplate',
   'ManagedCluster',
+  'ManagedClusterSet',
   'FleetAddon',
   'Channel',
 ]);

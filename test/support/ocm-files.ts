@@ -19,6 +19,22 @@ export function managedCluster(
   return { apiVersion, kind: 'ManagedCluster', metadata: { name, labels }, spec, status: { clusterClaims } };
 }
 
+/** Lets the placements choose from a set, by default that of all clusters. */
+export function binding(clusterSet = 'global'): object {
+  const apiVersion = 'cluster.open-cluster-management.io/v1beta2';
+  const metadata = { name: clusterSet, namespace: NAMESPACE };
+  return { apiVersion, kind: 'ManagedClusterSetBinding', metadata, spec: { clusterSet } };
+}
+
+export function clusterSet(name: string, spec: object = {}): object {
+  return {
+    apiVersion: 'cluster.open-cluster-management.io/v1beta2',
+    kind: 'ManagedClusterSet',
+    metadata: { name },
+    spec,
+  };
+}
+
 /** Names of clusters as a hub has chosen them, in one of its groups. */
 export function decision(of: string, names: readonly string[], [index, group]: readonly [number, string]): object {
   const prefix = 'cluster.open-cluster-management.io';

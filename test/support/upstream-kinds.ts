@@ -60,6 +60,19 @@ export const OCM_KINDS: readonly OtherKind[] = [
   { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addontemplates', kind: 'AddOnTemplate', scope: 'Cluster' },
   { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addondeploymentconfigs', kind: 'AddOnDeploymentConfig' },
   { group: `cluster.${OCM}`, version: 'v1', plural: 'managedclusters', kind: 'ManagedCluster', scope: 'Cluster' },
+  {
+    group: `cluster.${OCM}`,
+    version: 'v1beta2',
+    plural: 'managedclustersets',
+    kind: 'ManagedClusterSet',
+    scope: 'Cluster',
+  },
+  {
+    group: `cluster.${OCM}`,
+    version: 'v1beta2',
+    plural: 'managedclustersetbindings',
+    kind: 'ManagedClusterSetBinding',
+  },
   { group: `cluster.${OCM}`, version: 'v1beta1', plural: 'placements', kind: 'Placement' },
   { group: `cluster.${OCM}`, version: 'v1beta1', plural: 'placementdecisions', kind: 'PlacementDecision' },
 ];

@@ -1,6 +1,6 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
 import { groupBy } from '../../core/group-by.ts';
-import { layersIn } from '../upstream/cluster-management-addon.ts';
+import { layersIn, type Having } from '../upstream/cluster-management-addon.ts';
 import { keyOf } from '../upstream/config-references.ts';
 import { COMPAT } from '../upstream/document.ts';
 import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
@@ -14,7 +14,7 @@ import { NAME_LABEL } from '../upstream/kinds.ts';
 import { addonStatus, workProbe, type AddonStatus } from '../upstream/status.ts';
 import { findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
 import { conditionsIn, readForeign, type ForeignObject } from './foreign-objects.ts';
-import { conditionsAt } from './write.ts';
+import { conditionsAt, textOf } from './write.ts';
 
 /** An object of any of its kinds. */
 export interface OcmObject extends ForeignObject {
@@ -29,10 +29,16 @@ export function readOcmObject(object: Live): OcmObject {
   return { ...readForeign(kind, object), kind, value: object, layers: layersIn(kind, object) };
 }
 
+/** What a placement of an add-on becomes; with a problem, what it has become before stays. */
+interface OcmMade extends Made {
+  readonly name: string;
+  readonly problem: string | undefined;
+}
+
 /** What all objects together become. */
 export interface OcmFleet {
   /** By the ClusterManagementAddOn that they are made from. */
-  readonly addons: ReadonlyMap<string, readonly (Made & { readonly name: string })[]>;
+  readonly addons: ReadonlyMap<string, readonly OcmMade[]>;
   /** What is wrong with an object, by its name with kind and namespace: it keeps what it has become before. */
   readonly problems: ReadonlyMap<string, string>;
   readonly notes: readonly string[];
@@ -52,18 +58,28 @@ export function configsIn(objects: readonly OcmObject[]): Configs {
   );
 }
 
-/** `recent`: the uids of Placements that a scheduler may not have seen yet. */
+/** `recent`: the uids of Placements that a scheduler may not have seen yet; `has`: the clusters that have an add-on, by its name. */
 export function fleetOf(
   objects: readonly OcmObject[],
   clusters: readonly Cluster[],
-  recent: ReadonlySet<string> = new Set(),
+  { recent = new Set(), has }: { readonly recent?: ReadonlySet<string>; readonly has?: Having } = {},
 ): OcmFleet {
   const documents = objects.map(({ kind, value, from }) => ({ kind, value, file: from, findings: findingsOf(from) }));
-  const read = readOcm(documents, clusters);
-  const addons = new Map<string, (Made & { readonly name: string })[]>();
-  for (const { name, named, compat = 'native', file, spec } of read.addons) {
+  let early: ReadonlyMap<string, string> = new Map();
+  const undecided = (decided: ReadonlySet<string>): ReadonlySet<string> => {
+    const placements = objects.filter(({ kind, at }) => kind === 'Placement' && !decided.has(keyOf(at)));
+    const fresh = placements.filter(({ at }) => recent.has(at.uid));
+    early = waitingFor(new Set(fresh.map(({ at }) => keyOf(at))), objects);
+    // Without a trace of a scheduler, none runs, and placements are evaluated here.
+    const isScheduled =
+      decided.size > 0 || objects.some(({ kind, conditions }) => kind === 'Placement' && conditions.length > 0);
+    return new Set((isScheduled ? placements : fresh).map(({ at }) => keyOf(at)));
+  };
+  const read = readOcm(documents, clusters, { undecided, ...(has && { has }) });
+  const addons = new Map<string, OcmMade[]>();
+  for (const { name, named, compat = 'native', file, spec, problem } of read.addons) {
     const annotations = { [FROM]: file, [COMPAT]: compat, [PAUSED]: 'false' };
-    const made = { name, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
+    const made = { name, problem, labels: {}, annotations, spec: { ...spec, source: { template: named } } };
     addons.set(file, [...(addons.get(file) ?? []), made]);
   }
   const findings = documents.flatMap(({ file: from, findings }) =>
@@ -71,14 +87,10 @@ export function fleetOf(
   );
   // Other clusters may have other ways to their add-ons.
   const wrong = findings.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
-  const undecided = undecidedIn(objects, read.decided, recent);
   return {
     addons,
-    problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
-    notes: [
-      ...findings.map(({ from, message }) => `${from}: ${message}`),
-      ...[...undecided].map((one) => one.join(': ')),
-    ],
+    problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...early]),
+    notes: [...findings.map(({ from, message }) => `${from}: ${message}`), ...[...early].map((one) => one.join(': '))],
     labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
     configs: configsIn(objects),
     onClusters: groupBy(
@@ -88,21 +100,12 @@ export function fleetOf(
   };
 }
 
-/** Add-ons with a placement that the scheduler of a hub has not decided about yet, and which that is. */
-function undecidedIn(
-  objects: readonly OcmObject[],
-  decided: ReadonlySet<string>,
-  recent: ReadonlySet<string>,
-): ReadonlyMap<string, string> {
-  const placements = objects.filter(({ kind }) => kind === 'Placement');
-  // Without a trace of a scheduler, none runs, and placements are evaluated here.
-  const isScheduled = decided.size > 0 || placements.some(({ conditions }) => conditions.length > 0);
-  const waiting = placements.filter(({ at }) => (isScheduled || recent.has(at.uid)) && !decided.has(keyOf(at)));
-  const keys = new Set(waiting.map(({ at }) => keyOf(at)));
+/** Add-ons with one of these placements, about which a scheduler has not had the time to decide, and which that is. */
+function waitingFor(keys: ReadonlySet<string>, objects: readonly OcmObject[]): ReadonlyMap<string, string> {
   return new Map(
     objects.flatMap(({ from, layers }) => {
-      const undecided = layers.placements.map(keyOf).find((key) => keys.has(key));
-      return undecided === undefined ? [] : [[from, `Placement ${undecided} has no PlacementDecision yet`]];
+      const key = layers.placements.map(keyOf).find((one) => keys.has(one));
+      return key === undefined ? [] : [[from, `Placement ${key} has no PlacementDecision yet`]];
     }),
   );
 }
@@ -171,6 +174,17 @@ function configsOf(layers: readonly (readonly ConfigReference[])[], configs: Con
 /** Its version has other fields in the status. */
 function isLater({ value }: OcmObject): boolean {
   return String(value['apiVersion']).endsWith('/v1beta1');
+}
+
+/** Reason of the condition Progressing of a placement that cannot be followed. */
+const HELD = 'PlacementNotFollowed';
+
+/** Problems of placements that the status of an add-on does not say yet. */
+export function newProblems(own: OcmObject, problems: readonly (string | undefined)[]): readonly string[] {
+  const said = storedIn(own.status, 'installProgressions').flatMap((one) =>
+    conditionsIn(one).map(({ message }) => message),
+  );
+  return problems.flatMap((one) => (one === undefined || said.includes(textOf(one)) ? [] : [one]));
 }
 
 interface Stored {
@@ -267,10 +281,13 @@ export function managementStatus(
   own: OcmObject,
   {
     addons,
+    problems = [],
     configs,
     now,
   }: {
     readonly addons: readonly (HubAddon | undefined)[];
+    /** Why what placements have become stays as it is. */
+    readonly problems?: readonly (string | undefined)[];
     readonly configs: Configs;
     readonly now: number;
   },
@@ -286,8 +303,12 @@ export function managementStatus(
     // The counts of an older generation are about what is being replaced.
     const isDone = reached?.observedGeneration === generation && total > 0 && Succeeded === total;
     const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
-    const [status, reason] = PROGRESS[isDone ? 'Succeeded' : hasFailed ? 'Failed' : 'Progressing'];
-    const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
+    const { [at]: held } = problems;
+    const [status, reason] =
+      held === undefined
+        ? PROGRESS[isDone ? 'Succeeded' : hasFailed ? 'Failed' : 'Progressing']
+        : ['False' as const, HELD];
+    const message = held ?? stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
     const configReferences = configsOf([base, layer], configs).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};
       const done = hashed(one);

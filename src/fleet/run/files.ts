@@ -8,6 +8,7 @@ import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diag
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import type { FleetFile } from '../fleet.ts';
 import { readFleet, type ReadFleet } from '../read.ts';
+import type { Having } from '../upstream/cluster-management-addon.ts';
 import { unrenderedIn } from '../unrendered.ts';
 import { currentContext, parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
@@ -28,6 +29,8 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
   readonly warnings: number;
   /** Folder of the first file, or the first folder, that was given. */
   readonly folder: string;
+  /** The same files with the clusters that have each add-on: a Placement keeps those that it has chosen. */
+  readonly again: (has: Having) => Pick<ReadFleet, 'clusters' | 'addons' | 'channels'>;
 }
 
 /**
@@ -105,7 +108,9 @@ export async function openFleet(
   }));
   const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;
   const folder = unique[0]?.folder ?? '.';
-  return { ...fleet, folder, diagnostics, errors: count('error'), warnings: count('warning') };
+  const isPlaced = addons.some(({ kind }) => kind === 'ClusterManagementAddOn');
+  const again = (has: Having): ReadFleet => (isPlaced ? readFleet(texts, has) : fleet);
+  return { ...fleet, folder, diagnostics, errors: count('error'), warnings: count('warning'), again };
 }
 
 /** YAML files of a folder, or the file itself. `NOT_FOUND` if nothing is there. */

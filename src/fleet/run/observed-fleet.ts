@@ -8,7 +8,7 @@ import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../cluster/channel/channel.ts';
 import { driftIn } from '../drift.ts';
 import type { Look } from '../fleet.ts';
-import { observedOf, recordedReason } from '../observe.ts';
+import { havingIn, observedOf, recordedReason } from '../observe.ts';
 import { planFleet, type PlannedFleet } from '../fleet-plan.ts';
 import { differencesIn } from '../differences.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../state.ts';
@@ -38,7 +38,7 @@ export interface FleetPlan extends Omit<PlannedFleet, 'unheeded'> {
 type Adapt = (observed: Observed, now: number) => Observed;
 
 export interface ObservedFleet {
-  readonly fleet: OpenedFleet;
+  readonly fleet: Omit<OpenedFleet, 'again'>;
   readonly hashOf: (entry: Entry) => string;
   readonly looks: ReadonlyMap<string, Look>;
   readonly observed: Observed;
@@ -79,17 +79,19 @@ export function stateFolderOf(
 
 /** Asks all clusters. One that does not answer holds no other. */
 export async function observeFleet(
-  { fleet, folder }: { readonly fleet: OpenedFleet; readonly folder: StateFolder },
+  { fleet: written, folder }: { readonly fleet: OpenedFleet; readonly folder: StateFolder },
   { takeOver = [], ...request }: FleetPlanRequest,
   context: Context,
   adapt: Adapt = taking(takeOver),
 ): Promise<ObservedFleet> {
   const [stored, storedOrders] = [await folder.read(), await folder.readOrders()];
   const orders = ordersFor(stored, storedOrders);
-  const hashOf = await hashContents(fleet, context);
-  const looks = await lookAtClusters(fleet.clusters, request, context);
+  const looks = await lookAtClusters(written.clusters, request, context);
   const now = Math.floor(Date.now() / 1000);
   const state = withLooks(stored, looks, now);
+  const { clusters, addons, channels } = written.again(havingIn(state));
+  const fleet = { ...written, clusters, addons, channels };
+  const hashOf = await hashContents(fleet, context);
   return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== storedOrders, adapt }, { looks, now, state });
 }
 

@@ -53,11 +53,16 @@ export interface OnCluster {
 /** What the other documents of a folder have; placements by `NAMESPACE/NAME`. */
 export interface Around extends Configurations {
   readonly placed: ReadonlyMap<string, Placed>;
+  /** Clusters that have an add-on, by the name of what it becomes. */
+  readonly has: Having;
 }
+export type Having = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Clusters with the same configuration and strategy. */
 interface Part {
   readonly title: string;
+  /** Why it stays as it is. */
+  readonly problem?: string;
   readonly names: readonly string[];
   readonly values: TemplateValues;
   readonly rollout: ReturnType<typeof fromRolloutStrategy> | undefined;
@@ -75,7 +80,7 @@ export function fromClusterManagementAddon(
     findings.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
   }
   const base = layerOf(defaultsOf(spec), around, { supported, findings });
-  const own = onClusters.map(({ value, findings: at }) => {
+  const layersOn = onClusters.map(({ value, findings: at }) => {
     const { namespace: cluster = '', annotations = {} } = value.metadata;
     const { installNamespace: namespace = annotations[INSTALL_NAMESPACE], configs = [] } = value.spec;
     const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, findings: at });
@@ -83,27 +88,28 @@ export function fromClusterManagementAddon(
   });
   const parts = partsOf(
     { name, spec, findings },
-    own.flatMap(({ names }) => names),
+    layersOn.flatMap(({ names }) => names),
     around,
   );
   const isPlaced = spec.installStrategy?.type === 'Placements';
   const existing = onClusters.map(({ value }) => value.metadata.namespace ?? '');
   const unplaced = new Set(installDiff(isPlaced ? parts.map(({ names }) => names) : undefined, existing).delete);
   for (const one of onClusters) noteOnCluster(one, unplaced);
-  const layers = [base, ...[...own, ...parts].map(({ values }) => values)];
+  const layers = [base, ...[...layersOn, ...parts].map(({ values }) => values)];
   if (layers.every(({ templates }) => templates === undefined)) {
     const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
     findings.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
     return [];
   }
   const last = withoutLater(parts.map(({ names }) => names));
-  return parts.map(({ title, values, rollout }, at) => {
+  return parts.map(({ title, problem, values, rollout }, at) => {
     const mine = last[at] ?? [];
-    const groups = [{ names: mine, values }, ...own].flatMap((one) => {
+    const groups = [{ names: mine, values }, ...layersOn].flatMap((one) => {
       return Object.keys(one.values).length === 0 ? [] : [{ selector: anyOf(one.names), values: { ...one.values } }];
     });
     const config = { default: { ...base }, groups };
-    return { name: title, spec: { source: {}, clusterSelector: anyOf(mine), config, ...(rollout && { rollout }) } };
+    const own = { source: {}, clusterSelector: anyOf(mine), config, ...(rollout && { rollout }) };
+    return { name: title, problem, spec: own };
   });
 }
 
@@ -148,12 +154,12 @@ function partsOf(
   return placements.map((one, at) => {
     const path = ['spec', 'installStrategy', 'placements', at];
     const key = keyOf(one);
-    const placed = around.placed.get(key) ?? { names: [], groups: [], groupSize: undefined };
-    if (!around.placed.has(key)) {
-      const hint = 'add its file to the folder, or a PlacementDecision of it';
-      findings.error('placement', [...path, 'name'], `there is no Placement ${key} among the files`, hint);
-    }
-    const title = at === 0 ? name : `${name}-${one.name}`;
+    const { problem: why, ...placed } = around.placed.get(key) ?? MISSING;
+    const problem =
+      why === undefined ? undefined : around.placed.has(key) ? `Placement ${key}: ${why}` : `${why} ${key}`;
+    const title = titleOf(name, one.name, at);
+    if (problem !== undefined)
+      findings.add('warning', 'placement', [...path, 'name'], `${title} stays as it is: ${problem}`);
     const wrong = titles.has(title)
       ? 'two placements become the add-on'
       : v.is(fleetAddonName, title)
@@ -164,8 +170,26 @@ function partsOf(
     titles.add(title);
     const values = layerOf(locate(one.configs ?? [], [...path, 'configs']), around, { supported, findings });
     const rollout = fromRolloutStrategy(one.rolloutStrategy ?? {}, placed, [...path, 'rolloutStrategy'], findings);
-    return { title, names: placed.names, values, rollout };
+    const names = problem === undefined ? placed.names : [...(around.has.get(title) ?? [])];
+    return { title, ...(problem !== undefined && { problem }), names, values, rollout };
   });
+}
+
+const MISSING: Placed = { problem: 'there is no Placement', names: [], groups: [], groupSize: undefined };
+
+/** What an add-on becomes for the placement at this place of its list. */
+function titleOf(addon: string, placementName: string, at: number): string {
+  return at === 0 ? addon : `${addon}-${placementName}`;
+}
+
+/** The clusters that have one of these add-ons by a placement. */
+export function keptBy(key: string, addons: readonly Addon[], has: Having): ReadonlySet<string> {
+  const names = addons.flatMap(({ metadata, spec: { installStrategy: { placements = [] } = {} } }) =>
+    placements.flatMap((one, at) =>
+      keyOf(one) === key ? [...(has.get(titleOf(metadata.name, one.name, at)) ?? [])] : [],
+    ),
+  );
+  return new Set(names);
 }
 
 const HOSTED = 'addon.open-cluster-management.io/hosting-cluster-name';

@@ -4,6 +4,7 @@ const ADDON_GROUP = 'addon.open-cluster-management.io';
 const CLUSTER_GROUP = 'cluster.open-cluster-management.io';
 /** Objects are stored in the first one: in another, a server without the webhook of Open Cluster Management shows less of them. */
 const ADDON = { group: ADDON_GROUP, versions: ['v1alpha1', 'v1beta1'] } as const;
+const SET = { group: CLUSTER_GROUP, versions: ['v1beta2', 'v1beta1'] } as const;
 const PLACEMENT = { group: CLUSTER_GROUP, versions: ['v1beta1', 'v1alpha1'] } as const;
 
 export interface ForeignKind {
@@ -28,6 +29,8 @@ export const FOREIGN_KINDS = {
     { kind: 'AddOnTemplate', plural: 'addontemplates', ...ADDON, isTaken: false },
     { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', ...ADDON, isTaken: false },
     { kind: 'ManagedCluster', plural: 'managedclusters', group: CLUSTER_GROUP, versions: ['v1'], isTaken: false },
+    { kind: 'ManagedClusterSet', plural: 'managedclustersets', ...SET, isTaken: false },
+    { kind: 'ManagedClusterSetBinding', plural: 'managedclustersetbindings', ...SET, isTaken: false },
     { kind: 'Placement', plural: 'placements', ...PLACEMENT, isTaken: false },
     { kind: 'PlacementDecision', plural: 'placementdecisions', ...PLACEMENT, isTaken: false },
   ],

@@ -1,10 +1,10 @@
-/** ManagedCluster, Placement and PlacementDecision of Open Cluster Management -> clusters by name, in groups. Pure. */
+/** Placements of Open Cluster Management, and what they choose from -> clusters by name, in groups. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
-import { selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
-import { anything, anyOf, clusterName, dnsName, foreign, list, selector, part } from './kinds.ts';
+import { compareNames, selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
+import { amount, anything, anyOf, clusterName, dnsName, foreign, list, optionalText, part, selector } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */
@@ -16,7 +16,7 @@ const map = v.exactOptional(aMap);
 
 export const MANAGED_CLUSTER = foreign(clusterName, {
   ...v.entriesFromList(['hubAcceptsClient', 'managedClusterClientConfigs', 'leaseDurationSeconds'], anything),
-  taints: v.exactOptional(list(aMap)),
+  taints: v.exactOptional(list(fields({ key: aText, value: optionalText, effect: optionalText, timeAdded: anything }))),
 });
 
 const clusterSelector = {
@@ -27,6 +27,9 @@ const decisionGroup = fields({
   groupName: v.exactOptional(aText),
   groupClusterSelector: v.exactOptional(fields(clusterSelector)),
 });
+const prioritizer = {
+  scoreCoordinate: v.exactOptional(v.pipe(aMap, v.looseObject({ type: optionalText, builtIn: optionalText }))),
+};
 export const PLACEMENT = foreign(dnsName, {
   clusterSets: v.exactOptional(list(aText)),
   predicates: v.exactOptional(
@@ -42,10 +45,26 @@ export const PLACEMENT = foreign(dnsName, {
       ),
     }),
   ),
-  ...v.entriesFromList(
-    ['numberOfClusters', 'prioritizerPolicy', 'spreadPolicy', 'tolerations', 'sortBy', 'scoreRateLimit'],
-    anything,
+  numberOfClusters: v.exactOptional(amount),
+  tolerations: v.exactOptional(
+    list(
+      fields({
+        ...v.entriesFromList(['key', 'operator', 'value', 'effect'], optionalText),
+        tolerationSeconds: anything,
+      }),
+    ),
   ),
+  prioritizerPolicy: v.exactOptional(
+    v.pipe(aMap, v.looseObject({ configurations: v.exactOptional(list(v.pipe(aMap, v.looseObject(prioritizer)))) })),
+  ),
+  spreadPolicy: map,
+  ...v.entriesFromList(['sortBy', 'scoreRateLimit'], anything),
+});
+
+/** The sets that its namespace may choose from. */
+export const SET_BINDING = foreign(dnsName, { clusterSet: aText });
+export const CLUSTER_SET = foreign(dnsName, {
+  clusterSelector: v.exactOptional(fields({ selectorType: optionalText, labelSelector: v.exactOptional(selector) })),
 });
 
 export const PLACEMENT_DECISION = foreign(dnsName, {});
@@ -55,9 +74,12 @@ export interface PlaceableCluster {
   readonly name: string;
   readonly labels: Labels;
   readonly claims: Labels;
+  readonly taints: NonNullable<Read<typeof MANAGED_CLUSTER>['spec']['taints']>;
 }
 
 export interface Placed {
+  /** Why it is not known which clusters are chosen: what has been chosen before stays. */
+  readonly problem?: string;
   readonly names: readonly string[];
   readonly groups: readonly Omit<GroupRule, 'size'>[];
   readonly groupSize: number | string | undefined;
@@ -109,23 +131,109 @@ function inGroups(groups: ReadonlyMap<number, { readonly name: string; readonly 
   };
 }
 
-/** What a placement selects without the scores of a hub: all clusters that match one of its predicates. */
-export function placeAll({ spec }: Read<typeof PLACEMENT>, clusters: readonly PlaceableCluster[]): Placed {
-  const { clusterSets = [], predicates = [], decisionStrategy = {} } = spec;
+/** What a placement chooses from. */
+export interface Choice {
+  readonly clusters: readonly PlaceableCluster[];
+  /** By name. */
+  readonly sets: ReadonlyMap<string, Read<typeof CLUSTER_SET>['spec']>;
+  /** Names of sets that are bound in a namespace. */
+  readonly bound: ReadonlyMap<string, readonly string[]>;
+  /** Clusters that it has chosen before. */
+  readonly kept: ReadonlySet<string>;
+}
+
+const ALL: Read<typeof CLUSTER_SET>['spec'] = { clusterSelector: { selectorType: 'LabelSelector', labelSelector: {} } };
+/** Sets that each hub has. */
+const BUILT_IN = new Map([
+  ['global', ALL],
+  ['default', {}],
+]);
+
+/**
+ * What the scheduler of a hub would choose, but for scores: clusters of the sets that are bound in its namespace, which match one of its
+ * predicates, and whose taints it tolerates. Of more than `numberOfClusters`, those that were chosen before stay, then the name decides.
+ */
+export function placeAll(placement: Read<typeof PLACEMENT>, choice: Choice): Placed {
+  const { predicates = [], decisionStrategy = {}, numberOfClusters = Infinity, ...spec } = placement.spec;
   const { decisionGroups = [], clustersPerDecisionGroup } = decisionStrategy.groupStrategy ?? {};
-  const isInSet = ({ labels }: PlaceableCluster): boolean =>
-    clusterSets.length === 0 || clusterSets.includes('global') || clusterSets.includes(labels[SET] ?? 'default');
-  const chosen = clusters.filter((one) => {
-    const isMeant = predicates.some(({ requiredClusterSelector: wanted = {} }) => {
-      return wanted.celSelector === undefined && matches(wanted, one);
-    });
-    return isInSet(one) && (predicates.length === 0 || isMeant);
+  const unknown = (problem: string): Placed => ({ problem, names: [], groups: [], groupSize: undefined });
+  const inSets = clustersOfSets(placement, choice);
+  if (typeof inSets === 'string') return unknown(inSets);
+  if (predicates.some(({ requiredClusterSelector: wanted }) => wanted?.celSelector !== undefined))
+    return unknown('a predicate has a celSelector, which is not evaluated');
+  const matching = inSets.filter((one) => {
+    const isMeant = predicates.some(({ requiredClusterSelector: wanted = {} }) => matches(wanted, one));
+    return predicates.length === 0 || isMeant;
   });
+  const timed = matching.find((one) => tolerance(one, placement.spec, choice.kept) === 'for a time');
+  if (timed !== undefined) return unknown(`a toleration of a taint of ${timed.name} has tolerationSeconds`);
+  const feasible = matching.filter((one) => tolerance(one, placement.spec, choice.kept) === 'yes');
+  const scored = spec.prioritizerPolicy?.configurations?.find(
+    ({ scoreCoordinate = {} }) => !isNeutral(scoreCoordinate),
+  );
+  if (feasible.length > numberOfClusters && (scored ?? spec.spreadPolicy) !== undefined) {
+    const what = scored === undefined ? 'spreadPolicy' : 'prioritizerPolicy';
+    return unknown(
+      `${what} chooses ${numberOfClusters} of ${feasible.length} clusters by scores, which are not computed`,
+    );
+  }
+  const rank = ({ name }: PlaceableCluster): number => (choice.kept.has(name) ? 0 : 1);
+  const chosen = feasible
+    .toSorted((a, b) => rank(a) - rank(b) || compareNames(a.name, b.name, 'native'))
+    .slice(0, numberOfClusters);
   const groups = decisionGroups.map(({ groupName = '', groupClusterSelector = {} }) => {
     const members = chosen.filter((one) => matches(groupClusterSelector, one));
     return { name: groupName, selector: anyOf(members.map(({ name }) => name)) };
   });
   return { names: chosen.map(({ name }) => name), groups, groupSize: clustersPerDecisionGroup };
+}
+
+/** Prioritizers that any placement has: whatever they prefer, decisions that were made are kept first. */
+function isNeutral({ type = 'BuiltIn', builtIn = '' }: { readonly type?: string; readonly builtIn?: string }): boolean {
+  return type === 'BuiltIn' && (builtIn === 'Steady' || builtIn === 'Balance');
+}
+
+/** The clusters of the sets that are bound, or why that is not known. */
+function clustersOfSets(
+  { metadata: { namespace = 'default' }, spec: { clusterSets = [] } }: Read<typeof PLACEMENT>,
+  { clusters, sets, bound }: Choice,
+): readonly PlaceableCluster[] | string {
+  const all = bound.get(namespace) ?? [];
+  if (all.length === 0) return `namespace ${namespace} has no ManagedClusterSetBinding`;
+  const names = clusterSets.length === 0 ? all : all.filter((one) => clusterSets.includes(one));
+  if (names.length === 0)
+    return `none of its clusterSets is bound in namespace ${namespace}: ${clusterSets.join(', ')}`;
+  const known = names.map((name) => ({ name, set: sets.get(name) ?? BUILT_IN.get(name) }));
+  const missing = known.find(({ set }) => set === undefined);
+  if (missing !== undefined) return `there is no ManagedClusterSet ${missing.name}, which namespace ${namespace} binds`;
+  return clusters.filter(({ labels }) =>
+    known.some(({ name, set }) => {
+      const { selectorType, labelSelector = {} } = set?.clusterSelector ?? {};
+      return selectorType === 'LabelSelector' ? selects(labelSelector, labels) : (labels[SET] ?? 'default') === name;
+    }),
+  );
+}
+
+/** Does a placement tolerate the taints of a cluster? */
+function tolerance(
+  { name, taints }: PlaceableCluster,
+  { tolerations = [] }: Read<typeof PLACEMENT>['spec'],
+  kept: ReadonlySet<string>,
+): 'yes' | 'no' | 'for a time' {
+  const refused = taints.filter(
+    ({ effect }) => effect === 'NoSelect' || (effect === 'NoSelectIfNew' && !kept.has(name)),
+  );
+  const answers = refused.map((taint) => {
+    const fitting = tolerations.filter(
+      ({ key = '', operator = 'Equal', value = '', effect = '' }) =>
+        (effect === '' || effect === taint.effect) &&
+        (key === '' ? operator === 'Exists' : key === taint.key) &&
+        (operator === 'Exists' || value === (taint.value ?? '')),
+    );
+    if (fitting.length === 0) return 'no';
+    return fitting.some(({ tolerationSeconds }) => tolerationSeconds === undefined) ? 'yes' : 'for a time';
+  });
+  return answers.find((one) => one === 'no') ?? answers.find((one) => one === 'for a time') ?? 'yes';
 }
 
 interface ClusterSelector {
@@ -140,34 +248,15 @@ function matches(
   return selects(labelSelector, labels) && selects(claimSelector, claims);
 }
 
-const IGNORED = {
-  numberOfClusters: 'every cluster that matches is selected',
-  prioritizerPolicy: 'no cluster is preferred to another one',
-  spreadPolicy: 'no cluster is preferred to another one',
-  tolerations: 'taints are not looked at',
-  sortBy: 'clusters are in the order of their names',
-  scoreRateLimit: 'there are no scores',
-} as const;
-const DECIDE = 'add the PlacementDecision of the hub to the folder: its clusters are selected then';
-
 /** What an API server sets if nothing is written. */
 const DEFAULTS: Readonly<Record<string, string>> = { sortBy: 'ClusterName', scoreRateLimit: '1m' };
+const IGNORED = { sortBy: 'clusters are in the order of their names', scoreRateLimit: 'there are no scores' } as const;
 
-/** Warns of each field that has no effect, or another one than on a hub. */
+/** Warns of each field that has no effect. */
 export function notePlacement({ spec }: Read<typeof PLACEMENT>, findings: Findings): void {
   for (const [field, why] of Object.entries(IGNORED)) {
     const { [field]: value } = spec as Readonly<Record<string, unknown>>;
     if (value !== undefined && value !== DEFAULTS[field])
-      findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`, DECIDE);
-  }
-  if (spec.clusterSets !== undefined) {
-    const message = `clusterSets is compared with the label ${SET}: a set with a selector of its own is not read`;
-    findings.add('warning', 'ignored', ['spec', 'clusterSets'], message, DECIDE);
-  }
-  for (const [index, { requiredClusterSelector }] of (spec.predicates ?? []).entries()) {
-    if (requiredClusterSelector?.celSelector === undefined) continue;
-    const message = 'a predicate with celSelector selects no cluster: CEL is not evaluated';
-    const path = ['spec', 'predicates', index, 'requiredClusterSelector', 'celSelector'];
-    findings.add('warning', 'ignored', path, message, DECIDE);
+      findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`);
   }
 }

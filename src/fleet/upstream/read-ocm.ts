@@ -11,11 +11,14 @@ import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } fro
 import {
   CLUSTER_MANAGEMENT_ADDON,
   fromClusterManagementAddon,
+  keptBy,
   MANAGED_CLUSTER_ADDON,
+  type Having,
 } from './cluster-management-addon.ts';
 import { keyOf } from './config-references.ts';
 import {
   claimsOf,
+  CLUSTER_SET,
   decidedIn,
   MANAGED_CLUSTER,
   notePlacement,
@@ -23,6 +26,7 @@ import {
   PLACEMENT_DECISION,
   placeAll,
   placeDecided,
+  SET_BINDING,
   type PlaceableCluster,
 } from './placement.ts';
 
@@ -54,10 +58,21 @@ type Converted<File, Schema extends GenericSchema> = Pick<OcmDocument<File>, 'fi
   readonly value: Read<Schema>;
 };
 
-/** The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. */
+/** What else is known. */
+interface Known {
+  readonly has?: Having;
+  /** The Placements that wait for the scheduler of a hub, by those that it has decided about; others are evaluated. */
+  readonly undecided?: (decided: ReadonlySet<string>) => ReadonlySet<string>;
+}
+
+/**
+ * The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. One with a
+ * problem stays as it is.
+ */
 export function readOcm<File, Cluster extends { readonly name: string; readonly labels: Labels }>(
   documents: readonly OcmDocument<File>[],
   clusters: readonly Cluster[],
+  { has = new Map(), undecided = () => new Set() }: Known = {},
 ) {
   const read = <Schema extends GenericSchema>(wanted: OcmKind, schema: Schema): readonly Converted<File, Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
@@ -77,31 +92,47 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     const hint = 'add a Cluster of this name, with a kubeconfig';
     if (!names.has(name)) findings.error('cluster', path, `there is no Cluster ${name} that gives access to it`, hint);
   };
-  for (const { value, findings } of managed) {
-    need(value.metadata.name, ['metadata', 'name'], findings);
-    if (value.spec.taints !== undefined)
-      findings.add('warning', 'ignored', ['spec', 'taints'], 'taints have no effect: select clusters by their labels');
-  }
-  const candidates = labeled.map(({ name, labels }): PlaceableCluster => {
+  for (const { value, findings } of managed) need(value.metadata.name, ['metadata', 'name'], findings);
+  const candidates = labeled.flatMap(({ name, labels }): readonly PlaceableCluster[] => {
     const own = byCluster.get(name);
-    return { name, labels, claims: own === undefined ? {} : claimsOf(own) };
+    return own === undefined ? [] : [{ name, labels, claims: claimsOf(own), taints: own.spec.taints ?? [] }];
   });
+  const bindings = groupBy(
+    read('ManagedClusterSetBinding', SET_BINDING),
+    ({ value }) => value.metadata.namespace ?? 'default',
+  );
+  const choice = {
+    clusters: candidates,
+    sets: new Map(read('ManagedClusterSet', CLUSTER_SET).map(({ value }) => [value.metadata.name, value.spec])),
+    bound: new Map([...bindings].map(([key, all]) => [key, all.flatMap(({ value }) => value.spec.clusterSet ?? [])])),
+  };
+  const managements = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON);
   const decisions = read('PlacementDecision', PLACEMENT_DECISION);
   for (const { value, findings } of decisions)
     for (const name of decidedIn(value)) need(name, ['status', 'decisions'], findings);
   const placed = placeDecided(decisions.map(({ value }) => value));
-  const decided: ReadonlySet<string> = new Set(placed.keys());
+  const waiting = undecided(new Set(placed.keys()));
   for (const { value, findings } of read('Placement', PLACEMENT)) {
     const key = keyOf(value.metadata);
     if (placed.has(key)) continue;
+    if (waiting.has(key)) {
+      placed.set(key, { problem: 'it has no PlacementDecision yet', names: [], groups: [], groupSize: undefined });
+      continue;
+    }
     notePlacement(value, findings);
-    placed.set(key, placeAll(value, candidates));
+    const kept = keptBy(
+      key,
+      managements.map((one) => one.value),
+      has,
+    );
+    placed.set(key, placeAll(value, { ...choice, kept }));
   }
   const templates = read('AddOnTemplate', ADDON_TEMPLATE);
   for (const { value, findings } of templates) noteTemplate(value, findings);
   const configs = read('AddOnDeploymentConfig', ADDON_DEPLOYMENT_CONFIG);
   for (const { value, findings } of configs) noteConfig(value, findings);
   const around = {
+    has,
     placed,
     templates: new Map(templates.map(({ value }) => [value.metadata.name, value.spec])),
     configs: new Map(configs.map(({ value }) => [keyOf(value.metadata), value.spec])),
@@ -110,7 +141,7 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
   for (const { value, findings } of onClusters)
     need(value.metadata.namespace ?? '', ['metadata', 'namespace'], findings);
   const byAddon = groupBy(onClusters, ({ value }) => value.metadata.name);
-  const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, findings }) => {
+  const addons = managements.flatMap(({ value, file, findings }) => {
     const { name } = value.metadata;
     const own = byAddon.get(name) ?? [];
     const compat = compatOf(value, findings);
@@ -122,5 +153,5 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
       findings,
     }));
   });
-  return { clusters: labeled, addons, decided };
+  return { clusters: labeled, addons };
 }

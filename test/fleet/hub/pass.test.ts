@@ -8,6 +8,7 @@ import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../
 import { answering, change, contents, NOW, pass, report } from '../../support/hub-passes.ts';
 import {
   addOnTemplate,
+  binding,
   configOf,
   decision,
   managedCluster,
@@ -120,7 +121,7 @@ test('a PlacementDecision decides without a spec, which schedulers do not write'
 test('a Placement that is seen for the first time waits for its scheduler, and is evaluated if none runs', async () => {
   const predicates = [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'prod' } } } }];
   const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
-  await using memory = await openMemoryHub([oslo, ...own, placement('all', { predicates })]);
+  await using memory = await openMemoryHub([oslo, ...own, binding(), placement('all', { predicates })]);
   const { hub, writes, notes } = memory;
   const first = await passHub(hub, NOW);
   assert.equal([writes, first.nextMs], [[], 10_000]);
@@ -130,6 +131,48 @@ test('a Placement that is seen for the first time waits for its scheduler, and i
     hub.clusterAddons.values().map((one) => one?.record?.cluster),
     ['oslo'],
   );
+});
+
+test('a Placement that is missing holds only itself, in a condition and one event, and other clusters than ManagedClusters get nothing', async () => {
+  const decided = [placement('all'), decision('all', ['oslo'], [0, ''])];
+  const nice = answering('nice', 'v1.34.1');
+  const web = managementAddOn({ all: {}, gone: {} });
+  const own = [managedCluster('oslo', { env: 'prod' }), addOnTemplate('web-1', [])];
+  await using memory = await openMemoryHub([oslo, nice, ...own, ...decided, web]);
+  const { hub, writes, objects } = memory;
+  await pass(memory, 0, 1, 2);
+  assert.match(contents(memory), /^oslo:/);
+  assert.equal(
+    hub.addons.values().map(({ addon: { name } }) => name),
+    ['web'],
+  );
+  const stored = objects().find((one) => (one as Values)['kind'] === 'ClusterManagementAddOn') as Values;
+  const { installProgressions } = stored['status'] as { readonly installProgressions: readonly Values[] };
+  const [, gone = {}] = installProgressions;
+  const [progressing] = gone['conditions'] as readonly Values[];
+  const { status, reason, message } = progressing ?? {};
+  const missing = 'there is no Placement fleet-ops/gone';
+  assert.equal([status, reason, message], ['False', 'PlacementNotFollowed', missing]);
+  const before = writes.length;
+  assert.is(writes.filter((one) => one.includes('/events/') || one.endsWith('/events')).length >= 1, true);
+  assert.is(memory.notes.filter((one) => one === `web: PlacementNotFollowed: ${missing}`).length, 1);
+  await pass(memory, 60, 120);
+  assert.equal(writes.slice(before), []);
+});
+
+test('a hub without a scheduler chooses from ManagedClusters that are bound, and keeps those that it has chosen', async () => {
+  const names = ['lyon', 'nice', 'oslo'];
+  const clusters = names.map((name) => answering(name, 'v1.34.1'));
+  const managed = ['nice', 'oslo'].map((name) => managedCluster(name));
+  const chosen = placement('all', { numberOfClusters: 1 });
+  const own = [...clusters, ...managed, addOnTemplate('web-1', []), binding(), chosen, managementAddOn({ all: {} })];
+  await using memory = await openMemoryHub(own);
+  await pass(memory, 0, 11, 12);
+  assert.match(contents(memory), /^nice:@1$/);
+  const before = hubClusterAddon('web', 'oslo', { source: { template: 'web' }, identity: 'addon:kube-system/web' });
+  await using known = await openMemoryHub([...own, before]);
+  await pass(known, 0, 11, 12);
+  assert.match(contents(known), /^oslo:/);
 });
 
 test('the clusters that wait take at most 8 KiB of a status, which says how many more there are', async () => {

@@ -23,7 +23,7 @@ import { at, textAt } from '../../support/api-client.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';
 import { hubAddon, hubClusterAddon } from '../../support/hub-objects.ts';
-import { addOnTemplate, decision, managementAddOn, onCluster, placement } from '../../support/ocm-files.ts';
+import { addOnTemplate, binding, decision, managementAddOn, onCluster, placement } from '../../support/ocm-files.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/upstream');
@@ -139,21 +139,21 @@ test('another owner is named with what takes over from it', () => {
 
 test('while a scheduler has not decided about a Placement, the add-ons with it stay as they are', () => {
   const of = (...more: readonly object[]): readonly OcmObject[] =>
-    [managementAddOn({ all: {} }), addOnTemplate('web-1', []), placement('all'), ...more].map((one) =>
+    [managementAddOn({ all: {} }), addOnTemplate('web-1', []), placement('all'), binding(), ...more].map((one) =>
       readOcmObject(live(one)),
     );
   const from = 'ClusterManagementAddOn web';
-  const problemWith = (...more: readonly object[]): unknown => fleetOf(of(...more), []).problems.get(from);
+  const problemWith = (...more: readonly object[]): unknown => fleetOf(of(...more), []).addons.get(from)?.[0]?.problem;
   assert.is(problemWith(), undefined);
   const other = [placement('other'), decision('other', [], [0, ''])];
-  assert.is(problemWith(...other), 'Placement fleet-ops/all has no PlacementDecision yet');
+  assert.is(problemWith(...other), 'Placement fleet-ops/all: it has no PlacementDecision yet');
   assert.is(problemWith(...other, decision('all', [], [0, ''])), undefined);
   assert.is(problemWith(placement('other'), decision('all', [], [0, ''])), undefined);
   const reason = 'AllDecisionsScheduled';
   const lastTransitionTime = '2026-01-02T03:04:05Z';
   const found = [{ type: 'PlacementSatisfied', status: 'True', reason, lastTransitionTime }];
   const scheduled = { ...placement('other'), status: { conditions: found } };
-  assert.is(problemWith(scheduled), 'Placement fleet-ops/all has no PlacementDecision yet');
+  assert.is(problemWith(scheduled), 'Placement fleet-ops/all: it has no PlacementDecision yet');
 });
 
 /** A server that has these versions of the add-on kinds, the preferred one first, and those of the other kinds. */

@@ -13,7 +13,7 @@ import {
 } from '../observe.ts';
 import { HUB_KINDS, type HubKind } from '../hub-kinds.ts';
 import { withinLimit } from '../status-limit.ts';
-import { happened, specObject, statusObject, type Happened } from '../write.ts';
+import { happened, specObject, statusObject } from '../write.ts';
 import { CHANNEL_API_VERSION } from '../../../cluster/channel/channel.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { createObject, deleteObject, getObject, patchObject, type LiveObject } from '../../../cluster/kube/objects.ts';
@@ -24,10 +24,11 @@ import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Values, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import { tell } from './events.ts';
 import { eachJob, type Errand } from './jobs.ts';
 import type { StoredStatuses } from './stored-statuses.ts';
 import { ValuesSecrets } from './values-secrets.ts';
-import { EVENTS, NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
+import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
 const DEFINITIONS: Resource = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -304,7 +305,8 @@ class Pass {
     const changed = await patchStatus(this.#hub, ADDONS, { at, status, before: object.status });
     if (changed === undefined) return;
     this.#hub.addons.put(changed);
-    for (const one of happened(object.addon.status, object, after)) await this.#tell(at, one);
+    for (const one of happened(object.addon.status, object, after))
+      await tell(this.#hub, { resource: ADDONS, at }, one);
   }
 
   async #patch(at: Version, changes: readonly object[]): Promise<Version> {
@@ -342,31 +344,6 @@ class Pass {
     await deleteObject(call, CLUSTER_ADDONS, stored.at);
     clusterAddons.drop(stored.at);
     report(`${key.cluster}: ${key.addon} leaves the hub: ${key.reason}`);
-  }
-
-  /** An event that cannot be written is no reason to stop. */
-  async #tell({ name, uid }: Version, { type, reason, message }: Happened): Promise<void> {
-    const { call, report, signal } = this.#hub;
-    report(`${name}: ${reason}: ${message}`);
-    const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-    const { apiVersion, kind } = ADDONS;
-    const namespace = 'default';
-    const event = {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { namespace, name: `${name}.${Date.now().toString(16)}.${reason.toLowerCase()}` },
-      involvedObject: { apiVersion, kind, name, uid },
-      type,
-      reason,
-      message,
-      firstTimestamp: at,
-      lastTimestamp: at,
-      count: 1,
-      source: { component: 'curlew-controller' },
-    };
-    await createObject(call, EVENTS, { namespace, name: event.metadata.name, value: event }).catch(() =>
-      signal.throwIfAborted(),
-    );
   }
 }
 

@@ -1,7 +1,16 @@
 /** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
 import { groupBy } from '../../../core/group-by.ts';
+import { isObject } from '../../../core/json.ts';
 import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
-import { managementStatus, fleetOf, onClusterStatus, readOcmObject, type OcmFleet, type OcmObject } from '../ocm.ts';
+import {
+  managementStatus,
+  fleetOf,
+  newProblems,
+  onClusterStatus,
+  readOcmObject,
+  type OcmFleet,
+  type OcmObject,
+} from '../ocm.ts';
 import { FOREIGN_KINDS } from '../../upstream/foreign-kinds.ts';
 import { createObject } from '../../../cluster/kube/objects.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
@@ -18,14 +27,26 @@ import {
   type ForeignSource,
   type UpstreamParts,
 } from './generated-addons.ts';
+import { tell } from './events.ts';
 import { deleteGenerated, resourceOf, type Hub, type Passed } from './hub-pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 /** What all add-ons depend on: while one cannot be read, they stay as they are. */
-const SHARED: ReadonlySet<string> = new Set(['ManagedCluster', 'Placement', 'PlacementDecision']);
+const SHARED: ReadonlySet<string> = new Set([
+  'ManagedCluster',
+  'ManagedClusterSet',
+  'ManagedClusterSetBinding',
+  'Placement',
+  'PlacementDecision',
+]);
 
 /** Seconds that a scheduler has to decide about a Placement after it was seen first. Without a trace of a scheduler then, none runs. */
 const DECIDED_WITHIN = 10;
+
+/** Does it depend on the clusters that it has chosen before? */
+function isLimiting(spec: unknown): boolean {
+  return isObject(spec) && spec['numberOfClusters'] !== undefined;
+}
 
 export class OcmAddons {
   readonly #sources: ReadonlyMap<string, ForeignSource<OcmObject>>;
@@ -66,8 +87,15 @@ export class OcmAddons {
     const clusters = hub.clusters.values().flatMap((one) => one ?? []);
     const objects = [...this.#sources.values()].flatMap(({ watch }) => watch.values());
     const recent = this.#recent(objects, now);
+    const records = groupBy(
+      hub.clusterAddons.values().flatMap((one) => one?.record ?? []),
+      ({ addon }) => addon,
+    );
+    const has = new Map([...records].map(([addon, all]) => [addon, new Set(all.map(({ cluster }) => cluster))]));
+    const isLimited = objects.some(({ kind, value }) => kind === 'Placement' && isLimiting(value['spec']));
     const key = JSON.stringify([
       [...recent.keys()],
+      isLimited && [...has].map(([addon, names]) => [addon, ...names]),
       objects.map(({ from, at }) => [from, at.resourceVersion]),
       clusters.map(({ cluster }) => [cluster.name, cluster.labels]),
     ]);
@@ -77,7 +105,7 @@ export class OcmAddons {
       fleetOf(
         objects,
         clusters.map(({ cluster }) => cluster),
-        new Set(recent.keys()),
+        { recent: new Set(recent.keys()), has },
       );
     if (same === undefined) this.#joined = new WeakMap();
     this.#last = { key, fleet };
@@ -88,10 +116,7 @@ export class OcmAddons {
       now,
       isHeld: objects.some(({ kind, from }) => SHARED.has(kind) && fleet.problems.has(from)),
       made: groupBy(hub.addons.values(), ({ origin }) => origin?.from),
-      records: groupBy(
-        hub.clusterAddons.values().flatMap((one) => one?.record ?? []),
-        ({ addon }) => addon,
-      ),
+      records,
     };
     const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
     const jobs = addons.map((one): Errand => ({ key: one.from, run: async () => this.#take(one, around) }));
@@ -127,7 +152,8 @@ export class OcmAddons {
     if (isHeld || wanted.length === 0) return;
     if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
     const held = await addFinalizer(hub, source, one);
-    for (const made of wanted) {
+    for (const { problem, ...made } of wanted) {
+      if (problem !== undefined) continue;
       const why = await putAddon(
         hub,
         made.name,
@@ -141,7 +167,13 @@ export class OcmAddons {
     }
     const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
     await this.#onClusters(one, { ...around, addons, onClusters });
-    await writeStatus(hub, source, held, managementStatus(held, { addons, configs: fleet.configs, now }));
+    const problems = wanted.map(({ problem }) => problem);
+    const told = newProblems(held, problems);
+    await writeStatus(hub, source, held, managementStatus(held, { addons, problems, configs: fleet.configs, now }));
+    for (const message of told) {
+      const happened = { type: 'Warning', reason: 'PlacementNotFollowed', message } as const;
+      await tell(hub, { resource: source.resource, at: one.at }, happened);
+    }
   }
 
   /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */

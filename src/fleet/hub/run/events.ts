@@ -1,0 +1,41 @@
+/** Events of objects in a hub. */
+import { EVENTS } from '../../../cluster/kube/core-kinds.ts';
+import type { Call } from '../../../cluster/kube/call.ts';
+import { createObject } from '../../../cluster/kube/objects.ts';
+import type { Resource } from '../../../cluster/kube/resources.ts';
+import type { Version } from '../observe.ts';
+import type { Happened } from '../write.ts';
+
+/** What writes into a hub. */
+interface Writer {
+  readonly call: Call;
+  readonly report: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Writes an event of an object. One that cannot be written is no reason to stop. */
+export async function tell(
+  { call, report, signal }: Writer,
+  { resource: { apiVersion, kind }, at: { name, uid } }: { readonly resource: Resource; readonly at: Version },
+  { type, reason, message }: Happened,
+): Promise<void> {
+  report(`${name}: ${reason}: ${message}`);
+  const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const namespace = 'default';
+  const event = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { namespace, name: `${name}.${Date.now().toString(16)}.${reason.toLowerCase()}` },
+    involvedObject: { apiVersion, kind, name, uid },
+    type,
+    reason,
+    message,
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+    source: { component: 'curlew-controller' },
+  };
+  await createObject(call, EVENTS, { namespace, name: event.metadata.name, value: event }).catch(() =>
+    signal.throwIfAborted(),
+  );
+}
