@@ -24,6 +24,7 @@ import { Heartbeats } from '../fleet/hub/run/heartbeats.ts';
 import { StoredStatuses } from '../fleet/hub/run/stored-statuses.ts';
 import { identifyHub } from '../fleet/hub/run/identify.ts';
 import { passHub, resourceOf, type Hub, type HubPassed } from '../fleet/hub/run/hub-pass.ts';
+import { findNewest } from '../fleet/run/newest.ts';
 import { Pushes } from '../fleet/hub/run/push.ts';
 import { Upstream } from '../fleet/hub/run/upstream.ts';
 import { ValuesSecrets } from '../fleet/hub/run/values-secrets.ts';
@@ -113,7 +114,14 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const { reconcile = [] } = request;
   const report = (text: string): void => say('info', text);
   const upstream =
-    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, say, ...watching });
+    reconcile.length === 0
+      ? undefined
+      : await Upstream.open(api, reconcile.flat(), {
+          signal,
+          say,
+          findNewest: findNewest(request, { ...context, signal }),
+          ...watching,
+        });
   const call = openCalls(api, { patienceMs: 0, signal, guard: lease.guard });
   const hub: Hub = {
     uid,

@@ -223,9 +223,9 @@ function withoutRuntimes(value: Json, findings: Findings): unknown {
 function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, findings: Findings): void {
   const read = convert(HELM_CHART_PROXY, value);
   if ('problems' in read) return void addProblems(read.problems, findings);
-  const { entry, spec } = fromHelmChartProxy(read.value, findings);
   const { name } = read.value.metadata;
   const compat = compatOf(value, findings);
+  const { entry, spec } = fromHelmChartProxy(read.value, findings, { follows: compat === 'caaph' });
   const addon = become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, findings });
   addons.push(addon);
   proxies.set(addon, read.value);

@@ -20,6 +20,7 @@ const STATE = {
 const LOOK = {
   ...FILES,
   ...STATE,
+  ...HELM,
   timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
   allowExec: flag('let kubeconfigs of the folder start programs for credentials (exec), and send tokens from files'),
 };

@@ -128,13 +128,14 @@ test('while the hub does not have a kind that is to be taken, nothing changes, a
     signal,
     onChange: () => (changes += 1),
     say: () => undefined,
+    findNewest: async () => Promise.resolve('1.0.0'),
     askMs: 100,
   });
   const running = upstream.run(signal).catch(() => undefined);
   assert.is(upstream.definitions.length, 2);
   assert.is(upstream.problem, text);
   await createDefinitions(hub.client, OCM_KINDS);
-  await eventually(() => upstream.definitions.length === 9 && upstream.problem === undefined);
+  await eventually(() => upstream.definitions.length === 11 && upstream.problem === undefined);
   assert.ok(changes > 0);
   ended.abort();
   await running;

@@ -85,4 +85,53 @@ exec '${helm.program}' "$@"
   assert.is(state.includes('c2VjcmV0'), false);
 });
 
+test('a HelmChartProxy without a version follows the newest chart by the rules of its provider, and stays while that is not known', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const { at } = scene.box;
+  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
+  const program = `#!/bin/bash
+if [ "$1" = show ]; then exec cat '${at('newest')}'; fi
+if [ "$1" = pull ]; then
+  echo "$*" >>'${at('pulled')}'
+  while [ "$1" != --destination ]; do shift; done
+  exec cp '${at('page')}' "$2/page.tgz"
+fi
+exec '${helm.program}' "$@"
+`;
+  await writeFile(at('helm-of-repository'), program);
+  await chmod(at('helm-of-repository'), 0o755);
+  const proxy = (annotations: object) => ({
+    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+    kind: 'HelmChartProxy',
+    metadata: { name: 'page', annotations },
+    spec: {
+      clusterSelector: { matchLabels: { env: 'prod' } },
+      repoURL: 'https://charts.example.com',
+      chartName: 'page',
+    },
+  });
+  const given = { helm: at('helm-of-repository') };
+  const env = { PATH: process.env['PATH'] };
+  const apply = async (): Promise<FleetPass> => scene.apply(given, { env });
+  await scene.fleet([proxy({ 'curlew.dev/compat': 'caaph' })]);
+  await writeFile(at('newest'), 'apiVersion: v2\nname: page\nversion: 1.0.0\n');
+  assert.equal(doneIn(await apply()), ['lyon page install done']);
+  assert.equal(doneIn(await apply()), []);
+  await writeFile(at('newest'), 'name: page\nversion: "1.1.0"\n');
+  assert.equal(doneIn(await apply()), ['lyon page update done']);
+  await writeFile(at('newest'), '');
+  const unknown = await apply();
+  assert.equal([doneIn(unknown), unknown.warnings], [[], []]);
+  const pulled = await readFile(at('pulled'), 'utf8');
+  assert.equal(
+    pulled.split('\n').flatMap((line) => /--version (\S+)/.exec(line)?.[1] ?? []),
+    ['1.0.0', '1.1.0'],
+  );
+  await writeFile(at('newest'), 'version: 1.2.0\n');
+  await scene.fleet([proxy({})]);
+  const { warnings } = await apply();
+  assert.match(warnings[0] ?? '', 'keeps it; the provider upgrades it');
+});
+
 test.run();

@@ -18,6 +18,8 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['status', 1, 'metrics of a node for node_exporter'],
   ['cluster plan', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
   ['cluster apply', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
+  ['fleet plan', 1, 'where helm is, which finds the newest version of a chart that follows it'],
+  ['fleet status', 1, 'where helm is, which finds the newest version of a chart that follows it'],
   ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
   ['node drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
 ];

@@ -87,7 +87,7 @@ test('each field without an effect is named, and one that does not exist is an e
     'warning fleet/ignored: options.upgrade.maxHistory has no effect: helm keeps its own number of revisions',
     'warning fleet/ignored: options.install.createNamespace has no effect: a missing namespace is created',
     'error fleet/unknown-field: "colour" is not a field',
-    'warning fleet/version: no version: each cluster gets the newest cni of its first day, and keeps it',
+    'warning fleet/version: no version: each cluster gets the newest cni of its first day, and keeps it; the provider upgrades it',
     'warning fleet/ignored: tlsConfig has no effect: no Secret default/ca among the files has a text in ca.crt',
   ]);
   assert.match(found(capi('paris'), proxy('net', { step: 1 }))[0] ?? '', /unknown-field/);

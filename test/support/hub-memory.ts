@@ -41,6 +41,7 @@ export interface MemoryHub extends AsyncDisposable {
 export async function openMemoryHub(
   objects: readonly object[],
   keeps: (object: JsonObject) => JsonObject = (object) => object,
+  findNewest: UpstreamParts['findNewest'] = noRepository,
 ): Promise<MemoryHub> {
   const stored = new Map<string, JsonObject>();
   const [requests, writes, notes]: [string[], string[], string[]] = [[], [], []];
@@ -109,7 +110,7 @@ export async function openMemoryHub(
         namespaced: !WIDE.has(kind),
       };
     };
-    return { api, find, served: [], onChange, note: (text) => void notes.push(text) };
+    return { api, find, served: [], onChange, findNewest, note: (text) => void notes.push(text) };
   };
   const proxies = new HelmProxies(partsFor('helmchartproxies'));
   const ocm = new OcmAddons(partsFor('clustermanagementaddons'));
@@ -158,6 +159,11 @@ export async function openMemoryHub(
       await Promise.all(running);
     },
   };
+}
+
+/** Where no chart is without a version. */
+export async function noRepository(): Promise<never> {
+  return Promise.reject(new TypeError('no chart is looked for'));
 }
 
 const WIDE: ReadonlySet<string> = new Set([

@@ -37,6 +37,8 @@ export interface Helm extends AsyncDisposable {
   readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
   /** Downloads the chart that these arguments name, from its repository or registry. */
   readonly pull: (chart: readonly string[], access: Pick<WebTrust, 'caFile'> & ChartAccess) => Promise<Uint8Array>;
+  /** The newest version of a chart in its repository or registry. */
+  readonly newest: (chart: readonly string[], access: Pick<WebTrust, 'caFile'> & ChartAccess) => Promise<string>;
 }
 
 /** What a download trusts in addition to the system. */
@@ -110,17 +112,27 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
     await writeFile(join(folder, name), data, { mode: 0o600 });
     return join(folder, name);
   };
-  const pull: Helm['pull'] = async (chart, { caFile, logins, authorities, trustsAll }) => {
-    const target = join(folder, 'chart');
-    await mkdir(target);
+  const trusted = async ({ caFile, logins, authorities, trustsAll }: Parameters<Helm['pull']>[1]) => {
     const authority = authorities === undefined ? caFile : await file('authorities.pem', authorities);
-    const trusted = [
+    return [
       ...(authority === undefined ? [] : ['--ca-file', authority]),
       ...(logins === undefined ? [] : ['--registry-config', await file('logins.json', logins)]),
       ...(trustsAll === true ? ['--insecure-skip-tls-verify'] : []),
     ];
+  };
+  const newest: Helm['newest'] = async (chart, access) => {
+    const doing = `find the newest version of the chart ${redact(chart[0] ?? '')}`;
+    const about = await run(['show', 'chart', ...chart, ...(await trusted(access))], { doing });
+    const version = /^version:[ \t]*["']?([^\s"']+)/m.exec(about)?.[1];
+    if (version === undefined) throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm has shown no version`);
+    return version;
+  };
+  const pull: Helm['pull'] = async (chart, access) => {
+    const target = join(folder, 'chart');
+    await mkdir(target);
     const doing = `download the chart ${redact(chart[0] ?? '')}`;
-    await run(['pull', ...chart, ...trusted, '--destination', target], { doing }).catch((error: unknown) => {
+    const args = [...chart, ...(await trusted(access)), '--destination', target];
+    await run(['pull', ...args], { doing }).catch((error: unknown) => {
       // Its server has answered: another try does not help.
       if (error instanceof CurlewError && NO_CHART.test(error.message))
         throw new CurlewError('NOT_FOUND', error.message, { hint: 'check its name and version, and its repository' });
@@ -137,7 +149,7 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
   };
   try {
     const major = await majors.get(program, async () => askMajor(run, program));
-    return { major, run, file, pull, [Symbol.asyncDispose]: close };
+    return { major, run, file, pull, newest, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

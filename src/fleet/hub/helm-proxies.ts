@@ -15,6 +15,8 @@ const MAX_NAME = 53;
 export interface HubProxy extends ForeignObject {
   /** Name of what it becomes. */
   readonly title: string;
+  /** Its chart is kept at the newest version. */
+  readonly follows: boolean;
   /** What it becomes, or why it becomes nothing. */
   readonly made: (Made & { readonly name: string }) | string;
   /** What has no effect. */
@@ -23,7 +25,7 @@ export interface HubProxy extends ForeignObject {
   readonly needsRoots: boolean;
 }
 
-const NONE = { notes: [], needsRoots: false };
+const NONE = { notes: [], needsRoots: false, follows: false };
 
 /** The FleetAddon has its name in the namespace `default`, and `NAMESPACE-NAME` in others. */
 export function readProxy(object: Live): HubProxy {
@@ -33,8 +35,8 @@ export function readProxy(object: Live): HubProxy {
   const findings = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };
-  const { entry, spec } = fromHelmChartProxy(read.value, findings);
   const compat = compatOf(object, findings) ?? 'native';
+  const { entry, spec } = fromHelmChartProxy(read.value, findings, { follows: compat === 'caaph' });
   const wrong = findings.diagnostics.find(({ severity }) => severity === 'error');
   if (wrong !== undefined) return { ...taken, made: wrong.message, ...NONE };
   if (title.length > MAX_NAME) return { ...taken, made: `${title} is too long for a FleetAddon`, ...NONE };
@@ -71,7 +73,8 @@ export function readProxy(object: Live): HubProxy {
     },
   };
   const needsRoots = /\.(?:ControlPlane|InfraCluster)\b/.test(spec.valuesTemplate ?? '');
-  return { ...taken, made, needsRoots, notes: findings.diagnostics.map(({ message }) => message) };
+  const follows = compat === 'caaph' && version === undefined;
+  return { ...taken, made, needsRoots, follows, notes: findings.diagnostics.map(({ message }) => message) };
 }
 
 /** The status of a proxy at `now`, by that of its FleetAddon; `problem` says why it has none. */

@@ -35,7 +35,7 @@ export function textIn({ data }: Values, key: string, title: string): string {
 }
 
 /** Where a hub has what a chart needs besides; undefined if it needs nothing. */
-export function accessIn({ source }: ClusterAddonSpec) {
+export function accessIn({ source }: Pick<ClusterAddonSpec, 'source'>) {
   const { chart, valuesSecret: values } = fits(resolvedSource, source) ? source : {};
   const { credentials, tlsConfig } = chart ?? {};
   if ([credentials, tlsConfig, values].every((one) => one === undefined)) return undefined;

@@ -15,6 +15,7 @@ import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../stat
 import type { Observed } from '../rollout/fleet.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
 import { hashContents, lookAtClusters } from './clusters.ts';
+import { findNewest, withNewest } from './newest.ts';
 import { openFleet, type OpenedFleet } from './files.ts';
 import { StateFolder } from './state.ts';
 
@@ -89,7 +90,8 @@ export async function observeFleet(
   const looks = await lookAtClusters(written.clusters, request, context);
   const now = Math.floor(Date.now() / 1000);
   const state = withLooks(stored, looks, now);
-  const { clusters, addons, channels } = written.again(havingIn(state));
+  const { clusters, channels, ...read } = written.again(havingIn(state));
+  const addons = await withNewest(read.addons, findNewest(request, context), context.signal);
   const fleet = { ...written, clusters, addons, channels };
   const hashOf = await hashContents(fleet, context);
   return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== storedOrders, adapt }, { looks, now, state });

@@ -84,19 +84,27 @@ export const UNLIKE_CAAPH = [
   'a missing field is an error in a template, except labels and annotations; the provider prints <no value>',
   'a change of only options upgrades the releases; the provider does nothing',
   'a release of the same name that exists already belongs to another owner, and its cluster waits; the provider takes it over',
+  'without a version, a cluster keeps the newest chart of its first day; the provider upgrades it to each newer one',
   'a change of the chart or the repository upgrades the release; the provider installs it again',
 ] as const;
 
-/** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
-export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, findings: Findings) {
+/**
+ * The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. `follows`: without a version, it is
+ * kept at the newest one.
+ */
+export function fromHelmChartProxy(
+  { metadata, spec }: Read<typeof HELM_CHART_PROXY>,
+  findings: Findings,
+  { follows }: { readonly follows: boolean },
+) {
   const { name } = metadata;
   const { chartName, repoURL, version, valuesTemplate, reconcileStrategy, rolloutStepSize } = spec;
   const { wait, atomic, ...options } = spec.options ?? {};
   noteIgnored(options, ['spec', 'options'], findings);
   if (spec.rollout !== undefined) noteIgnored(true, ['spec', 'rollout'], findings);
-  if (!version) {
-    const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it`;
-    findings.add('warning', 'version', ['spec', 'chartName'], message, 'write version');
+  if (!version && !follows) {
+    const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it; the provider upgrades it`;
+    findings.add('warning', 'version', ['spec', 'chartName'], message, 'write version, or curlew.dev/compat: caaph');
   }
   const isOci = repoURL.startsWith('oci:');
   const chart = {

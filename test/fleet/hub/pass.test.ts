@@ -175,6 +175,29 @@ test('a hub without a scheduler chooses from ManagedClusters that are bound, and
   assert.match(contents(known), /^oslo:/);
 });
 
+test('a HelmChartProxy without a version gets the newest one by the rules of its provider, and nothing before it is known', async () => {
+  const proxy = {
+    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+    kind: 'HelmChartProxy',
+    metadata: { name: 'page', namespace: 'default', annotations: { 'curlew.dev/compat': 'caaph' } },
+    spec: { clusterSelector: {}, repoURL: 'https://charts.example.com', chartName: 'page' },
+  };
+  let find: (version: string) => void = () => undefined;
+  const found = new Promise<string>((done) => (find = done));
+  await using memory = await openMemoryHub([proxy], undefined, async () => found);
+  const made = (): unknown => {
+    const addon = memory.objects().find((one) => (one as Values)['kind'] === 'FleetAddon') as Values | undefined;
+    return addon && (addon['spec'] as { readonly source: { readonly chart: Values } }).source.chart['version'];
+  };
+  await pass(memory, 0, 1);
+  assert.is(made(), undefined);
+  assert.ok(memory.notes.includes('HelmChartProxy default/page: its newest version is asked for'));
+  find('1.0.0');
+  await found;
+  await pass(memory, 2, 3);
+  assert.is(made(), '1.0.0');
+});
+
 test('the clusters that wait take at most 8 KiB of a status, which says how many more there are', async () => {
   const [fine, wrong] = ['>=1.30.0', '√'.repeat(500)].map((kubernetesVersion) => {
     const { version, ...chart } = hubChart().chart;

@@ -7,7 +7,7 @@ import type { ApiAnswer, KubeApi } from '../../../src/cluster/kube/api.ts';
 import type { ApiFailure } from '../../../src/cluster/kube/problem.ts';
 import { until } from '../../support/appears.ts';
 import * as assert from '../../support/assert.ts';
-import { openMemoryHub } from '../../support/hub-memory.ts';
+import { noRepository, openMemoryHub } from '../../support/hub-memory.ts';
 import { answering, contents, NOW } from '../../support/hub-passes.ts';
 import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../../support/ocm-files.ts';
 import { suite } from '../../support/suite.ts';
@@ -86,6 +86,7 @@ test('a version that is no longer served is replaced by another known one, and n
     signal,
     askMs: 5,
     onChange: () => undefined,
+    findNewest: noRepository,
     say: (_, text) => void said.push(text),
   });
   const running = upstream.run(signal).catch(() => undefined);

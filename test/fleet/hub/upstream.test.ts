@@ -24,6 +24,7 @@ import type { JsonObject } from '../../support/api-server/fields.ts';
 import * as assert from '../../support/assert.ts';
 import { hubAddon, hubClusterAddon } from '../../support/hub-objects.ts';
 import { addOnTemplate, binding, decision, managementAddOn, onCluster, placement } from '../../support/ocm-files.ts';
+import { noRepository } from '../../support/hub-memory.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/upstream');
@@ -193,6 +194,7 @@ test('add-ons of Open Cluster Management are read in the version in which they a
     const upstream = await Upstream.open(api, ['clustermanagementaddons'], {
       signal,
       onChange: () => undefined,
+      findNewest: noRepository,
       say: () => undefined,
     });
     void upstream.run(signal).catch(() => undefined);
@@ -206,7 +208,7 @@ test('add-ons of Open Cluster Management are read in the version in which they a
 test('add-ons of Open Cluster Management in a version that is not known are not taken, and that is said', async () => {
   const { api } = serverOf(['v1', 'v2']);
   const { signal } = new AbortController();
-  const options = { signal, onChange: () => undefined, say: () => undefined };
+  const options = { signal, onChange: () => undefined, findNewest: noRepository, say: () => undefined };
   const { problem } = await Upstream.open(api, ['clustermanagementaddons'], options);
   const what = 'ClusterManagementAddOn of addon.open-cluster-management.io only as v1, v2, not as v1alpha1 or v1beta1';
   assert.is(

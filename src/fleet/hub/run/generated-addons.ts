@@ -7,6 +7,7 @@ import { createObject, type LiveObject } from '../../../cluster/kube/objects.ts'
 import type { Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
+import type { FindNewest } from '../../run/newest.ts';
 import { deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
@@ -18,6 +19,7 @@ export interface UpstreamParts {
   readonly find: (kind: string) => Resource;
   readonly served: readonly Resource[];
   readonly onChange: () => void;
+  readonly findNewest: FindNewest;
   /** Says a text once. */
   readonly note: (text: string) => void;
 }

@@ -1,13 +1,18 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API next to them: they become FleetAddons and Clusters. */
 import { joinCapi, readCapiCluster, type CapiCluster } from '../capi.ts';
 import { proxyStatus, readProxy, type HubProxy } from '../helm-proxies.ts';
-import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
+import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster, type Made } from '../observe.ts';
+import { accessIn } from '../push.ts';
+import type { Chart } from '../../../cluster/channel/channel.ts';
+import { canonicalJson } from '../../../core/digest.ts';
 import { createObject, getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { eachJob, type Errand } from './jobs.ts';
+import { NewestVersions } from './newest-versions.ts';
+import { readAccess } from './push.ts';
 import {
   addFinalizer,
   finalizeForeign,
@@ -41,13 +46,17 @@ export class HelmProxies {
   readonly #served: readonly Resource[];
   readonly #backoff = new Backoff();
   readonly #note: UpstreamParts['note'];
+  readonly #findNewest: UpstreamParts['findNewest'];
+  readonly #versions: NewestVersions;
   /** What templates see besides a Cluster, and the version of the Cluster by which that was read. */
   readonly #roots = new Map<string, { readonly version: string; readonly roots: Values }>();
   /** The same object as long as nothing has changed: contents are remembered by it. */
   readonly #joined = new WeakMap<HubCluster, Joined>();
 
-  constructor({ api, find, served, onChange, note }: UpstreamParts) {
+  constructor({ api, find, served, onChange, findNewest, note }: UpstreamParts) {
     this.#note = note;
+    this.#findNewest = findNewest;
+    this.#versions = new NewestVersions(onChange);
     const clusters = find('Cluster');
     const resource = find('HelmChartProxy');
     this.#served = served;
@@ -93,7 +102,9 @@ export class HelmProxies {
     const around = { hub, clusters: clustersOf(hub), now };
     const addons = proxies.map((one): Errand => ({ key: one.from, run: async () => this.#takeProxy(one, around) }));
     const second = await eachJob(addons, limits);
-    const nextMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
+    const laterMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
+    const followed = new Set(proxies.flatMap((one) => (one.follows ? [followedKey(one)] : [])));
+    const nextMs = Math.min(laterMs, this.#versions.keep(followed, now));
     return { problem: first.problem ?? second.problem, nextMs };
   }
 
@@ -125,6 +136,19 @@ export class HelmProxies {
     this.#roots.set(from, { version, roots });
   }
 
+  /** With the newest version of its chart, or why that is not known. */
+  #atNewest(hub: Hub, proxy: HubProxy, made: Made, now: number): Made | string {
+    const { source } = made.spec as { readonly source: { readonly chart: Chart & Values } };
+    const find = async (): Promise<string> => {
+      const places = accessIn({ source });
+      return this.#findNewest(source.chart, places && (await readAccess(hub.call, places)));
+    };
+    const { version, problem } = this.#versions.of(followedKey(proxy), find, { now, signal: hub.signal });
+    if (problem !== '') this.#note(`${proxy.from}: ${problem}`);
+    if (version === undefined) return problem;
+    return { ...made, spec: { ...made.spec, source: { ...source, chart: { ...source.chart, version } } } };
+  }
+
   async #takeProxy(proxy: HubProxy, { hub, clusters, now }: Around): Promise<void> {
     const { made, notes, from, title } = proxy;
     for (const text of notes) this.#note(`${from}: ${text}`);
@@ -132,11 +156,18 @@ export class HelmProxies {
     if (proxy.isDeleting) await finalizeForeign(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
     const isInvalid = typeof made === 'string';
     const own = proxy.isDeleting || isInvalid ? proxy : await addFinalizer(hub, this.#proxies, proxy);
-    const problem = isInvalid ? made : proxy.isDeleting ? undefined : await putAddon(hub, made.name, made, find()[0]);
+    const whole = isInvalid || !proxy.follows ? made : this.#atNewest(hub, proxy, made, now);
+    const problem =
+      typeof whole === 'string' ? whole : proxy.isDeleting ? undefined : await putAddon(hub, title, whole, find()[0]);
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
     await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters, problem, now }));
   }
+}
+
+/** What its version is found by. */
+function followedKey({ from, made }: HubProxy): string {
+  return typeof made === 'string' ? from : `${from} ${canonicalJson(made.spec['source'])}`;
 }
 
 interface Around {

@@ -2,6 +2,8 @@
 import { asError, CurlewError } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
+import type { ChartAccess } from '../../../cluster/channel/channel.ts';
+import type { Call } from '../../../cluster/kube/call.ts';
 import type { Reply, Look } from '../../fleet.ts';
 import type { Deliverable, Job } from '../../pass.ts';
 import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
@@ -234,11 +236,9 @@ export class Pushes {
     const content = deliverableOf(record, addon);
     const places = accessIn(record.spec);
     if (typeof content === 'string' || places === undefined) return content;
-    const { logins, authorities, trustsAll, values } = places;
-    const textOf = async (place: typeof logins): Promise<string | undefined> =>
-      place && (await getSecret(this.#hub.call, place))((secret, title) => textIn(secret, place.key, title));
+    const { values } = places;
     try {
-      const access = { logins: await textOf(logins), authorities: await textOf(authorities), trustsAll };
+      const access = await readAccess(this.#hub.call, places);
       return { ...content, access: { ...access, values: values && (await this.#hub.valuesSecrets.read(values)) } };
     } catch (error) {
       this.#hub.signal.throwIfAborted();
@@ -375,4 +375,14 @@ function ordersOn({ secret, cluster }: HubCluster, own: readonly Own[]): string 
 function orderOf({ addon: name, spec }: ClusterAddon, addon: HubAddon | undefined, now: number): string {
   const { adopt, orders } = addon?.addon ?? {};
   return JSON.stringify([name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, retryAt(orders, now)]);
+}
+
+/** What the download of a chart needs from Secrets of the hub. */
+export async function readAccess(
+  call: Call,
+  { logins, authorities, trustsAll }: NonNullable<ReturnType<typeof accessIn>>,
+): Promise<ChartAccess> {
+  const textOf = async (place: typeof logins): Promise<string | undefined> =>
+    place && (await getSecret(call, place))((secret, title) => textIn(secret, place.key, title));
+  return { logins: await textOf(logins), authorities: await textOf(authorities), trustsAll };
 }

@@ -7,6 +7,7 @@ import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../upstream
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { discover, groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
+import type { FindNewest } from '../../run/newest.ts';
 import { HelmProxies } from './helm-proxies.ts';
 import type { UpstreamParts } from './generated-addons.ts';
 import { OcmAddons } from './ocm.ts';
@@ -18,6 +19,7 @@ const ASK_MS = 60_000;
 interface UpstreamOptions {
   readonly signal: AbortSignal;
   readonly onChange: () => void;
+  readonly findNewest: FindNewest;
   readonly say: (level: 'info' | 'warning', text: string) => void;
   /** Between looks at what the server has, while something is wrong; default: a minute. */
   readonly askMs?: number;
@@ -164,7 +166,8 @@ export class Upstream {
       if (resource === undefined) throw new TypeError(`${kind} is not in the list of kinds`);
       return resource;
     };
-    return TAKERS[name]({ api: this.#api, find, served, onChange: this.#options.onChange, note });
+    const { onChange, findNewest } = this.#options;
+    return TAKERS[name]({ api: this.#api, find, served, onChange, findNewest, note });
   }
 
   /** A Cluster with what is known of it elsewhere; undefined if it has gone there. */
