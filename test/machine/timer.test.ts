@@ -26,7 +26,12 @@ test('a timer repeats the command with the same words, whatever they contain', a
   const service = units['curlew-etcd-snapshot.service'] ?? '';
   assert.ok(service.includes('\nExecStart="/opt/a b/curlew" "--copy-to=/media/100%%\\"$$x"\n'), service);
   assert.ok(service.includes('\nEnvironmentFile=-/etc/snapshot.env\n'), service);
-  assert.match(units['curlew-etcd-snapshot.timer'] ?? '', /\nOnUnitActiveSec=21600s\nRandomizedDelaySec=3600s\n/);
+  assert.match(
+    units['curlew-etcd-snapshot.timer'] ?? '',
+    /\nOnBootSec=300s\nOnUnitActiveSec=21600s\nRandomizedDelaySec=3600s\n/,
+  );
+  const often = timerUnits(['/opt/curlew'], { ...TIMER, everyMs: 30_000 });
+  assert.match(often['curlew-etcd-snapshot.timer'] ?? '', /\nOnBootSec=30s\nOnUnitActiveSec=30s\n/);
 });
 
 test('the executable of a bundle stays when the folder of the bundle goes, and a timer from before is replaced', async () => {

@@ -24,6 +24,7 @@ export function timerUnits(
   command: readonly string[],
   { name, description, everyMs, spreadMs = 0, variables }: Timer,
 ): Readonly<Record<string, string>> {
+  const every = Math.round(everyMs / 1000);
   return {
     [`${name}.service`]: `[Unit]
 Description=${description}
@@ -36,8 +37,8 @@ ${variables === undefined ? '' : `EnvironmentFile=-${variables}\n`}ExecStart=${c
     [`${name}.timer`]: `[Unit]
 Description=${description}, by a timer
 [Timer]
-OnBootSec=5min
-OnUnitActiveSec=${Math.round(everyMs / 1000)}s
+OnBootSec=${Math.min(every, 300)}s
+OnUnitActiveSec=${every}s
 RandomizedDelaySec=${Math.round(spreadMs / 1000)}s
 [Install]
 WantedBy=timers.target
