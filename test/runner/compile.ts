@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { OUTSIDE, REQUIRE, WITHOUT_SSH } from '../../scripts/command/bundle.ts';
 import { COMPILED, MODULES, PRODUCT } from '../support/compiled.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
-import { writeChunks } from './chunks.ts';
 import { makeProduct } from './product.ts';
 
 /** Whoever imports it waits for `npm run build`. */
@@ -40,9 +39,8 @@ export function compiledPath(path: string): string {
 }
 
 async function compileModules(root: string, entryPoints: readonly string[]): Promise<Metafile> {
-  const built = await build({
+  const { metafile } = await build({
     metafile: true,
-    write: false,
     absWorkingDir: root,
     entryPoints: [...entryPoints],
     outdir: COMPILED,
@@ -61,6 +59,5 @@ async function compileModules(root: string, entryPoints: readonly string[]): Pro
     define: OWN_PLACES,
     plugins: [WITHOUT_SSH, ownPlaces(root)],
   });
-  await writeChunks(built, root, COMPILED);
-  return built.metafile;
+  return metafile;
 }

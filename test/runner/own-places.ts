@@ -21,7 +21,7 @@ export function ownPlaces(root: string): Plugin {
     setup: (bundler) => {
       bundler.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         const text = await readFile(path, 'utf8');
-        if (!text.includes('import.meta.')) return undefined;
+        if (!text.includes('import.meta.')) return { contents: text, loader: 'ts' };
         const own = relative(root, path).startsWith('src/')
           ? join(root, PRODUCT, 'dist/cli', `${path.slice(path.lastIndexOf('/') + 1, -3)}.js`)
           : path;

@@ -1,5 +1,6 @@
 /** The command under test, with what it finds beside it. */
 import { build, type BuildOptions } from 'esbuild';
+import { execa } from 'execa';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
@@ -7,8 +8,6 @@ import { ARCHES } from '../../src/core/ref.ts';
 import { DEFINE, OUTSIDE, REQUIRE, WITHOUT_SSH, WORKERS } from '../../scripts/command/bundle.ts';
 import { PRODUCT } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
-import { COMMAND } from '../../scripts/command/chunks.ts';
-import { writeChunks } from './chunks.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
 
 const BESIDE = ['scripts', 'docs', 'package.json', 'node_modules', 'addons'];
@@ -22,7 +21,7 @@ export async function makeProduct(root: string): Promise<void> {
   const main = join(product, 'dist/cli/main.js');
   for (const folder of ['dist/cli', 'dist/node']) await mkdir(join(product, folder), { recursive: true });
   await Promise.all(BESIDE.map(async (name) => symlink(join(root, name), join(product, name))));
-  await makeCommand(root, join(PRODUCT, 'dist/cli'));
+  await makeCommand(root, join(product, 'dist/cli'));
   const launcher = `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`;
   const { bytes } = archiveOf([
     { path: BUNDLED_TOOL, data: launcher, mode: 0o755 },
@@ -31,32 +30,56 @@ export async function makeProduct(root: string): Promise<void> {
   for (const arch of ARCHES) await writeFile(join(product, 'dist/node', packedExecutableName(arch)), bytes);
 }
 
-/** The command in chunks, of which each start reads only its own; its threads have theirs in one text. */
+/**
+ * One text, and what V8 makes of it when it is first run: tests start the command some hundred times, and most of a start
+ * would be compiling.
+ */
 async function makeCommand(root: string, to: string): Promise<void> {
   const options = {
     absWorkingDir: root,
-    outdir: join(root, to),
+    outdir: to,
     entryNames: '[name]',
     bundle: true,
     external: [...OUTSIDE],
     platform: 'node',
-    format: 'esm',
     target: 'node20',
     logLevel: 'warning',
     define: { ...DEFINE, ...OWN_PLACES },
     plugins: [WITHOUT_SSH, ownPlaces(root)],
-    banner: { js: REQUIRE },
   } satisfies BuildOptions;
-  const [built] = await Promise.all([
+  await Promise.all([
     build({
       ...options,
-      entryPoints: [COMMAND],
-      splitting: true,
-      chunkNames: 'chunks/[name]-[hash]',
-      metafile: true,
-      write: false,
+      format: 'cjs',
+      entryPoints: ['src/cli/main.ts'],
+      outExtension: { '.js': '.cjs' },
+      // V8's cache forgets how to import.
+      supported: { 'dynamic-import': false },
+      banner: { js: '(function (require) {' },
+      footer: { js: '})' },
+      minifyWhitespace: true,
+      minifySyntax: true,
+      legalComments: 'none',
+      sourcemap: 'linked',
+      sourcesContent: false,
     }),
-    build({ ...options, entryPoints: [...WORKERS] }),
+    build({ ...options, format: 'esm', entryPoints: [...WORKERS], banner: { js: REQUIRE } }),
+    writeFile(join(to, 'main.js'), LAUNCHER),
   ]);
-  await writeChunks(built, root, to);
+  await execa(process.execPath, [join(to, 'main.js'), 'install', '--help']);
 }
+
+const LAUNCHER = `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
+
+const filename = fileURLToPath(new URL('main.cjs', import.meta.url));
+const cache = filename + '.cache';
+const script = new Script(readFileSync(filename, 'utf8'), {
+  filename,
+  cachedData: existsSync(cache) ? readFileSync(cache) : undefined,
+});
+if (script.cachedDataRejected === undefined) process.on('exit', () => writeFileSync(cache, script.createCachedData()));
+script.runInThisContext()(createRequire(filename));
+`;
