@@ -53,10 +53,10 @@ export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Co
   }),
 );
 
-/** Groups may begin, or up to a number of removals, or lower versions. Void when the content changes. `USAGE` for a group that needs no approval. */
+/** Groups may begin, or up to a number of removals, or deletions of most objects, or lower versions. Void when the content changes. `USAGE` for a group that needs no approval. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
-  async ({ group: groups = [], unproven = [], removals, downgrade, ...request }, context: Context) =>
+  async ({ group: groups = [], unproven = [], removals, deletions, downgrade, ...request }, context: Context) =>
     orderFor(request, context, (order, now, { addon }) => {
       const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
       // A mandatory group that proves nothing can be approved, too. Which one an index means depends on the clusters.
@@ -68,12 +68,12 @@ export const approveAddon = useCase(
         groups.find((name) => !known.includes(name)) ?? unproven.find((name) => !mandatory.includes(name));
       if (
         unknown !== undefined ||
-        (groups.length + unproven.length === 0 && removals === undefined && downgrade !== true)
+        (groups.length + unproven.length === 0 && removals === undefined && deletions !== true && downgrade !== true)
       ) {
         const isGroup = all.some(({ name }) => name === unknown);
         const which = isGroup ? `its group ${unknown} needs no approval` : `it has no group ${unknown}`;
         const what = unknown === undefined ? 'nothing says what' : which;
-        const others = '--removals N or --downgrade';
+        const others = '--removals N, --deletions or --downgrade';
         const own = known.length === 0 ? '' : `--group with one of ${known.join(', ')}, `;
         const proving = mandatory.length === 0 ? '' : `--unproven with one of ${[...new Set(mandatory)].join(', ')}, `;
         throw new CurlewError('USAGE', `cannot approve ${addon.name}: ${what}`, {
@@ -86,6 +86,7 @@ export const approveAddon = useCase(
         groups: [...new Set([...(order.groups ?? []), ...groups])],
         ...(unproven.length > 0 && { unproven: [...new Set([...(order.unproven ?? []), ...unproven])] }),
         ...(removals !== undefined && { removals, at: now }),
+        ...(deletions === true && { deletions }),
         // What begins in this second was there before.
         ...(downgrade === true && { downgrade, downgradeAt: now + 1 }),
       };

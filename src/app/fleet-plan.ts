@@ -1,7 +1,7 @@
 /** What would happen to a fleet now, and how it is. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
-import { withMissingKinds } from '../fleet/run/kinds.ts';
+import { withManifests } from '../fleet/run/planned-manifests.ts';
 import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/run/observed-fleet.ts';
 import { FLEET_PLAN } from '../requests/fleet.ts';
 
@@ -11,5 +11,5 @@ export type { FleetPlan } from '../fleet/run/observed-fleet.ts';
 /** Changes nothing. `SPEC_INVALID` for mistakes in the files; a cluster that does not answer holds no other. */
 export const planFleets = useCase(FLEET_PLAN, async (request, context: Context): Promise<FleetPlan> => {
   const observed = await observeFleet(await readWhole(request, context), request, context);
-  return withMissingKinds(fleetPlanOf(observed), observed, request, context);
+  return withManifests(fleetPlanOf(observed), observed, request, context);
 });

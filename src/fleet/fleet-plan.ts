@@ -35,6 +35,11 @@ export interface PlannedTarget {
   readonly message: string | undefined;
   /** Since when it waits, or has its state, in seconds since 1970; undefined if that is not known. */
   readonly since: number | undefined;
+  /** Objects that the change would delete, and those that would stay although its content no longer has them. */
+  readonly deletes?: readonly string[];
+  readonly stays?: readonly { readonly object: string; readonly why: string }[];
+  /** Objects that earlier contents have left there. */
+  readonly left?: readonly string[];
 }
 
 export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> {

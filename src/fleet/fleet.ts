@@ -1,5 +1,5 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
-import type { Channel, ChartAccess, Entry } from '../cluster/channel/channel.ts';
+import type { Channel, Chart, ChartAccess, Entry } from '../cluster/channel/channel.ts';
 import type { Findings } from '../cluster/channel/findings.ts';
 import type { ClusterFacts, LiveState } from '../cluster/channel/pass.ts';
 import type { Values } from './rollout/fleet.ts';
@@ -83,13 +83,17 @@ export function channelEntries({ name, fields }: WrittenAddon, { channels }: Wri
 /** What cannot exist twice in a cluster: the release of a chart, or the name in a record. Undefined for an unknown channel. */
 export function identityOf(addon: WrittenAddon, fleet: WrittenFleet): string | undefined {
   const { source } = addon.entry ?? {};
-  if (source?.type === 'chart') return releaseIdentity({ ...source.chart, name: source.chart.releaseName });
+  if (source?.type === 'chart') return identityOfChart(source.chart);
   const named = addon.entry ?? channelEntries(addon, fleet)[0];
   return named && recordIdentity({ ...named, addon: named.name });
 }
 
 export function releaseIdentity({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `release:${namespace}/${name}`;
+}
+
+export function identityOfChart({ namespace, releaseName: name }: Pick<Chart, 'namespace' | 'releaseName'>): string {
+  return releaseIdentity({ namespace, name });
 }
 
 export function recordIdentity({ namespace, addon }: { readonly namespace: string; readonly addon: string }): string {

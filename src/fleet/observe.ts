@@ -1,14 +1,16 @@
 /** A fleet as the engine observes it: from its files, and from what each cluster records. Pure. */
 import type { Entry } from '../cluster/channel/channel.ts';
-import type { AddonRecord } from '../cluster/channel/record.ts';
+import { recordKey, type AddonRecord } from '../cluster/channel/record.ts';
 import { groupBy } from '../core/group-by.ts';
 import { revisionOf } from './rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from './rollout/fleet.ts';
 import type { Rules } from './rollout/limits.ts';
+import { DELETIONS } from './rollout/pruning.ts';
 import {
   channelEntries,
   identityOf,
   recordIdentity,
+  identityOfChart,
   releaseIdentity,
   type Reply,
   type Look,
@@ -116,6 +118,33 @@ export function ownRecord(records: readonly AddonRecord[], addon: string): Addon
   return records.find(({ owner }) => owner === fleetOwner(addon));
 }
 
+type Place = Pick<Entry, 'namespace' | 'name' | 'source'>;
+
+/**
+ * The record that an add-on of the fleet has on a cluster, or takes over there: its own, wherever it is, since earlier versions had it in
+ * other namespaces; or else the one at the place of its entry, or that of its release.
+ */
+export function recordFor(
+  records: ReadonlyMap<string, AddonRecord>,
+  addon: string,
+  { namespace, name, source }: Place,
+): AddonRecord | undefined {
+  const all = [...records.values()];
+  const wanted = source?.type === 'chart' ? identityOfChart(source.chart) : undefined;
+  // One of the fleet is handed over: its own goes.
+  const isTaken = ({ owner, release }: AddonRecord): boolean =>
+    release !== undefined && releaseIdentity(release) === wanted && !owner.startsWith(OWNER);
+  return ownRecord(all, addon) ?? records.get(recordKey(namespace, name)) ?? all.find(isTaken);
+}
+
+/** Titles of the objects that earlier contents of an add-on of the fleet have left on a cluster. */
+export function leftOf(records: readonly AddonRecord[], addon: string): readonly string[] {
+  const { orphans = [] } = ownRecord(records, addon) ?? {};
+  return orphans.flatMap((kind) =>
+    kind.objects.map(({ namespace, name }) => `${kind.kind} ${[namespace, name].filter(Boolean).join('/')}`),
+  );
+}
+
 interface About {
   /** The cluster does not answer. */
   readonly isGone: boolean;
@@ -168,7 +197,12 @@ function attempted(
     addon,
     spec: { ...spec, specHash: hash, startedAt: since, ...(knownGood && { knownGood }) },
     ...(cut === undefined && {
-      status: { applied: { revision: 1, hash }, state: 'Failed', since, ...(reason !== '' && { message: reason }) },
+      status: {
+        applied: { revision: 1, hash },
+        since,
+        ...(failure?.asks ? { state: 'Skipped', reason: DELETIONS } : { state: 'Failed' }),
+        ...(reason !== '' && { message: reason }),
+      },
     }),
   };
 }
@@ -259,8 +293,11 @@ function recordedAddon(
 ): ClusterAddon {
   const { owner, release, state, reason, applied, knownGood, history, desired = applied ?? {} } = record;
   const addon = owner.slice(OWNER.length);
-  const isByName = identities.get(addon)?.startsWith('addon:') === true;
-  const identity = release === undefined || isByName ? recordIdentity(record) : releaseIdentity(release);
+  const known = identities.get(addon);
+  const isByName = known?.startsWith('addon:') === true;
+  // A hub names the record of an add-on from a channel as the add-on itself.
+  const ofRecord = isByName && record.addon === addon ? known : recordIdentity(record);
+  const identity = release === undefined || isByName ? ofRecord : releaseIdentity(release);
   // By the clock of this machine: an operator with another one may have written it.
   const at = Math.max(0, Math.floor(Date.parse(record.since) / 1000) - ahead || 0);
   // The time is from a clock that was ahead, or from an interrupted delivery: the next pass continues it, however late.

@@ -3,7 +3,7 @@ import { choose } from '../cluster/channel/choose.ts';
 import type { ChartAccess, Entry } from '../cluster/channel/channel.ts';
 import { parseTriple } from '../cluster/channel/range.ts';
 import { Contents, Memo, revisionOf } from './rollout/content.ts';
-import type { Cluster, AddonContent, FleetAddon, Observed, Waiting, Writes } from './rollout/fleet.ts';
+import type { Cluster, AddonContent, FleetAddon, Observed, Pruning, Waiting, Writes } from './rollout/fleet.ts';
 import { retryAt } from './rollout/orders.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { closedWindows } from './rollout/windows.ts';
@@ -22,18 +22,19 @@ export interface Job {
   readonly hash: string;
   /** It may belong to another owner, which hands it over. */
   readonly takesOver: boolean;
+  readonly prune?: Pruning;
   /** It changes what is installed, and so waits for a maintenance window. What continues or goes back does not. */
   readonly isNew: boolean;
 }
 
 export interface Ended extends Job {
-  /** `later`: nothing was done, and the next pass tries again. */
-  readonly result: 'done' | 'failed' | 'later';
+  /** `later`: nothing was done, and the next pass tries again; `asks`: not before a person approves it. */
+  readonly result: 'done' | 'failed' | 'later' | 'asks';
   /** Why it was not done. */
   readonly reason: string;
   /** Revision of the content that was delivered. */
   readonly revision?: string;
-  /** Objects that a removal has left. */
+  /** Objects that it has left. */
   readonly orphans?: readonly string[];
 }
 
@@ -98,6 +99,7 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
       act: isRemoved ? 'remove' : isBack ? 'go back' : owner === fleetOwner(addon) ? 'update' : 'install',
       hash: spec.specHash,
       takesOver: !isRemoved && isAnothers,
+      prune: spec.prune,
       isNew: isRemoved || !isBack,
     });
   }
@@ -108,7 +110,9 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
     const isBegun = isRemoved || status?.state === 'Progressing';
     if (!isBegun || !isFree || jobs.has(keyOf({ cluster, addon }))) continue;
     const act = isRemoved ? 'remove' : 'continue';
-    jobs.set(keyOf({ cluster, addon }), { cluster, addon, act, hash: spec.specHash, takesOver: false, isNew: false });
+    const prune = of.prune === 'None' ? 'None' : undefined;
+    const job = { cluster, addon, act, hash: spec.specHash, takesOver: false, prune, isNew: false } as const;
+    jobs.set(keyOf(job), job);
   }
   return [...jobs.values()];
 }
@@ -237,9 +241,10 @@ export function endPass(state: FleetState, done: readonly Ended[], now: number, 
     const isDone = result === 'done';
     const isThere = state.clusters[cluster]?.available === true;
     const counts = !isDone && (act === 'install' || act === 'update' || act === 'go back') && isThere;
+    const failure = { hash, since: now, reason, ...(result === 'asks' && { asks: true as const }) };
     addons[addon] = {
       ...rest,
-      failures: counts ? { ...others, [cluster]: { hash, since: now, reason } } : isDone ? others : failures,
+      failures: counts ? { ...others, [cluster]: failure } : isDone ? others : failures,
       removing: isDone || act !== 'remove' ? removals : removing,
       begun: isThere ? attempts : begun,
       kept: kept.map((one) => (isDone && one.revision === revision ? { ...one, isGood: true } : one)),

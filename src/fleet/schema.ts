@@ -208,6 +208,10 @@ export const ADDON_FIELDS = {
   mode: oneOf(['Continuous', 'InstallOnce'], 'Follows changes (default), or is left alone once it is installed.'),
   adopt: v.exactOptional(about('If true, takes over what another owner has installed.', v.boolean('true or false'))),
   drift: oneOf(DRIFTS, 'What a change does with fields that others have changed.'),
+  prune: oneOf(
+    ['Auto', 'None'],
+    'What becomes of objects that its content no longer has: they are deleted (default), or stay.',
+  ),
   rollout: v.exactOptional(rollout),
   remove: v.exactOptional(about('How it is removed from clusters.', removal)),
 };

@@ -32,13 +32,13 @@ function own<Type>() {
 
 /** Times are seconds since 1970. */
 const attempt = v.object({ hash: v.string(), since: finite });
-const failure = v.object({ ...attempt.entries, reason: v.string() });
+const failure = v.object({ ...attempt.entries, reason: v.string(), asks: v.exactOptional(v.literal(true)) });
 
 const addonState = v.object({
   status: v.exactOptional(own<FleetAddonStatus>()),
   /** When the rollout before the present one began: an older order was given before another content came. */
   previous: v.exactOptional(finite),
-  /** By cluster. They count until the cluster records something about the same content. */
+  /** By cluster: also what waits there for an approval (`asks`). They count until the cluster records something about the same content. */
   failures: byKey(failure),
   /** Removals that have begun, by cluster. */
   removing: byKey(finite),
@@ -72,6 +72,7 @@ const order = v.object({
   groups: v.exactOptional(v.array(v.string())),
   unproven: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(integer),
+  deletions: v.exactOptional(v.boolean()),
   downgrade: v.exactOptional(v.boolean()),
   downgradeAt: v.exactOptional(finite),
   retry: v.exactOptional(finite),
@@ -194,11 +195,12 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
   const since = status?.revision === revision ? status.since : now;
   // An order about the present content may have come before its rollout began.
   const timeOf = (time: number): number => (isCurrent ? Math.max(time, since) : time);
-  const { groups, unproven, removals, downgrade } = orders;
+  const { groups, unproven, removals, deletions, downgrade } = orders;
   const approval = {
     ...(groups && { groups }),
     ...(unproven && { unproven }),
     ...(removals !== undefined && { removals }),
+    ...(deletions !== undefined && { deletions }),
     ...(downgrade !== undefined && { downgrade }),
   };
   const isLapsed = meant !== undefined && meant !== revision && Object.keys(approval).length > 0;

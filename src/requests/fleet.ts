@@ -72,6 +72,7 @@ export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue wh
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
   unproven: texts('GROUP', 'other groups may follow this one although none of its clusters has it; can be repeated'),
   removals: count('N', 'up to N clusters may lose it at once'),
+  deletions: flag('its content may delete most of its objects on a cluster'),
   downgrade: flag('clusters may get a lower version than the one that they have'),
 });
 export const FLEET_PAUSE = request('fleet pause', 'Start nothing more of an add-on', ORDER);

@@ -7,6 +7,7 @@ import { openApi } from '../../src/cluster/kube/api.ts';
 import { openAgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { eventually } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
@@ -72,6 +73,35 @@ test('values in a Secret of the hub are refused at once, with the way to deliver
   await scene.becomes('1 Failed Content');
   assert.match(textAt(await scene.status(), 'message'), /^an agent cannot read valuesSecret, .*kubeconfigSecret/);
   assert.is(await scene.version(), '-');
+});
+
+test('objects that leave a manifest go with the next revision, and most of them only with an approval', async () => {
+  await using scene = await openAgentScene();
+  const map = (name: string): object => {
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } };
+  };
+  const names = async (): Promise<string> => {
+    const { body } = await scene.here.get('/api/v1/namespaces/default/configmaps');
+    return (body['items'] as readonly JsonObject[]).map((one) => textAt(one, 'metadata.name')).join(' ');
+  };
+  const space = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'extra' } };
+  await scene.order({ source: scene.manifest('1', { objects: [map('a'), map('b'), space] }) });
+  await scene.start();
+  await scene.becomes('1 Succeeded');
+  await scene.order({ source: scene.manifest('2', { objects: [map('a')] }), revision: 2 });
+  await scene.becomes('2 Succeeded');
+  assert.equal([await names(), (await scene.status())['orphans']], ['a', ['Namespace extra']]);
+  const source = scene.manifest('3', { objects: [map('c')] });
+  await scene.order({ source, revision: 3 });
+  await scene.becomes('3 Skipped Deletions');
+  assert.match(textAt(await scene.status(), 'message'), 'it would delete 1 of its 1 object: ConfigMap default/a');
+  assert.is(await names(), 'a');
+  await scene.order({ source, revision: 4, prune: 'All' });
+  await scene.becomes('4 Succeeded');
+  assert.is(await names(), 'c');
+  await scene.order({ source: scene.manifest('5', { objects: [map('d')] }), revision: 5, prune: 'None' });
+  await scene.becomes('5 Succeeded');
+  assert.is(await names(), 'c d');
 });
 
 test('unsigned content is accepted by an agent that was joined so', async () => {

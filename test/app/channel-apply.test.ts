@@ -106,7 +106,8 @@ test('prune auto deletes what the new version no longer has, and nothing of anot
   const space = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'extra' } };
   const metadata = { name: 'old', namespace: 'default' };
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules: [] };
-  await scene.write('v1.yaml', space, ...['page', 'old', 'given'].map((name) => configMap(name)), role);
+  const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data', namespace: 'default' } };
+  await scene.write('v1.yaml', space, ...['page', 'old', 'given'].map((name) => configMap(name)), role, claim);
   await scene.write('v2.yaml', configMap('page'));
   await scene.channel({ name: 'web', manifest: 'v1.yaml', prune: 'auto' });
   await scene.apply();
@@ -126,6 +127,10 @@ test('prune auto deletes what the new version no longer has, and nothing of anot
     assert.equal(pass.addons[0]?.orphans, [
       { object: 'ConfigMap default/copy', why: 'it has the label of this add-on, and the record does not name it' },
       { object: 'ConfigMap default/given', why: 'it is deleted with its owner, ConfigMap copy' },
+      {
+        object: 'PersistentVolumeClaim default/data',
+        why: 'kubectl delete deletes it, with its data',
+      },
       { object: 'Namespace extra', why: '--prune-namespaces deletes it, with all that is in it' },
     ]);
   }

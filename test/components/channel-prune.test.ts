@@ -50,7 +50,7 @@ if (reason === undefined) {
     await scene.channel([entry]);
     await scene.apply();
     await scene.channel([{ ...entry, version: '2.0.0', manifest: 'v2.yaml' }]);
-    assert.equal(await orphansOf(scene), ['one: the channel has no prune for this add-on']);
+    assert.equal(await orphansOf(scene), ['one: nothing prunes this add-on (prune)']);
     await scene.channel([{ ...entry, version: '3.0.0', manifest: 'v3.yaml', prune: 'auto' }]);
     const [plan] = (await scene.plan()).addons;
     assert.equal(changes(plan ?? { objects: [] }, namespace).toSorted(), ['- ConfigMap one', '- ConfigMap two']);

@@ -7,7 +7,7 @@ import { commandFor } from '../command.ts';
 const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
 
 export const approve = commandFor(FLEET_APPROVE, {
-  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content (--unproven, or --group if they do not wait for an approval to begin), a number of removals, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content (--unproven, or --group if they do not wait for an approval to begin), a number of removals, a content that would delete most objects of what is there, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
   examples: [
     'curlew fleet approve dashboard fleet/ --group prod',
     'curlew fleet approve dashboard fleet/ --removals 12',
@@ -15,11 +15,12 @@ export const approve = commandFor(FLEET_APPROVE, {
   ],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
   render: (order) => {
-    const { addon, revision = '', groups = [], unproven = [], removals, downgrade } = order;
+    const { addon, revision = '', groups = [], unproven = [], removals, deletions, downgrade } = order;
     const what = [
       ...groups.map((name) => `group ${name}`),
       ...unproven.map((name) => `group ${name} as unproven`),
       ...(removals === undefined ? [] : [counted(removals, 'removal')]),
+      ...(deletions === true ? ['deletions'] : []),
       ...(downgrade === true ? ['lower versions'] : []),
     ];
     return lines(order, `${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);

@@ -135,9 +135,11 @@ function passText(result: FleetPlan & Partial<FleetPass>): string {
 }
 
 function doneLine({ cluster, addon, act, result, reason }: FleetPass['done'][number]): string {
-  const end = { done: 'done', failed: 'failed', later: 'left to the next pass' }[result];
+  const end = { done: 'done', failed: 'failed', later: 'left to the next pass', asks: 'waits for an approval' }[result];
   return `${cluster}: ${act} ${addon}: ${end}${reason === '' ? '' : `: ${reason}`}`;
 }
+
+const MAX_NAMES = 3;
 
 function planLines(result: FleetPlan, isAll: boolean): readonly string[] {
   const { clusters, targets } = result;
@@ -167,6 +169,9 @@ function noteLines({ clusters, detached, warnings, targets, addons }: FleetPlan)
   return [
     ...(texts.some((text = '') => CONFLICT.test(text)) ? [CONFLICT_HINT] : []),
     ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
+    ...targets.flatMap(({ cluster, addon, left }) =>
+      left === undefined ? [] : [`${cluster} still has ${someOf(left)}, which ${addon} no longer has`],
+    ),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),
   ];
@@ -208,10 +213,21 @@ function age(seconds: number): string {
   return `${Math.max(0, Math.floor(seconds / length))}${unit}`;
 }
 
-function targetRow({ cluster, addon, state, now, current, wanted, reason, message }: PlannedTarget): readonly string[] {
+/** The first names of a list. */
+function someOf(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES;
+  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function targetRow(target: PlannedTarget): readonly string[] {
+  const { cluster, addon, state, now, current, wanted, reason, message, deletes = [], stays = [] } = target;
   const isMove = current !== undefined && wanted !== undefined && current !== wanted;
   const to =
     now === 'remove' || now === 'forget' ? (current ?? '') : isMove ? `${current} -> ${wanted}` : (wanted ?? '');
   const what = now === 'none' || now === 'wait' ? (now === 'none' ? '-' : now) : `${now} ${to}`.trim();
-  return [cluster, addon, state, what, [reason, message].filter((text) => text !== undefined).join(': ')];
+  const why = [reason, message].filter((text) => text !== undefined).join(': ');
+  const gone = deletes.length === 0 || now === 'wait' ? '' : `will delete ${someOf(deletes)}`;
+  const kept =
+    stays.length === 0 ? '' : `leaves ${someOf(stays.map(({ object, why: reason }) => `${object} (${reason})`))}`;
+  return [cluster, addon, state, what, [why, gone, kept].filter((text) => text !== '').join('; ')];
 }

@@ -22,11 +22,14 @@ export interface Addon extends Pick<
   | 'id'
   | 'hash'
   | 'source'
-  | 'prune'
   | 'drift'
   | 'needsPKI'
   | 'needsRollingUpdate'
 > {
+  /** The value of a channel's entry; `recorded`: as `auto`, and only what the record names is looked at. */
+  readonly prune: Entry['prune'] | 'recorded';
+  /** Most of its objects are not deleted at once: {@link HeldDeletion} instead. */
+  readonly guardsObjects?: boolean;
   /** Who may change it, such as `channel:NAME`; the record has it. */
   readonly owner: string;
   /** Location of what names it. */

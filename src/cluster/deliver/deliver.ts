@@ -10,7 +10,7 @@ import type { ChannelCluster } from './channel-cluster.ts';
 import type { Deliverer, Desired } from './deliverer.ts';
 import type { Delivery } from './delivery.ts';
 import { waitForHealth } from './health.ts';
-import { deliveredManifests } from './manifests.ts';
+import { deliveredManifests, HeldDeletion } from './manifests.ts';
 import { outcomeOf, troubleOf, type Outcome } from './outcome.ts';
 import { ensurePki } from './pki.ts';
 import {
@@ -37,7 +37,7 @@ export async function preview(delivery: Delivery, task: Task): Promise<Outcome> 
 /**
  * Brings an add-on onto the cluster. The record says `Progressing`, and what may be there, before anything is, and in the end
  * `Succeeded` or `Failed`; the annotation is written last. A failure before anything is there leaves no record. An error that is
- * thrown is in the record, too.
+ * thrown is in the record, too, unless it is a {@link HeldDeletion}.
  */
 export async function deliver(delivery: Delivery, task: Task, { report }: Reporting): Promise<Outcome> {
   const { addon } = task;
@@ -55,7 +55,7 @@ export async function deliver(delivery: Delivery, task: Task, { report }: Report
     return await (isChart ? run(charts, delivery, task, how) : run(deliveredManifests, delivery, task, how));
   } catch (error) {
     const { cluster } = delivery;
-    if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
+    if (!(error instanceof CurlewError) || error instanceof HeldDeletion || cluster.signal.aborted) throw error;
     const shown = how.hidden(error);
     await recordFailure(cluster, addon, shown);
     throw shown;

@@ -1,6 +1,8 @@
 /** Add-ons that are manifests: their objects are applied by the server, with a field manager of their own. */
 import { takesOver } from '../channel/pass.ts';
 import { addonId } from '../channel/record.ts';
+import { counted } from '../../core/counted.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, type LiveObject } from '../kube/objects.ts';
@@ -13,7 +15,7 @@ import { chosenObjects, titleOfObject, type AddonObject } from './addon-objects.
 import { lookAtObjects, type Ownership } from './observe.ts';
 import { changedObjects, deletion, isDeleted, outcomeOf, retainedOrphan, troubleOf } from './outcome.ts';
 import { deleteOrphans, findOrphans, leftKinds, type Orphan, type Orphans } from './prune.ts';
-import { joinKinds, recordedKinds } from './records.ts';
+import { joinKinds, recordedKinds, recordedObjects } from './records.ts';
 import { timeoutOf } from './request.ts';
 
 interface DesiredManifest extends Desired {
@@ -21,6 +23,9 @@ interface DesiredManifest extends Desired {
   readonly previews: readonly ObjectPreview[];
   readonly pruning: Orphans;
 }
+
+/** A content would take most objects of an add-on with it, and no one has approved that: nothing was changed, and no record says so. */
+export class HeldDeletion extends CurlewError {}
 
 const NO_ORPHANS: Orphans = { orphans: [], errors: [], unread: [] };
 
@@ -38,7 +43,8 @@ export const deliveredManifests: Deliverer<DesiredManifest> = {
     const chosen = chosenObjects(objects, task);
     delivery.bringNamespaces(objects);
     requireNamespaces(addon, chosen, delivery.namespaces);
-    const pruning = isPartial(task) ? NO_ORPHANS : await orphansOf(delivery, task, objects);
+    const { pruning, held } = await leavingOf(delivery, task, objects);
+    if (held !== undefined) throw held;
     const owners = await delivery.owners();
     const formerOf = (object: AddonObject, live: LiveObject): readonly string[] =>
       owners.formerOf(object, live, { ...addon, takesOver: takesOver(delivery.request, addon.name) });
@@ -130,7 +136,39 @@ async function orphansOf(
     movesTo: (key) => owners.movesTo(key, addon),
     pruneNamespaces,
     pruneCrds,
+    // A list of kinds names them.
+    pruneClaims: typeof addon.prune === 'object',
   });
+}
+
+const LEAST_OBJECTS = 10;
+const MAX_NAMED = 3;
+
+/** What the objects of an add-on leave behind, and why its delivery waits for an approval, if it does. Changes nothing. */
+export async function leavingOf(
+  delivery: Delivery,
+  task: Task,
+  objects: readonly AddonObject[],
+): Promise<{ readonly pruning: Orphans; readonly held: HeldDeletion | undefined }> {
+  const pruning = isPartial(task) ? NO_ORPHANS : await orphansOf(delivery, task, objects);
+  return { pruning, held: task.addon.guardsObjects === true ? heldBy(task, objects, pruning) : undefined };
+}
+
+/** For a content that has none of the objects that are there, or less than half of ten or more. What has begun continues. */
+function heldBy(
+  { addon, record }: Task,
+  objects: readonly AddonObject[],
+  { orphans }: Orphans,
+): HeldDeletion | undefined {
+  const had = recordedObjects(record?.objects ?? []);
+  const lost = orphans.filter((one) => isDeleted(one) && had.has(one.key)).map(({ title }) => title);
+  const isNone = lost.length > 0 && !objects.some(({ key }) => had.has(key));
+  const isMost = had.size >= LEAST_OBJECTS && lost.length * 2 > had.size;
+  if ((!isNone && !isMost) || record?.desired?.id === addon.id) return undefined;
+  const named = lost.slice(0, MAX_NAMED).join(', ');
+  const more = lost.length > MAX_NAMED ? ` and ${lost.length - MAX_NAMED} more` : '';
+  const what = `it would delete ${lost.length} of its ${counted(had.size, 'object')}: ${named}${more}`;
+  return new HeldDeletion('CLUSTER_FAILED', `${what}; approve the deletions if they are meant`);
 }
 
 /** `Invalid value: 30017: provided port is already allocated` */

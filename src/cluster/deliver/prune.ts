@@ -1,5 +1,5 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
-import type { Compat, Entry, PruneKind } from '../channel/channel.ts';
+import type { Compat, PruneKind } from '../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../channel/objects.ts';
 import { DELETION_ORPHAN, isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
 import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.ts';
@@ -10,7 +10,7 @@ import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type A
 import { groupOf, type ApiKind, type Resource, type Served } from '../kube/resources.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { ADDON_LABEL, managerOf } from './addon.ts';
+import { ADDON_LABEL, managerOf, type Addon } from './addon.ts';
 import { AT_ONCE, type ChannelCluster } from './channel-cluster.ts';
 import { kindsOf, recordedObjects, type ObjectRef } from './records.ts';
 
@@ -23,7 +23,7 @@ interface PruneRequest {
   readonly recorded: readonly RecordedKind[];
   /** The release of a chart, whose objects helm deletes. */
   readonly release?: AddonRecord['release'];
-  readonly prune: Entry['prune'];
+  readonly prune: Addon['prune'];
   /** Nothing was installed before. */
   readonly isFirst: boolean;
   /** Why another add-on needs the object with this key. */
@@ -31,6 +31,7 @@ interface PruneRequest {
   /** Whether also these are deleted; otherwise they are left, and reported. */
   readonly pruneNamespaces: boolean;
   readonly pruneCrds: boolean;
+  readonly pruneClaims: boolean;
 }
 
 /** An object that is not in the manifest of its add-on. */
@@ -71,7 +72,7 @@ export async function findOrphans(cluster: ChannelCluster, request: PruneRequest
   const selected = new Set(selectObjects({ kinds, keptKeys }, listed).map(objectKey));
   const orphans = [...all].flatMap(([key, object]): readonly Orphan[] => {
     if (keptKeys.has(key)) return [];
-    const facts = { isKnown: known.has(key), isSelected: prune === 'auto' || selected.has(key) };
+    const facts = { isKnown: known.has(key), isSelected: typeof prune === 'string' || selected.has(key) };
     const { stays, isLeft = true } = verdictOf(object, facts, request);
     if (!facts.isKnown && stays !== undefined && !isReported(object, addonId(request.addon))) return [];
     const { metadata, resource, kind, namespace, name } = object;
@@ -104,7 +105,7 @@ interface Facts {
 function verdictOf(
   { kind, labels, metadata, ...object }: Found,
   { isKnown, isSelected }: Facts,
-  { addon, compat, prune, isFirst, movesTo, pruneNamespaces, pruneCrds, release: own }: PruneRequest,
+  { addon, compat, prune, isFirst, movesTo, pruneNamespaces, pruneCrds, pruneClaims, release: own }: PruneRequest,
 ): { readonly stays: string | undefined; readonly isLeft?: boolean } {
   const id = addonId(addon);
   const label = labels[ADDON_LABEL];
@@ -121,7 +122,7 @@ function verdictOf(
   if (owner !== undefined) return { stays: `it is deleted with its owner, ${owner.kind} ${owner.name}`, isLeft: false };
   if (label !== undefined && label !== id) return { stays: `it belongs to the add-on ${label}`, isLeft: false };
   if (release !== undefined) return { stays: `it belongs to the Helm release ${release}`, isLeft: false };
-  const isSwept = compat !== 'native' && isSelected && prune !== 'auto' && !isFirst;
+  const isSwept = compat !== 'native' && isSelected && typeof prune === 'object' && !isFirst;
   if (isSwept && !isKnown && labels['app.kubernetes.io/managed-by'] === 'Helm') return { stays: 'it belongs to Helm' };
   if (!isSwept) {
     if (!isKnown) return { stays: 'it has the label of this add-on, and the record does not name it' };
@@ -131,14 +132,16 @@ function verdictOf(
   }
   if (metadata.annotations[DELETION_ORPHAN] !== undefined)
     return { stays: `its annotation ${DELETION_ORPHAN} keeps it`, isLeft: false };
-  if (prune === undefined) return { stays: 'the channel has no prune for this add-on' };
+  if (prune === undefined) return { stays: 'nothing prunes this add-on (prune)' };
   const reason = protection({ kind, labels, ...object });
   if (reason !== undefined) return { stays: reason };
   if (!isSelected) return { stays: 'prune in the channel does not select it' };
+  const way = (option: string): string => (prune === 'recorded' ? 'kubectl delete' : option);
   if (kind === 'Namespace' && !pruneNamespaces)
-    return { stays: '--prune-namespaces deletes it, with all that is in it' };
+    return { stays: `${way('--prune-namespaces')} deletes it, with all that is in it` };
   if (kind === 'CustomResourceDefinition' && !pruneCrds)
-    return { stays: '--prune-crds deletes it, with all of its objects' };
+    return { stays: `${way('--prune-crds')} deletes it, with all of its objects` };
+  if (kind === 'PersistentVolumeClaim' && !pruneClaims) return { stays: 'kubectl delete deletes it, with its data' };
   return { stays: undefined };
 }
 
@@ -303,7 +306,7 @@ async function listCandidates(
   { addon, prune, compat, isFirst }: PruneRequest,
   errors: CurlewError[],
 ): Promise<readonly Found[]> {
-  if (prune === undefined) return [];
+  if (prune === undefined || prune === 'recorded') return [];
   const { served, broken } = await cluster.discovery();
   const kinds = new Map(served.toReversed().map((one) => [`${groupOf(one)}/${one.kind}`, one]));
   const isUsable = ({ apiVersion, verbs }: Served): boolean =>

@@ -38,6 +38,7 @@ export async function removeDelivered(
     movesTo: () => undefined,
     pruneNamespaces: request.pruneNamespaces === true,
     pruneCrds: request.pruneCrds === true,
+    pruneClaims: true,
   });
   if (!isReal) {
     const objects = pruning.orphans.filter(isDeleted).map(({ title }) => title);

@@ -15,6 +15,8 @@ export interface AddonReport {
   readonly state: State;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
+  /** Objects that stay behind. */
+  readonly orphans?: readonly string[] | undefined;
 }
 
 /**
@@ -35,8 +37,6 @@ export function nextStatus(
     readonly applied: { readonly revision: number; readonly hash: string };
     readonly isAvailable: boolean;
     readonly health?: Condition['status'] | undefined;
-    /** Objects that stay behind. */
-    readonly orphans?: readonly string[];
   },
   stored: unknown,
   at: number,

@@ -20,11 +20,14 @@ export function agentStatus(
   {
     refusal,
     health,
+    left,
     now,
     ahead = 0,
   }: {
     readonly refusal: OrderRefusal | undefined;
     readonly health: AddonHealth | undefined;
+    /** Objects that were seen to be left in the cluster, and when. */
+    readonly left?: { readonly titles: readonly string[]; readonly at: number } | undefined;
     readonly now: number;
     /** How many seconds the clock of the site is ahead of that of its hub. */
     readonly ahead?: number;
@@ -45,7 +48,7 @@ export function agentStatus(
       message: refusal?.message ?? illness?.why ?? own?.message,
       isAvailable: isHere && refusal === undefined && illness === undefined,
       health: isHere ? health?.is : undefined,
-      orphans: own?.orphans ?? [],
+      orphans: isHere && left !== undefined && left.at > own.since ? left.titles : (own?.orphans ?? []),
     },
     stored,
     began - ahead,

@@ -25,7 +25,7 @@ const MAX_REMOVED = 1000;
 const keptAddon = v.object({
   /** The last one that was obeyed: what is acted on while the hub is away. */
   spec: SPEC,
-  state: v.picklist(['Progressing', 'Succeeded', 'Failed', 'Removing', 'TimedOut']),
+  state: v.picklist(['Progressing', 'Succeeded', 'Failed', 'Removing', 'TimedOut', 'Skipped']),
   /** Why, in one word, and for people. */
   reason: v.string(),
   message: v.string(),
@@ -286,9 +286,9 @@ function isLate({ spec: { remove }, since }: Kept, now: number): boolean {
   return now - since >= parseTimeout(remove?.timeout ?? '30m');
 }
 
-/** What came of a job. `later`: nothing has begun. `bad`: the content is at fault, which is not known of what has `failed`. */
+/** What came of a job. `later`: nothing has begun; `asks`: nor will it before a person approves it. `bad`: the content is at fault, which is not known of what has `failed`. */
 export interface AgentDone {
-  readonly result: 'done' | 'failed' | 'bad' | 'later';
+  readonly result: 'done' | 'failed' | 'bad' | 'later' | 'asks';
   readonly reason: string;
   readonly message: string;
   readonly orphans?: readonly string[] | undefined;
@@ -328,6 +328,7 @@ function after(
   const [least, most] = LATER_S;
   if (result === 'later')
     return { ...own, reason, message, next: wait(Math.max(least, Math.min(most, (now - since) / 2))) };
+  if (result === 'asks') return { ...own, state: 'Skipped', reason, message, tries: 0, since: now };
   if (result === 'done') {
     const { specHash: hash, version } = spec;
     const isGood = spec.action === 'Install';

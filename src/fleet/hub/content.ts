@@ -1,5 +1,6 @@
 /** The content of a ClusterAddon as the entry of a channel has it, by which it is delivered. Pure. */
 import type { Entry, Source } from '../../cluster/channel/channel.ts';
+import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { convert } from '../../core/schema.ts';
 import type { AddonContent } from '../rollout/fleet.ts';
 import { resolvedSource } from './hub-kinds.ts';
@@ -23,7 +24,7 @@ export function contentOf(
   if ('problems' in read) return undefined;
   const { manifest, hash = '', chart, package: packed, template, valuesSecret } = read.value;
   if (packed !== undefined) return { package: packed };
-  const { namespace = 'kube-system', releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
+  const { namespace = RECORDS, releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
   const file = manifest ?? template;
   const source: Source | undefined = chart
     ? { type: 'chart', chart: { ...NO_CHART, ...plain, namespace, releaseName } }
@@ -35,7 +36,8 @@ export function contentOf(
   if ((manifest ?? chart?.package) !== undefined && hash === '') return undefined;
   const entry: Entry = {
     name: template ?? name,
-    namespace,
+    // A folder has it there, too, wherever a release is.
+    namespace: RECORDS,
     version: version ?? chart?.version,
     id: '',
     hash: hash.replace('sha256:', ''),
@@ -52,6 +54,8 @@ export function contentOf(
   };
   return source && { entry, isTemplate: template !== undefined, hasSecret: valuesSecret !== undefined };
 }
+
+const { namespace: RECORDS } = CHANNEL_RECORDS;
 
 const NO_CHART = {
   repoURL: undefined,

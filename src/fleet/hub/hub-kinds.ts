@@ -268,6 +268,12 @@ const clusterAddonSpec = rules(
     startedAt: about('When this revision was written.', time),
     knownGood: v.exactOptional(about('What was healthy last, to go back to.', fields(content))),
     remove: v.exactOptional(removal),
+    prune: v.exactOptional(
+      about(
+        'What becomes of objects that its content no longer has: they stay, or all are deleted, also most of them.',
+        v.picklist(['None', 'All'], 'one of None, All'),
+      ),
+    ),
     config: v.exactOptional(about('Values of this cluster alone: the one field that people write.', aMap)),
   }),
   ['self.revision >= oldSelf.revision', 'revision only grows'],
@@ -284,7 +290,7 @@ const clusterAddonStatus = fields({
   message: optionalText,
   since: time,
   health: optionalText,
-  orphans: v.exactOptional(about('Objects that a removal has left.', list(aText))),
+  orphans: v.exactOptional(about('Objects that a removal or an earlier content has left.', list(aText))),
   conditions,
 });
 

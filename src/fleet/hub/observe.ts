@@ -268,6 +268,7 @@ const order = v.object({
   groups: v.exactOptional(v.array(v.string())),
   unproven: v.exactOptional(v.array(v.string())),
   removals: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0))),
+  deletions: v.exactOptional(v.boolean()),
   downgrade: v.exactOptional(v.boolean()),
 });
 
@@ -315,12 +316,13 @@ function readOrders(
   };
 }
 
-function approvalIn({ at, groups, unproven, removals, downgrade }: Read<typeof order>): Approval {
+function approvalIn({ at, groups, unproven, removals, deletions, downgrade }: Read<typeof order>): Approval {
   return {
     at: secondsOf(at),
     ...(groups && { groups }),
     ...(unproven && { unproven }),
     ...(removals !== undefined && { removals }),
+    ...(deletions === true && { deletions }),
     ...(downgrade === true && { downgrade }),
   };
 }
@@ -363,6 +365,7 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
           applied: own.applied,
           state: own.state,
           since: secondsOf(own.since),
+          ...(own.reason !== undefined && { reason: own.reason }),
           ...(own.message !== undefined && { message: own.message }),
         },
       }),

@@ -6,13 +6,14 @@ import { isObject } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import { timeOf } from '../../core/time.ts';
 import type { Reply, Look } from '../fleet.ts';
-import { installedIn, fleetOwner, recordsOf } from '../observe.ts';
+import { installedIn, fleetOwner, leftOf, ownRecord, recordsOf } from '../observe.ts';
 import type { Deliverable, Job } from '../pass.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { retryAt } from '../rollout/orders.ts';
 import { isFailure } from '../rollout/strategy.ts';
+import { DELETIONS } from '../rollout/pruning.ts';
 import { nextStatus, type AddonReport } from './addon-status.ts';
 import { hubClusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
@@ -73,10 +74,11 @@ export function jobOrReport(
   now: number,
 ): Job | AddonReport | undefined {
   const { adopt, orders, mode } = from?.addon ?? {};
+  const orphans = leftOf(recordsOf(look), addon);
   const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isRetried = status !== undefined && status.since < retryAt(orders, now);
   const isOver = isAbout && !isRetried && isFailure(status.state);
-  const job = { cluster, addon, hash: spec.specHash, takesOver: false, isNew: true };
+  const job = { cluster, addon, hash: spec.specHash, takesOver: false, prune: spec.prune, isNew: true };
   if (spec.action === 'Remove') {
     return isOver || (isAbout && status.state === 'Succeeded') ? undefined : { ...job, act: 'remove', hash: '' };
   }
@@ -89,19 +91,20 @@ export function jobOrReport(
       message: `it belongs to ${owner}: ${wayOver(addon, from?.origin)}`,
     };
   }
-  if (isOver) return undefined;
-  const record = recordsOf(look).find((one) => one.owner === fleetOwner(addon));
+  // What waits for an approval gets another revision by that.
+  if (isOver || (isAbout && status.reason === DELETIONS)) return undefined;
+  const record = ownRecord(recordsOf(look), addon);
   const isThere = record?.state === 'Succeeded' && record.applied?.id === spec.specHash;
   const isSettled = isAbout && status.state === 'Succeeded';
-  if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded' };
+  if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded', orphans };
   if (!isSettled || !isThere) {
     const takesOver = owner === undefined ? adopt === true : owner !== fleetOwner(addon);
     return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
   }
   const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
   if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
-  if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded' };
-  return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}` };
+  if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded', orphans };
+  return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}`, orphans };
 }
 
 /** What a person does about another owner. The controller overwrites what it has made from an object of another program. */

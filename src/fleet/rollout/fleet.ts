@@ -72,6 +72,8 @@ export interface FleetAddon {
   readonly compat?: Rules;
   /** Takes over what another owner has installed. */
   readonly adopt?: boolean;
+  /** What becomes of objects that its content no longer has; `Auto` by default: they are deleted. */
+  readonly prune?: 'Auto' | 'None';
   readonly rollout?: Strategy;
   readonly remove?: Removal;
   readonly orders?: Orders;
@@ -97,6 +99,8 @@ export interface Approval {
   readonly unproven?: readonly string[];
   /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
+  /** A content may take most objects of what is there with it. */
+  readonly deletions?: boolean;
   /** Clusters may get a lower version than the one that began there before, such as after they were rebuilt. */
   readonly downgrade?: boolean;
   /** When that was approved, if it was after {@link Approval.at}. */
@@ -186,12 +190,20 @@ export interface ClusterAddon extends Key {
     readonly applied: { readonly revision: number; readonly hash: string };
     readonly state: State;
     readonly since: number;
+    /** Why, in one word. */
+    readonly reason?: string;
     /** Why, for people. */
     readonly message?: string;
   };
   /** Why it could not go back to `knownGood`, if `spec` is still what it was to leave. */
   readonly backFailure?: string;
 }
+
+/**
+ * What becomes of objects that a content no longer has: `None` leaves them, `All` deletes them. Without either, they are deleted, unless they
+ * are so many that a person must approve it.
+ */
+export type Pruning = 'None' | 'All' | undefined;
 
 export interface ClusterAddonSpec extends AddonContent {
   /** Only grows. */
@@ -202,6 +214,7 @@ export interface ClusterAddonSpec extends AddonContent {
   readonly startedAt: number;
   readonly knownGood?: AddonContent;
   readonly remove?: Removal;
+  readonly prune?: Pruning;
 }
 
 export interface Observed {

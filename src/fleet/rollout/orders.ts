@@ -108,11 +108,12 @@ export function retryNote(run: Retry, record: ClusterAddon | undefined): string 
 
 function partsOf(orders: FleetAddon['lapsed']): readonly Part[] {
   if (orders === undefined) return [];
-  const { at, groups, unproven, removals, downgrade, downgradeAt, retry, rollback } = orders;
+  const { at, groups, unproven, removals, deletions, downgrade, downgradeAt, retry, rollback } = orders;
   const parts: Part[] = [];
   if (groups !== undefined) parts.push({ verb: 'approve', at, order: { groups } });
   if (unproven !== undefined) parts.push({ verb: 'approve', at, order: { unproven } });
   if (removals !== undefined) parts.push({ verb: 'approve', at, order: { removals } });
+  if (deletions === true) parts.push({ verb: 'approve', at, order: { deletions } });
   if (downgrade === true) {
     const order = { downgrade, ...(downgradeAt !== undefined && { downgradeAt }) };
     parts.push({ verb: 'approve', at: Math.max(at, downgradeAt ?? 0), order });

@@ -20,8 +20,9 @@ import { sizeOf } from './limits.ts';
 import { retryNote, voidNote } from './orders.ts';
 import { MAX_NAMES } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
+import { asks, DELETIONS, pruningOf } from './pruning.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, identityOn, isRemoval, whyOf, targetOf, type Rollout, type Target } from './target.ts';
+import { begins, Fleet, identityOn, isRemoval, targetOf, whyOf, type Rollout, type Target } from './target.ts';
 
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
@@ -146,7 +147,7 @@ function planOf(run: Rollout): AddonPlan {
           unproven: (group) => unprovenNote(run, group),
         });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
-    holdForRetry(run, targets);
+    holdForOrders(run, targets);
     return { ...state, stopped, reached, failed };
   }
   run.rolledBack = true;
@@ -156,9 +157,13 @@ function planOf(run: Rollout): AddonPlan {
   return planOf(run);
 }
 
-/** What has failed, and is not tried again although that was ordered, says why. */
-function holdForRetry(run: Rollout, targets: readonly Target[]): void {
+/** What waits for an approval says so; and what has failed, and is not tried again although that was ordered, says why. */
+function holdForOrders(run: Rollout, targets: readonly Target[]): void {
   for (const target of targets) {
+    if (asks(target.record) && target.isAsWanted && !target.wants) {
+      const note = voidNote(run.ordered, ({ deletions }) => deletions === true);
+      target.hold ??= { reason: DELETIONS, message: `${whyOf(target.record) ?? ''}${note}`, skips: true, asks: true };
+    }
     if (!isFailure(target.state) || target.wants) continue;
     const message = run.ordered.unheeded.retry ?? retryNote(run, target.record);
     if (message !== undefined) target.hold ??= { reason: 'Order', message, skips: true, asks: true };
@@ -243,6 +248,7 @@ function specOf(target: Target): ClusterAddonSpec {
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
   const others = fleet.rivals(run, cluster).map((rival) => rival.record?.spec.revision);
   const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[identity]?.revision, ...others];
+  const prune = isRemoved ? undefined : pruningOf(run, goal !== undefined);
   const knownGood = action === 'create' ? undefined : isGood && goal === undefined ? spec : spec?.knownGood;
   return {
     ...contentIn(content),
@@ -252,6 +258,7 @@ function specOf(target: Target): ClusterAddonSpec {
     // One order tries once: it may be of the next second.
     startedAt: Math.max(fleet.now, run.retry),
     ...(knownGood && { knownGood: contentIn(knownGood) }),
+    ...(prune && { prune }),
     ...(isRemoved && addon.remove && { remove: addon.remove }),
   };
 }

@@ -21,6 +21,7 @@ import { parseTimeout, type Rules } from './limits.ts';
 import { failedBefore } from './named-failures.ts';
 import { laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
 import { problemOf, removalLimitsOf } from './problem.ts';
+import { asks, pruningOf } from './pruning.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, windowProblem, type Window } from './windows.ts';
 
@@ -287,7 +288,8 @@ export function targetOf(run: Rollout, cluster: Cluster): Target | undefined {
     spec.knownGood !== undefined &&
     spec.startedAt >= run.begun.since;
   const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
-  const changed = goal !== undefined || !isAsWanted || isRetried;
+  const isApproved = isAsWanted && asks(record) && pruningOf(run, false) !== spec?.prune;
+  const changed = goal !== undefined || !isAsWanted || isRetried || isApproved;
   const recorded: Recorded | undefined = spec && {
     removal: spec.action === 'Install' ? undefined : isRemoved ? 'done' : isRetried ? 'again' : 'begun',
     installed: isGood || spec.knownGood !== undefined,

@@ -7,22 +7,13 @@ import { holdCluster, openChannelCluster } from '../../cluster/deliver/channel-c
 import { driftIn } from '../drift.ts';
 import type { FleetCluster } from '../fleet.ts';
 import { ownRecord, recordsOf } from '../observe.ts';
-import {
-  beginPass,
-  closedFor,
-  decide,
-  deliverable,
-  endPass,
-  revisionsOf,
-  type Deliverable,
-  type Ended,
-  type Job,
-} from '../pass.ts';
+import { beginPass, closedFor, decide, endPass, revisionsOf, type Ended, type Job } from '../pass.ts';
 import { withLooks, type FleetState, type StateRevision } from '../state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { openChannels } from '../../steps/open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
 import { accessTo, CLUSTERS_AT_ONCE, lookAtClusters } from './clusters.ts';
+import { contentsOf } from './contents.ts';
 import { observeAgain, type ObservedFleet } from './observed-fleet.ts';
 import { Runner } from './runner.ts';
 import type { StateFolder } from './state.ts';
@@ -88,16 +79,7 @@ async function runOnCluster(jobs: readonly Job[], written: FleetCluster, parts: 
       context,
     );
     await using lease = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
-    const contentFor = (job: Job): Deliverable | undefined => {
-      const seen = before.observed.clusters.find((one) => one.name === name);
-      const now = revisions.get(job.addon);
-      const candidates = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
-      const content = seen && deliverable(job.hash, seen, candidates);
-      const { access: logins, entry: present } = before.fleet.addons.find((one) => one.name === job.addon) ?? {};
-      // What becomes of changes by others is no content: an earlier one follows what is written now.
-      const entry = content && { ...content.entry, drift: present?.drift ?? content.entry.drift };
-      return content && entry && { ...content, entry, ...(logins && { access: logins }) };
-    };
+    const contentFor = contentsOf(before, state, revisions);
     const live = look !== undefined && 'live' in look ? look.live : undefined;
     const runner = new Runner(jobs, lease.cluster, { request, context, contentFor, read, live });
     const records = [...lease.cluster.facts.records.values()];

@@ -8,7 +8,7 @@ import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../cluster/channel/channel.ts';
 import { driftIn } from '../drift.ts';
 import type { Look } from '../fleet.ts';
-import { havingIn, observedOf, recordedReason } from '../observe.ts';
+import { havingIn, leftOf, observedOf, recordedReason, recordsOf } from '../observe.ts';
 import { planFleet, type PlannedFleet } from '../fleet-plan.ts';
 import { differencesIn } from '../differences.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../state.ts';
@@ -145,5 +145,9 @@ export function fleetPlanOf({ fleet, looks, observed, now, state, isStateLost }:
     warnings.push(...look.warnings.map((text) => `${name}: ${text}`));
     return { name, server, kubernetes };
   });
-  return { ...planned, clusters, warnings, differences: differencesIn(fleet.addons).map(lineOf), at: now };
+  const targets = planned.targets.map((one) => {
+    const left = leftOf(recordsOf(looks.get(one.cluster)), one.addon);
+    return left.length === 0 ? one : { ...one, left };
+  });
+  return { ...planned, targets, clusters, warnings, differences: differencesIn(fleet.addons).map(lineOf), at: now };
 }

@@ -13,8 +13,11 @@ import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { deliver } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../cluster/deliver/records.ts';
+import { HeldDeletion, leavingOf } from '../../cluster/deliver/manifests.ts';
+import { isDeleted, retainedOrphan } from '../../cluster/deliver/outcome.ts';
 import { removeDelivered } from '../../cluster/deliver/remove.ts';
-import { fleetOwner, ownRecord } from '../observe.ts';
+import type { PlannedTarget } from '../fleet-plan.ts';
+import { fleetOwner, ownRecord, recordFor } from '../observe.ts';
 import { titleOf } from '../../cluster/kube/objects.ts';
 import type { Deliverable, Ended, Job } from '../pass.ts';
 import { mergeValues } from '../rollout/content.ts';
@@ -25,6 +28,11 @@ import type { WebRequest } from '../../requests/connection.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
 
 type Rendered = NonNullable<Deliverable['rendered']>;
+
+interface Leaving extends Required<Pick<PlannedTarget, 'deletes' | 'stays'>> {
+  readonly held: string | undefined;
+}
+const NOTHING_LEAVES: Leaving = { deletes: [], stays: [], held: undefined };
 
 interface RunnerParts {
   readonly request: Pick<FleetApplyRequest, 'helm' | 'wait' | keyof WebRequest>;
@@ -96,6 +104,22 @@ export class Runner {
     if (job.takesOver) this.#takeOver.push(one.task.addon.name);
   }
 
+  /**
+   * What a job with a manifest would delete, and what would stay although its content no longer has it; `held`: why it would wait for
+   * an approval. Changes nothing. Throws why the manifest cannot be applied.
+   */
+  async leaving(job: Job): Promise<Leaving> {
+    const prepared = this.#tasks.get(job);
+    if (typeof prepared !== 'object' || prepared.task.addon.source?.type !== 'manifest') return NOTHING_LEAVES;
+    const { objects } = await this.#delivery.manifest(prepared.task);
+    const { pruning, held } = await leavingOf(this.#delivery, prepared.task, objects);
+    return {
+      deletes: pruning.orphans.filter(isDeleted).map(({ title }) => title),
+      stays: pruning.orphans.flatMap(retainedOrphan),
+      held: held?.message,
+    };
+  }
+
   async run(job: Job): Promise<Ended> {
     const { report } = this.#parts.context;
     const { cluster, addon, act } = job;
@@ -118,13 +142,16 @@ export class Runner {
       const prepared = this.#tasks.get(job);
       if (prepared === undefined) return await removed();
       if (typeof prepared === 'string') return { ...job, result: 'failed', reason: prepared };
-      const { errors } = await deliver(this.#delivery, prepared.task, how);
+      const { errors, orphans } = await deliver(this.#delivery, prepared.task, how);
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
       if (job.act === 'remove' && errors.length === 0) return await removed();
-      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: prepared.revision };
+      const left = orphans.map(({ object }) => object);
+      const result = errors.length > 0 ? 'failed' : 'done';
+      return { ...job, result, reason, orphans: left, revision: prepared.revision };
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
+      if (error instanceof HeldDeletion) return { ...job, result: 'asks', reason: error.message };
       const shown = new CurlewError(error.code, hide(error.message), { hint: error.hint });
       this.errors.set(job, shown);
       return { ...job, result: 'failed', reason: shown.message.split('\n')[0] ?? '' };
@@ -159,17 +186,22 @@ export class Runner {
       return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
     const { entry, content, revision, rendered, rules, access } = deliverable;
     const { records, annotations } = this.#cluster.facts;
-    const key = recordKey(entry.namespace, entry.name);
-    const record = records.get(key);
+    const record = recordFor(records, name, entry);
+    // It stays where it is.
+    const place = { namespace: record?.namespace ?? entry.namespace, name: record?.addon ?? entry.name };
+    const key = recordKey(place.namespace, place.name);
     const kinds = kindChange(entry, record);
     if (kinds !== undefined) return `cannot ${act} ${name}: ${kinds}`;
     try {
       const addon: Addon = {
         ...entry,
+        ...place,
         id: hash,
         owner: fleetOwner(name),
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
+        prune: pruneOf(job, entry),
+        guardsObjects: job.prune === undefined,
         ...(rendered && { hash: '', asOcm: rules === 'ocm' }),
         ...(access && { access }),
         read: async () => (rendered ? manifestOf(rendered, job) : read(entry)),
@@ -193,6 +225,12 @@ export class Runner {
     const base = chartValues(chart, entry, { server, version, kubernetes: facts.kubernetes });
     return Object.keys(own).length === 0 ? base : mergeValues([base, own]);
   }
+}
+
+/** A removal deletes all of it in its end. A list of kinds in a channel selects as it does there. */
+function pruneOf({ act, prune }: Job, entry: Pick<Entry, 'prune'>): Addon['prune'] {
+  if (act === 'remove' || prune === 'None') return undefined;
+  return typeof entry.prune === 'object' ? entry.prune : 'recorded';
 }
 
 /** The objects of templates, as a manifest; before a removal, with its hooks. */

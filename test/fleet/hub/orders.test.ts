@@ -6,7 +6,8 @@ import { timeOf } from '../../../src/core/time.ts';
 import * as assert from '../../support/assert.ts';
 import { openMemoryHub } from '../../support/hub-memory.ts';
 import { hubAddon, hubChannel, hubChart, hubClusterAddon } from '../../support/hub-objects.ts';
-import { answering, change, contents, NOW, pass, report } from '../../support/hub-passes.ts';
+import type { Values } from '../../../src/fleet/rollout/fleet.ts';
+import { answering, change, contents, NOW, pass, report, waiting } from '../../support/hub-passes.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('fleet/hub/orders');
@@ -39,6 +40,25 @@ test('an order to retry counts although an approval that was given before is old
   await annotate({ ...approve, 'fleet.curlew.dev/retry': orderAt(NOW + 40) });
   await pass(memory, 50);
   assert.is(contents(memory), 'oslo:2.0.0@3');
+});
+
+test('deletions that a cluster asks for are named, and an approval gives it a revision that may delete', async () => {
+  await using memory = await openMemoryHub([hubAddon('web'), answering('oslo', 'v1.34.1')]);
+  await pass(memory, 0);
+  const message = 'it would delete 2 of its 2 objects';
+  const spec = (): Values | undefined => {
+    const found = memory.hub.clusterAddons.values().find((one) => one?.record !== undefined);
+    return found?.record && { ...found.record.spec };
+  };
+  const applied = { revision: 1, hash: spec()?.['specHash'] };
+  const status = { applied, state: 'Skipped', reason: 'Deletions', message, since: timeOf(NOW + 1) };
+  await change(memory, { kind: 'ClusterAddon', metadata: { name: 'web', namespace: 'fleet-oslo' }, status });
+  await pass(memory, 2, 3);
+  assert.equal([waiting(memory), contents(memory)], [[`oslo Deletions: ${message}`], 'oslo:1.2.3@1']);
+  const annotations = { 'fleet.curlew.dev/approve': orderAt(NOW + 4, { deletions: true }) };
+  await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', annotations } });
+  await pass(memory, 5, 6);
+  assert.equal([contents(memory), spec()?.['prune']], ['oslo:1.2.3@2', 'All']);
 });
 
 test('an order of a clock that is ahead is said in the conditions, and is followed when it counts', async () => {

@@ -7,8 +7,9 @@ import type { Context } from '../../../core/context.ts';
 import { digestOf, hexOf } from '../../../core/digest.ts';
 import { CurlewError, fileError, redact } from '../../../core/errors.ts';
 import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/channel-cluster.ts';
-import { fleetOwner } from '../../observe.ts';
+import { fleetOwner, recordFor } from '../../observe.ts';
 import type { Job } from '../../pass.ts';
+import { DELETIONS } from '../../rollout/pruning.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
 import { verifyText } from '../../../formats/signing/signature.ts';
 import type { AgentDone, AgentJob, AgentRecord } from '../../hub/agent.ts';
@@ -68,6 +69,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       act,
       hash: act === 'install' ? specHash : '',
       takesOver,
+      prune: spec.prune,
       isNew: false,
     };
     const runner = new Runner([one], held.cluster, {
@@ -79,6 +81,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
     });
     const { result, reason: message, orphans } = await runner.run(one);
     if (result === 'done') return { result, reason: '', message, orphans };
+    if (result === 'asks') return { result, reason: DELETIONS, message };
     const failure = failureOf(runner.errors.get(one));
     const reason = failure === 'later' ? 'Waiting' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
     return { result: failure, reason, message, orphans };
@@ -96,11 +99,10 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
 
 /** Who else has the add-on; the agent changes only what the fleet has brought. */
 function otherOwner(addon: string, entry: Entry, { facts }: ChannelCluster): string | undefined {
-  const key = recordKey(entry.namespace, entry.name);
-  const record = facts.records.get(key);
+  const record = recordFor(facts.records, addon, entry);
   if (record !== undefined) return record.owner === fleetOwner(addon) ? undefined : record.owner;
   if (facts.installer.has(entry.name)) return 'an installer';
-  return facts.annotations.has(key) ? 'another program' : undefined;
+  return facts.annotations.has(recordKey(entry.namespace, entry.name)) ? 'another program' : undefined;
 }
 
 /**

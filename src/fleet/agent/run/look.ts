@@ -3,7 +3,7 @@ import { healthOf } from '../../../cluster/channel/health.ts';
 import { decodeRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
-import { fleetOwner } from '../../observe.ts';
+import { leftOf, ownRecord } from '../../observe.ts';
 import type { AddonHealth } from '../../hub/agent-status.ts';
 import { leaseStatus } from '../../hub/lease.ts';
 import type { ClusterSeen } from '../../hub/cluster-status.ts';
@@ -29,6 +29,7 @@ export class OwnCluster {
   readonly #api: KubeApi;
   readonly #ofPackage: (name: string) => Promise<Found | undefined>;
   readonly #health = new Map<string, AddonHealth>();
+  readonly #left = new Map<string, { readonly titles: readonly string[]; readonly at: number }>();
   /** The last version of the Lease of each add-on, and when it came. */
   readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
 
@@ -36,6 +37,11 @@ export class OwnCluster {
   constructor(api: KubeApi, ofPackage: (name: string) => Promise<Found | undefined>) {
     this.#api = api;
     this.#ofPackage = ofPackage;
+  }
+
+  /** Objects that earlier contents have left, by add-on, and when that was seen. */
+  get left(): ReadonlyMap<string, { readonly titles: readonly string[]; readonly at: number }> {
+    return this.#left;
   }
 
   get health(): ReadonlyMap<string, AddonHealth> {
@@ -59,7 +65,8 @@ export class OwnCluster {
       const records = [...decodeRecords(data).records.values()];
       for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
       for (const [name, packaged] of addons) {
-        const record = records.find(({ owner }) => owner === fleetOwner(name));
+        const record = ownRecord(records, name);
+        this.#left.set(name, { titles: leftOf(records, name), at: now });
         const health =
           packaged !== undefined
             ? await this.#ofPackage(packaged)

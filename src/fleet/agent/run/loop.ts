@@ -285,7 +285,8 @@ class Loop {
     const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
     for (const [name, order] of orders) {
       const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
-      const status = agentStatus(order, keptOf(decided.record, name), { refusal, health, now, ahead });
+      const left = this.#look.left.get(name);
+      const status = agentStatus(order, keptOf(decided.record, name), { refusal, health, left, now, ahead });
       if (status === undefined) continue;
       await this.#write(name, async () => {
         const written = await this.#hub.writeStatus(order.at, status);

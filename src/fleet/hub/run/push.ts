@@ -25,6 +25,7 @@ import { createSemaphore } from '../../../platform/limit/semaphore.ts';
 import { Wake } from '../../../platform/limit/wake.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { retryAt } from '../../rollout/orders.ts';
+import { DELETIONS } from '../../rollout/pruning.ts';
 import { accessTo, CLUSTERS_AT_ONCE, lookAtClusters } from '../../run/clusters.ts';
 import { failureOf, Runner } from '../../run/runner.ts';
 import { openChannels } from '../../../steps/open/channel-files.ts';
@@ -313,7 +314,7 @@ export class Pushes {
     }
     const before = this.#triesOf(own);
     if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
-    const { result, reason } = await runner.run(job);
+    const { result, reason, orphans } = await runner.run(job);
     const leftover = result === 'done' ? previousOwner(job, own.record, look) : undefined;
     if (leftover !== undefined) await runner.run({ ...job, addon: leftover, act: 'forget', hash: '' });
     const word = job.act === 'remove' ? 'Removal' : 'Delivery';
@@ -326,10 +327,13 @@ export class Pushes {
       return error;
     }
     this.#tries.delete(keyAt(own.record));
-    await this.#report(
-      own,
-      result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
-    );
+    const ended: AddonReport =
+      result === 'done'
+        ? { state: 'Succeeded' }
+        : result === 'asks'
+          ? { state: 'Skipped', reason: DELETIONS, message: reason }
+          : { state: 'Failed', reason: word, message: reason };
+    await this.#report(own, { ...ended, orphans });
     return undefined;
   }
 
