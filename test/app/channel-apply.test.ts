@@ -125,12 +125,9 @@ test('prune auto deletes what the new version no longer has, and nothing of anot
       ['delete ConfigMap default/old', 'delete Role default/old'],
     );
     assert.equal(pass.addons[0]?.orphans, [
+      { object: 'PersistentVolumeClaim default/data', why: 'kubectl delete deletes it, with its data' },
       { object: 'ConfigMap default/copy', why: 'it has the label of this add-on, and the record does not name it' },
       { object: 'ConfigMap default/given', why: 'it is deleted with its owner, ConfigMap copy' },
-      {
-        object: 'PersistentVolumeClaim default/data',
-        why: 'kubectl delete deletes it, with its data',
-      },
       { object: 'Namespace extra', why: '--prune-namespaces deletes it, with all that is in it' },
     ]);
   }
