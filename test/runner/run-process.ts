@@ -9,11 +9,8 @@ const LIMIT_MS = { test: 1_200_000, soak: 12 * 3_600_000 } as const;
 /** What a process group has to clean up after it was asked to end. */
 const GRACE_MS = 10_000;
 
-/** Node reads all of these certificates at each start, which takes longer than the start itself. Servers of tests have others. */
-const NO_ROOTS = { NODE_EXTRA_CA_CERTS: undefined };
-
 export interface ProcessOptions {
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string>>;
   readonly log: string;
   readonly kind: keyof typeof LIMIT_MS;
   /** Where tests are chosen by their titles, a file may have none of them. */
@@ -29,8 +26,7 @@ interface Ended {
 
 /** Runs a test file and reads from its output what became of its tests. */
 export async function runTestFile(words: readonly string[], options: ProcessOptions): Promise<Result> {
-  const env = { ...options.env, ...NO_ROOTS };
-  const { exitCode, output, seconds } = await runToEnd(words, { ...options, env });
+  const { exitCode, output, seconds } = await runToEnd(words, options);
   const total = count(output, /^ {2}Total: +(\d+)/gm);
   const passed = count(output, /^ {2}Passed: +(\d+)/gm);
   const skipped = [...output.matchAll(/^SKIPPED (.+?) \| /gm)].map(([, reason = '']) => reason);
