@@ -1,4 +1,5 @@
 /** Rolls an add-on back to its state before the last change. */
+import { firstOf } from '../core/counted.ts';
 import { buffer } from 'node:stream/consumers';
 import { MAX_MANIFEST_BYTES, objectKey, readObjects, type ManifestObject } from '../cluster/channel/objects.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -64,9 +65,7 @@ async function objectsLeft(
     const before = await objectsOf(await keptPackage(directory, ref, record.digest, { signal }), signal);
     const names = [...before].flatMap(([key, name]) => (kept.has(key) ? [] : [name]));
     if (names.length === 0) return undefined;
-    const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-    const shown = `${names.slice(0, MAX_NAMED).join(', ')}${more}`;
-    return `${formatRef(restored.ref)} does not have these objects, which stay in the cluster until a hook or kubectl deletes them: ${shown}`;
+    return `${formatRef(restored.ref)} does not have these objects, which stay in the cluster until a hook or kubectl deletes them: ${firstOf(names, MAX_NAMED)}`;
   } catch (error) {
     signal.throwIfAborted();
     // A changed package that is to be replaced does not stop the rollback.

@@ -1,4 +1,5 @@
 /** Values of add-ons that cannot be rendered, as far as the files of a fleet tell. Pure. */
+import { firstOf } from '../core/counted.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { groupBy } from '../core/group-by.ts';
 import type { WrittenFleet } from './fleet.ts';
@@ -21,7 +22,10 @@ export function unrenderedIn(fleet: WrittenFleet): readonly Diagnostic[] {
     const hasTemplate = fields.spec.valuesTemplate !== undefined;
     const place = findings.placeOf(['spec', hasTemplate ? 'valuesTemplate' : 'source']);
     return [...groupBy(wrong, ({ why }) => why)].map(([why, all]): Diagnostic => {
-      const message = `${why} (${namesOf(all.map(({ name }) => name))})`;
+      const message = `${why} (${firstOf(
+        all.map(({ name }) => name),
+        MAX_NAMES,
+      )})`;
       return { code: 'fleet/template', severity: 'error', message, place, hint: undefined };
     });
   });
@@ -30,9 +34,4 @@ export function unrenderedIn(fleet: WrittenFleet): readonly Diagnostic[] {
 /** Contents are not compared. */
 function noHash(): string {
   return '';
-}
-
-function namesOf(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return [...names.slice(0, MAX_NAMES), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }

@@ -1,4 +1,5 @@
 /** Reports what works, differs or is missing in a repository written for kURL. */
+import { firstOf } from '../core/counted.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
@@ -288,9 +289,10 @@ export function versionOrders(
     const missing = list.filter((version) => !existing.includes(version));
     const unlisted = existing.filter((version) => !list.includes(version));
     const place = linePlace(VERSION_LISTS);
-    if (missing.length > 0) add('note', 'order', name, `listed, but without a folder: ${some(missing)}`, place);
+    if (missing.length > 0)
+      add('note', 'order', name, `listed, but without a folder: ${firstOf(missing, MAX_NAMES)}`, place);
     if (unlisted.length > 0)
-      add('note', 'order', name, `not listed, so after the listed versions: ${some(unlisted)}`, place);
+      add('note', 'order', name, `not listed, so after the listed versions: ${firstOf(unlisted, MAX_NAMES)}`, place);
     return order.length === 0 ? [] : [{ tree, name, versions: order }];
   });
 }
@@ -302,8 +304,3 @@ function addUnlisted(name: string, lists: VersionLists['lists'], add: AddFinding
 }
 
 const MAX_NAMES = 6;
-
-function some(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}

@@ -1,4 +1,5 @@
 /** Finds add-on folders: `addons/<name>/<version>` and `packages/<name>/<version>` in a folder. */
+import { firstOf } from '../core/counted.ts';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
@@ -136,8 +137,7 @@ function namesText(here: readonly AddonFolder[], outer: string | undefined): str
   const names = [...new Set(here.map(({ name }) => name))];
   if (names.length === 0 && outer !== undefined) return `run the command in ${outer}, which contains the add-ons`;
   if (names.length === 0) return `this folder has no ${ADDON_TREES.join(' or ')}`;
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
-  return `here are ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
+  return `here are ${firstOf(names, MAX_NAMES)}`;
 }
 
 /** Sorts, and removes folders with invalid names. */

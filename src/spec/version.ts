@@ -1,4 +1,5 @@
 /** Resolves the version that a spec requests. Pure. */
+import { firstOf } from '../core/counted.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isChannelName } from '../core/catalog.ts';
@@ -59,30 +60,25 @@ export function resolveVersion(addon: string, requested: string, available: read
   const greatest = (released.length > 0 ? released : patches).toSorted(compareVersions).at(-1);
   if (greatest !== undefined) return { version: greatest, because: `greatest patch of ${major}.${minor}` };
   throw new CurlewError('SPEC_INVALID', `${addon}: latest patch version not found for ${requested}`, {
-    hint: `available: ${shortList(available)}`,
+    hint: `available: ${firstOf(available, MAX_NAMES)}`,
   });
 }
 
 function unknownVersion(addon: string, requested: string, available: readonly string[]): CurlewError {
   if (channelOf(requested) !== undefined) {
     return new CurlewError('SPEC_INVALID', `${addon}: ${requested} can be resolved only for a spec, in a store`, {
-      hint: `use a spec and --from with the store, or write a version; available: ${shortList(available)}`,
+      hint: `use a spec and --from with the store, or write a version; available: ${firstOf(available, MAX_NAMES)}`,
     });
   }
   const near = nearest(requested, available);
   if (/[\^~<>=|*, ]/.test(requested)) {
     return new CurlewError('SPEC_INVALID', `${addon}: ${requested} is a kind of range that is not supported`, {
-      hint: `${VERSION_FORMS}; available: ${shortList(available)}`,
+      hint: `${VERSION_FORMS}; available: ${firstOf(available, MAX_NAMES)}`,
     });
   }
   return new CurlewError('SPEC_INVALID', `${addon}: no version ${requested}`, {
-    hint: near === undefined ? `available: ${shortList(available)}` : `did you mean ${near}?`,
+    hint: near === undefined ? `available: ${firstOf(available, MAX_NAMES)}` : `did you mean ${near}?`,
   });
 }
 
 const MAX_NAMES = 8;
-
-function shortList(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}

@@ -22,10 +22,10 @@ test('values of each selected cluster are rendered, and a reason is one finding 
   const clusters = names.map((name) => cluster(name, PROD, name === 'c1' ? { networks: { pods: '10.0.0.0/8' } } : {}));
   const template = 'pods: {{ .Cluster.networks.pods }}';
   assert.equal(found(...clusters, cluster('test'), web(template)), [
-    `${START} unknown field .pods (a1, b1, d1, 1 more)`,
+    `${START} unknown field .pods (a1, b1, d1 and 1 more)`,
   ]);
   assert.equal(found(...clusters, web('size: {{ .Cluster.labels.size | default "small" }}')), []);
-  assert.match(found(...clusters, web('- a'))[0] ?? '', 'the result is not a map (a1, b1, c1, 2 more)');
+  assert.match(found(...clusters, web('- a'))[0] ?? '', 'the result is not a map (a1, b1, c1 and 2 more)');
 });
 
 test('what only the answer of a cluster tells is no finding, and what it cannot change is one', () => {

@@ -2,7 +2,7 @@
 import type { FleetPass } from '../../app/fleet-apply.ts';
 import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
 import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_STATUS } from '../../requests/fleet.ts';
-import { counted } from '../../core/counted.ts';
+import { counted, firstOf } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
@@ -170,7 +170,7 @@ function noteLines({ clusters, detached, warnings, targets, addons }: FleetPlan)
     ...(texts.some((text = '') => CONFLICT.test(text)) ? [CONFLICT_HINT] : []),
     ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
     ...targets.flatMap(({ cluster, addon, left }) =>
-      left === undefined ? [] : [`${cluster} still has ${someOf(left)}, which ${addon} no longer has`],
+      left === undefined ? [] : [`${cluster} still has ${firstOf(left, MAX_NAMES)}, which ${addon} no longer has`],
     ),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),
@@ -213,12 +213,6 @@ function age(seconds: number): string {
   return `${Math.max(0, Math.floor(seconds / length))}${unit}`;
 }
 
-/** The first names of a list. */
-function someOf(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 function targetRow(target: PlannedTarget): readonly string[] {
   const { cluster, addon, state, now, current, wanted, reason, message, deletes = [], stays = [] } = target;
   const isMove = current !== undefined && wanted !== undefined && current !== wanted;
@@ -226,8 +220,13 @@ function targetRow(target: PlannedTarget): readonly string[] {
     now === 'remove' || now === 'forget' ? (current ?? '') : isMove ? `${current} -> ${wanted}` : (wanted ?? '');
   const what = now === 'none' || now === 'wait' ? (now === 'none' ? '-' : now) : `${now} ${to}`.trim();
   const why = [reason, message].filter((text) => text !== undefined).join(': ');
-  const gone = deletes.length === 0 || now === 'wait' ? '' : `will delete ${someOf(deletes)}`;
+  const gone = deletes.length === 0 || now === 'wait' ? '' : `will delete ${firstOf(deletes, MAX_NAMES)}`;
   const kept =
-    stays.length === 0 ? '' : `leaves ${someOf(stays.map(({ object, why: reason }) => `${object} (${reason})`))}`;
+    stays.length === 0
+      ? ''
+      : `leaves ${firstOf(
+          stays.map(({ object, why: reason }) => `${object} (${reason})`),
+          MAX_NAMES,
+        )}`;
   return [cluster, addon, state, what, [why, gone, kept].filter((text) => text !== '').join('; ')];
 }

@@ -1,4 +1,5 @@
 /** The decisions of one pass over a cluster about each add-on of its channels, and why. Pure. */
+import { firstOf } from '../../core/counted.ts';
 import { redact } from '../../core/errors.ts';
 import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { choose, decideVersion, type Decision } from './choose.ts';
@@ -276,16 +277,14 @@ export interface LookedAddon extends PassAddon {
   readonly look: LiveState;
 }
 
+const MAX_TITLES = 3;
+
 /** The result of a look at the objects of an unchanged add-on: deleted ones come back, changed ones as its `drift` says. */
 export function withLive(planned: PassAddon, look: LiveState): LookedAddon {
   const { missing, changed } = look;
   if (planned.action !== 'none') return { ...planned, look };
-  if (missing.length > 0) return { ...planned, look, action: 'restore', reason: `missing: ${listOf(missing)}` };
+  if (missing.length > 0)
+    return { ...planned, look, action: 'restore', reason: `missing: ${firstOf(missing, MAX_TITLES)}` };
   if (planned.entry.drift !== 'Revert' || changed.length === 0) return { ...planned, look };
-  return { ...planned, look, action: 'revert', reason: `changed by another manager: ${listOf(changed)}` };
-}
-
-function listOf(titles: readonly string[]): string {
-  const shown = titles.slice(0, 3).join(', ');
-  return titles.length > 3 ? `${shown} and ${titles.length - 3} more` : shown;
+  return { ...planned, look, action: 'revert', reason: `changed by another manager: ${firstOf(changed, MAX_TITLES)}` };
 }

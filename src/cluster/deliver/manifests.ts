@@ -1,7 +1,7 @@
 /** Add-ons that are manifests: their objects are applied by the server, with a field manager of their own. */
 import { takesOver } from '../channel/pass.ts';
 import { addonId } from '../channel/record.ts';
-import { counted } from '../../core/counted.ts';
+import { counted, firstOf } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
@@ -165,9 +165,7 @@ function heldBy(
   const isNone = lost.length > 0 && !objects.some(({ key }) => had.has(key));
   const isMost = had.size >= LEAST_OBJECTS && lost.length * 2 > had.size;
   if ((!isNone && !isMost) || record?.desired?.id === addon.id) return undefined;
-  const named = lost.slice(0, MAX_NAMED).join(', ');
-  const more = lost.length > MAX_NAMED ? ` and ${lost.length - MAX_NAMED} more` : '';
-  const what = `it would delete ${lost.length} of its ${counted(had.size, 'object')}: ${named}${more}`;
+  const what = `it would delete ${lost.length} of its ${counted(had.size, 'object')}: ${firstOf(lost, MAX_NAMED)}`;
   return new HeldDeletion('CLUSTER_FAILED', `${what}; approve the deletions if they are meant`);
 }
 

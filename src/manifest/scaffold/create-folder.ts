@@ -1,4 +1,5 @@
 /** Creates a folder of new files atomically. */
+import { firstOf } from '../../core/counted.ts';
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts';
@@ -19,8 +20,7 @@ export async function assertNothingAt(path: string, hint: string): Promise<void>
   const stats = await ifExists(`read ${path}`, lstat(path));
   if (stats === undefined) return;
   const names = stats.isDirectory() ? (await readdir(path)).toSorted() : [];
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  const within = names.length === 0 ? '' : `, with ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
+  const within = names.length === 0 ? '' : `, with ${firstOf(names, MAX_NAMED)}`;
   throw new CurlewError('FILE_EXISTS', `${path} already exists${within}`, { hint });
 }
 

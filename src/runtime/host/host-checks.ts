@@ -2,6 +2,7 @@
  * Checks before a run changes the machine: host packages that the operator must install, host preflights, and whether all
  * nodes of the cluster are ready.
  */
+import { firstOf } from '../../core/counted.ts';
 import { access } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -127,9 +128,10 @@ export async function checkNodes({ request, records, plan, view }: NodesView): P
 }
 
 function namesOf(nodes: readonly { readonly name: string }[]): string {
-  const more = nodes.length - MAX_NAMED;
-  const names = nodes.slice(0, MAX_NAMED).map(({ name }) => name);
-  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return firstOf(
+    nodes.map(({ name }) => name),
+    MAX_NAMED,
+  );
 }
 
 async function runSpecs(

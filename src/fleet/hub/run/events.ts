@@ -3,14 +3,14 @@ import { EVENTS } from '../../../cluster/kube/core-kinds.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { createObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
+import type { Cancellable } from '../../../core/cancellable.ts';
 import type { Version } from '../observe.ts';
 import type { Happened } from '../write.ts';
 
 /** What writes into a hub. */
-interface Writer {
+interface Writer extends Cancellable {
   readonly call: Call;
   readonly report: (text: string) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Writes an event of an object. One that cannot be written is no reason to stop. */
