@@ -356,4 +356,18 @@ test('what is not there, not supported or not a field is an error, and a program
   assert.equal(read(placement('prod', PROD), program).addons, []);
 });
 
+test('what only the program of an add-on reads is no error: its configurations, clusters and placements', () => {
+  const own = { group: 'example.com', resource: 'settings', namespace: 'ops', name: 'all' };
+  const program = managementAddOn(
+    { prod: { configs: [configOf('missing'), own] }, gone: {} },
+    { supportedConfigs: [{ group: 'example.com', resource: 'settings' }], defaultConfigs: [], addOnConfiguration: {} },
+  );
+  const line = 'warning fleet/kind: web is left alone: it has no AddOnTemplate, so its content is a program of its own';
+  assert.equal(found(program, onCluster('elsewhere', { configs: [configOf('missing')] })), [line]);
+  const isManual = { defaultConfigs: [], installStrategy: { type: 'Manual' } };
+  assert.equal(found(managementAddOn({}, isManual), onCluster('elsewhere', { configs: [templateOf('web-1')] })), [
+    'error fleet/cluster: there is no Cluster elsewhere that gives access to it',
+  ]);
+});
+
 test.run();

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
 import { aMap, aText, convert, fields, type Read } from '../../core/schema.ts';
 import {
+  isTemplate,
   keyOf,
   layerOf,
   NO_DEFAULT,
@@ -68,7 +69,15 @@ interface Part {
   readonly rollout: ReturnType<typeof fromRolloutStrategy> | undefined;
 }
 
-/** One for each placement, of which the first has the name of the add-on; none if its content is a program of its own. */
+/** True if no configuration says what it installs: its content is a program of its own, which alone reads the rest. */
+export function isProgram({ spec }: Pick<Addon, 'spec'>, onClusters: readonly OnCluster[]): boolean {
+  const { type, placements = [] } = spec.installStrategy ?? {};
+  const placed = type === 'Placements' ? placements : [];
+  const own = [...placed, ...onClusters.map(({ value }) => value.spec)].flatMap(({ configs = [] }) => configs);
+  return ![...defaultsOf(spec).map(({ reference }) => reference), ...own].some(isTemplate);
+}
+
+/** One for each placement, of which the first has the name of the add-on. */
 export function fromClusterManagementAddon(
   { metadata: { name }, spec }: Addon,
   onClusters: readonly OnCluster[],
@@ -95,12 +104,6 @@ export function fromClusterManagementAddon(
   const existing = onClusters.map(({ value }) => value.metadata.namespace ?? '');
   const unplaced = new Set(installDiff(isPlaced ? parts.map(({ names }) => names) : undefined, existing).delete);
   for (const one of onClusters) noteOnCluster(one, unplaced);
-  const layers = [base, ...[...layersOn, ...parts].map(({ values }) => values)];
-  if (layers.every(({ templates }) => templates === undefined)) {
-    const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
-    findings.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
-    return [];
-  }
   const last = withoutLater(parts.map(({ names }) => names));
   return parts.map(({ title, problem, values, rollout }, at) => {
     const mine = last[at] ?? [];

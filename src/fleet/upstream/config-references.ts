@@ -42,6 +42,10 @@ export interface Configurations {
 const TEMPLATES = 'addon.open-cluster-management.io/addontemplates';
 const CONFIGS = 'addon.open-cluster-management.io/addondeploymentconfigs';
 
+export function isTemplate({ group = '', resource }: Located['reference']): boolean {
+  return `${group}/${resource}` === TEMPLATES;
+}
+
 /** One layer: all its configurations of a type replace those of the layers before. `supported` is empty if all types are. */
 export function layerOf(
   located: readonly Located[],

@@ -11,6 +11,7 @@ import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } fro
 import {
   CLUSTER_MANAGEMENT_ADDON,
   fromClusterManagementAddon,
+  isProgram,
   keptBy,
   MANAGED_CLUSTER_ADDON,
   type Having,
@@ -138,12 +139,22 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     configs: new Map(configs.map(({ value }) => [keyOf(value.metadata), value.spec])),
   };
   const onClusters = read('ManagedClusterAddOn', MANAGED_CLUSTER_ADDON);
-  for (const { value, findings } of onClusters)
-    need(value.metadata.namespace ?? '', ['metadata', 'namespace'], findings);
   const byAddon = groupBy(onClusters, ({ value }) => value.metadata.name);
+  const isLeft = (one: (typeof managements)[number]): boolean =>
+    isProgram(one.value, byAddon.get(one.value.metadata.name) ?? []);
+  const left = new Set(managements.filter(isLeft).map(({ value }) => value.metadata.name));
+  for (const { value, findings } of onClusters) {
+    const { name, namespace = '' } = value.metadata;
+    if (!left.has(name)) need(namespace, ['metadata', 'namespace'], findings);
+  }
   const addons = managements.flatMap(({ value, file, findings }) => {
     const { name } = value.metadata;
     const own = byAddon.get(name) ?? [];
+    if (left.has(name)) {
+      const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
+      findings.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
+      return [];
+    }
     const compat = compatOf(value, findings);
     return fromClusterManagementAddon(value, own, { findings, around }).map((one) => ({
       ...one,
