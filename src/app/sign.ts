@@ -2,6 +2,7 @@
 import { createSign, type KeyObject } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { describeDelta } from '../ship/bundle/delta/delta-read.ts';
+import { MAX_MANIFEST_BYTES } from '../cluster/channel/objects.ts';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -9,10 +10,12 @@ import { fileNameProblem, INSTALLER_YAML } from '../core/layout.ts';
 import { formatSums } from '../core/parts.ts';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
 import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
-import { findEntry, readFile, readTocText } from '../formats/archive/read.ts';
+import { findEntry, readFile, readRange, readTocText } from '../formats/archive/read.ts';
+import { FOOTER_SIZE, hasFooter } from '../formats/archive/toc.ts';
 import { archiveOf, isBundleName, signArchive, type ArchiveStatement } from '../formats/signing/archive-statement.ts';
 import { secondsOf, type Claim } from '../formats/signing/claim.ts';
 import { readPrivateKey } from '../formats/signing/keys.ts';
+import { signText } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { parseInstaller } from '../spec/parse.ts';
 import { checkedRelease } from '../ship/release/release-name.ts';
@@ -41,8 +44,20 @@ export interface SignedArchive {
   readonly sha256: Digest;
 }
 
+/** A manifest, or the archive of a chart, as agents of a fleet verify it: its signature is of its bytes alone. */
+export interface SignedContent {
+  readonly path: string;
+  /** File of the signature. */
+  readonly signature: string;
+  readonly role: 'content';
+  /** Digest of the whole file. */
+  readonly sha256: Digest;
+}
+
+export type SignedFile = SignedArchive | SignedContent;
+
 /** Verifies each file, then writes its signatures next to it; for an address, into the current folder. */
-export const signFiles = useCase(SIGN_FILES, async (request, context: Context): Promise<readonly SignedArchive[]> => {
+export const signFiles = useCase(SIGN_FILES, async (request, context: Context): Promise<readonly SignedFile[]> => {
   const { cwd, env } = context;
   const { files, key: path, name } = request;
   const claim = claimOf(request);
@@ -50,7 +65,7 @@ export const signFiles = useCase(SIGN_FILES, async (request, context: Context): 
     throw new CurlewError('USAGE', `--name ${name}: not the name of a bundle`, { hint: NAME_HINT });
   }
   const key = readPrivateKey(await readKeyText(resolve(cwd, path)), path, passphraseOf(env));
-  const signed: SignedArchive[] = [];
+  const signed: SignedFile[] = [];
   for (const file of files) signed.push(await signFile(file, { request, context, key, claim, written: signed }));
   return signed;
 });
@@ -73,10 +88,10 @@ interface SignOptions {
   readonly key: KeyObject;
   readonly claim: Claim;
   /** Files that this call has signed. */
-  readonly written: readonly SignedArchive[];
+  readonly written: readonly SignedFile[];
 }
 
-async function signFile(file: string, { request, context, key, claim, written }: SignOptions): Promise<SignedArchive> {
+async function signFile(file: string, { request, context, key, claim, written }: SignOptions): Promise<SignedFile> {
   const { cwd, report, signal } = context;
   await using source = await openAnywhere(file, request, context);
   const beside = documentPath(file, source.whole);
@@ -88,6 +103,17 @@ async function signFile(file: string, { request, context, key, claim, written }:
     signature,
     written.map((one) => one.signature),
   );
+  const content = await contentIn(source, signal);
+  if (content !== undefined) {
+    const unused = (['name', 'number', 'expires'] as const).find((option) => request[option] !== undefined);
+    if (unused !== undefined) {
+      throw new CurlewError('USAGE', `cannot sign ${file}: --${unused} is for packages and bundles`, {
+        hint: 'sign manifests and charts by a command of their own: agents decide by their bytes alone',
+      });
+    }
+    await writeStateFile(resolve(cwd, signature), signText(content, key), 0o644);
+    return { path: file, signature, role: 'content', sha256: digestOf(content) };
+  }
   const signer = createSign('sha256');
   const sha256 = await digestAsStep(source, { onChunk: (chunk) => signer.update(chunk), report, signal });
   const index = await verifyWhole(source, file, context);
@@ -109,6 +135,21 @@ async function signFile(file: string, { request, context, key, claim, written }:
   await writeStateFile(resolve(cwd, signature), statement, 0o644);
   const expires = claim.expires === undefined ? null : secondsOf(claim.expires);
   return { path: file, signature, role, name, version: claim.version, expires, digest: contents, sha256 };
+}
+
+const CONTENT = /\.(?:ya?ml|tgz)$/i;
+
+/** The bytes of a manifest or of the archive of a chart; undefined for everything else, such as a bundle. */
+async function contentIn(
+  source: RangeSource & { readonly whole: string },
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  const { size, whole } = source;
+  if (!CONTENT.test(whole)) return undefined;
+  const tail = Math.min(size, FOOTER_SIZE);
+  if (hasFooter(await readRange(source, size - tail, tail, { signal }))) return undefined;
+  if (size <= MAX_MANIFEST_BYTES) return readRange(source, 0, size, { signal });
+  throw new CurlewError('UNSUPPORTED', `cannot sign ${source.name}: agents read at most ${MAX_MANIFEST_BYTES} bytes`);
 }
 
 interface NameOptions {

@@ -135,7 +135,7 @@ const usage = {
   required: 'files or a store, and a key, are required',
   hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
 } as const;
-const signed = places('FILE | ADDRESS', 'packages and bundles', { operand: true });
+const signed = places('FILE | ADDRESS', 'packages, bundles, manifests, and archives of charts', { operand: true });
 const store = place('STORE', 'sign a release of this store');
 const version = one(numberOf(1, Number.MAX_SAFE_INTEGER, 'not a whole number from 1'));
 const OF_FILES = {
@@ -149,7 +149,7 @@ const SIGNING = {
   ...ADDRESS,
 };
 
-export const SIGN = request('sign', 'Sign packages, bundles, or a release of a store', {
+export const SIGN = request('sign', 'Sign packages, bundles, content of a fleet, or a release of a store', {
   files: signed,
   ...OF_FILES,
   store,

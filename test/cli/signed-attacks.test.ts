@@ -10,11 +10,10 @@ import { checkedIndex } from '../../src/steps/sources/install-source.ts';
 import type { Trust } from '../../src/steps/open/trust.ts';
 import { archivePackages } from '../../src/runtime/node/source.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
-import { verifyText } from '../../src/formats/signing/signature.ts';
+import { signText, verifyText } from '../../src/formats/signing/signature.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { noise } from '../support/packages.ts';
-import { signBare } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -32,7 +31,7 @@ function bundle(script: string): Buffer {
 
 /** Trusts the one signature that was made of these contents. */
 async function trustIn(bytes: Uint8Array, signal: AbortSignal): Promise<Trust> {
-  const signature = signBare(await readTocText(memorySource('b', bytes), { signal }), key);
+  const signature = signText(await readTocText(memorySource('b', bytes), { signal }), key);
   const check: Trust['check'] = async (name, text) => {
     const { name: by } = verifyText({ name, text, signature, from: 's' }, keys);
     return { by, statement: undefined, remember: async () => undefined };

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { AgentFolder } from '../../src/fleet/agent/folder.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
+import { signText } from '../../src/formats/signing/signature.ts';
 import type { HubKubeconfig } from '../../src/fleet/hub/kubeconfig.ts';
 import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
@@ -11,7 +12,6 @@ import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
 import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
-import { signBare } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -78,7 +78,7 @@ if (reason === undefined) {
     if (other !== undefined) objects.push({ apiVersion: 'example.com/v1', kind: other, metadata });
     const text = objects.map((object) => JSON.stringify(object)).join('\n---\n');
     files.set(`/${version}.yaml`, text);
-    files.set(`/${version}.yaml.sigstore.json`, signBare(Buffer.from(text), key));
+    files.set(`/${version}.yaml.sigstore.json`, signText(Buffer.from(text), key));
     return { manifest: `${url}/${version}.yaml`, hash: digestOf(text) };
   };
   const versions = async (): Promise<string> => {

@@ -9,6 +9,7 @@ import type { Context } from '../../src/core/context.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { makeKeyPair, publicPart, readPrivateKey, type TrustedKey } from '../../src/formats/signing/keys.ts';
+import { signText } from '../../src/formats/signing/signature.ts';
 import type { HubKubeconfig } from '../../src/fleet/hub/kubeconfig.ts';
 import { hubManifests } from '../../src/fleet/hub/manifests.ts';
 import { openApi, type KubeApi } from '../../src/cluster/kube/api.ts';
@@ -18,7 +19,6 @@ import { startMemoryApiServer, type MemoryApiServer } from './api-server/server.
 import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
 import { hubCluster, hubClusterAddon } from './hub-objects.ts';
 import { eventually } from './hub-scene.ts';
-import { signBare } from './signing.ts';
 import { makeCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 import { startServer, type WebServer } from './web-server.ts';
@@ -224,14 +224,14 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
       const path = `/${version}.yaml`;
       files.set(path, text);
       if (by !== 'none')
-        files.set(`${path}.sigstore.json`, signBare(Buffer.from(text), by === 'stranger' ? stranger : key));
+        files.set(`${path}.sigstore.json`, signText(Buffer.from(text), by === 'stranger' ? stranger : key));
       return { manifest: `${web.url}${path}`, hash: digestOf(text) };
     },
     chart: (version) => {
       const text = JSON.stringify([pageOf(version)]);
       const path = `/web-${version}.tgz`;
       files.set(path, text);
-      files.set(`${path}.sigstore.json`, signBare(Buffer.from(text), key));
+      files.set(`${path}.sigstore.json`, signText(Buffer.from(text), key));
       return { chart: { package: `${web.url}${path}`, version, namespace: 'default' }, hash: digestOf(text) };
     },
     cutFiles: () => (isCut = true),

@@ -1,5 +1,4 @@
 /** Keys, and signers of stores whose clock and memory a test holds in its hands. */
-import { createHash, sign, type KeyObject } from 'node:crypto';
 import { cp, mkdir } from 'node:fs/promises';
 import type { Signer } from '../../src/ship/release/sign-release.ts';
 import {
@@ -11,19 +10,9 @@ import {
 import { createFolderStore } from '../../src/ship/store/folder.ts';
 import type { Store } from '../../src/ship/store/store.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
-import { formatBundle } from '../../src/formats/signing/sigstore.ts';
 import * as assert from './assert.ts';
 import { madePackage, publishAs } from './releases.ts';
 import { tree, type Tree } from './tree.ts';
-
-/** A signature over a text alone, as `cosign sign-blob` makes it: it says nothing of what the text is. */
-export function signBare(text: Uint8Array, key: KeyObject): string {
-  const messageSignature = {
-    messageDigest: { algorithm: 'SHA2_256', digest: createHash('sha256').update(text).digest('base64') },
-    signature: sign('sha256', text, key).toString('base64'),
-  };
-  return formatBundle({ messageSignature }, key);
-}
 
 export const DAY: number = 24 * 60 * 60 * 1000;
 

@@ -97,11 +97,22 @@ export function damaged(name: string, what: string): CurlewError {
   });
 }
 
-/** Reads the footer of an archive of `size` bytes; returns where the TOC begins. */
-export function parseFooter(footer: Uint8Array, size: number, name: string): number {
+/** Where the TOC begins; undefined for what is not the footer of an archive. */
+function tocOffsetIn(footer: Uint8Array): number | undefined {
   const hex = Buffer.from(footer.subarray(16, 32)).toString('latin1');
   const offset = /^[0-9a-f]{16}$/.test(hex) ? Number.parseInt(hex, 16) : Number.NaN;
-  if (!Number.isSafeInteger(offset) || !sameBytes(footer, formatFooter(offset))) {
+  return Number.isSafeInteger(offset) && sameBytes(footer, formatFooter(offset)) ? offset : undefined;
+}
+
+/** True for a file that ends as archives of this format do, such as a bundle, but not the archive of a chart. */
+export function hasFooter(bytes: Uint8Array): boolean {
+  return tocOffsetIn(bytes.subarray(-FOOTER_SIZE)) !== undefined;
+}
+
+/** Reads the footer of an archive of `size` bytes; returns where the TOC begins. */
+export function parseFooter(footer: Uint8Array, size: number, name: string): number {
+  const offset = tocOffsetIn(footer);
+  if (offset === undefined) {
     if (/\.part-\d{3}$/.test(name)) {
       throw new CurlewError('PACKAGE_INVALID', `${name}: it is one part of a file`, {
         hint: `use the head file next to it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,

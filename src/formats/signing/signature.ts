@@ -1,10 +1,10 @@
 /** Detached signatures over a text, in Sigstore bundles. */
-import { createHash, verify } from 'node:crypto';
+import { createHash, sign, verify, type KeyObject } from 'node:crypto';
 import * as v from 'valibot';
 import { shallowJson } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import type { TrustedKey } from './keys.ts';
-import { base64, parseBundle, unreadable } from './sigstore.ts';
+import { base64, formatBundle, parseBundle, unreadable } from './sigstore.ts';
 import { refused, UNKNOWN_KEY } from './statement.ts';
 
 /** Size limit in bytes. Those of cosign contain certificates and log entries: a few thousand bytes. */
@@ -23,6 +23,15 @@ export function isBareSignature(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A signature over a text itself as JSON text, as `cosign sign-blob` makes it: it says nothing of what the text is. */
+export function signText(text: Uint8Array, key: KeyObject): string {
+  const messageDigest = { algorithm: 'SHA2_256', digest: sha256(text).toString('base64') };
+  return formatBundle(
+    { messageSignature: { messageDigest, signature: sign('sha256', text, key).toString('base64') } },
+    key,
+  );
 }
 
 export interface SignedText {

@@ -1,9 +1,9 @@
 /** The commands of docs/hub.md: a hub, a site with an agent, a cluster that the controller delivers to, and all their people. */
 import { digestOf } from '../../../src/core/digest.ts';
 import { makeKeyPair, readPrivateKey } from '../../../src/formats/signing/keys.ts';
+import { signText } from '../../../src/formats/signing/signature.ts';
 import * as assert from '../../support/assert.ts';
 import { unless } from '../../support/needs.ts';
-import { signBare } from '../../support/signing.ts';
 import { suite } from '../../support/suite.ts';
 import { noPageMachine, pageMachine } from '../support/page-machine.ts';
 import { HUB_PROGRAMS, startCluster, startHub, startWeb, WEB_PROGRAM } from '../support/page-servers.ts';
@@ -32,7 +32,7 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
       'values.yaml': 'password: hush\n',
       'addon.json': JSON.stringify(addon),
       'web/page.yaml': manifest,
-      'web/page.yaml.sigstore.json': signBare(Buffer.from(manifest), readPrivateKey(pair.privateKey, 'key', undefined)),
+      'web/page.yaml.sigstore.json': signText(Buffer.from(manifest), readPrivateKey(pair.privateKey, 'key', undefined)),
     },
   });
   await startWeb(machine, { [PACKAGES]: '/root/work/web' });

@@ -3,10 +3,10 @@ import { execa } from 'execa';
 import { copyFile, readFile, symlink, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { readPrivateKey } from '../../../src/formats/signing/keys.ts';
+import { signText } from '../../../src/formats/signing/signature.ts';
 import { cleanEnvironment } from '../../support/curlew.ts';
 import { hubCluster } from '../../support/hub-objects.ts';
 import { eventually } from '../../support/hub-scene.ts';
-import { signBare } from '../../support/signing.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { tree, writeTree, type Tree } from '../../support/tree.ts';
 import { startServer } from '../../support/web-server.ts';
@@ -158,7 +158,7 @@ async function open(
     },
     publish: (name, content) => {
       files.set(`/${name}`, content);
-      files.set(`/${name}.sigstore.json`, signBare(Buffer.from(content), key));
+      files.set(`/${name}.sigstore.json`, signText(Buffer.from(content), key));
       return { url: `${web.url}/${name}`, hash: digestOf(content) };
     },
     becomes: async (line, expected) => {

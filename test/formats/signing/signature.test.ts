@@ -2,13 +2,12 @@ import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { makeKeyPair, readPrivateKey, readPublicKey } from '../../../src/formats/signing/keys.ts';
-import { verifyText } from '../../../src/formats/signing/signature.ts';
-import { signBare } from '../../support/signing.ts';
+import { signText, verifyText } from '../../../src/formats/signing/signature.ts';
 
 const test = suite('signatures');
 const text = Buffer.from('{"version":1,"entries":[]}');
 const ours = makeKeyPair(undefined);
-const signature = signBare(text, readPrivateKey(ours.privateKey, 'ours.key', undefined));
+const signature = signText(text, readPrivateKey(ours.privateKey, 'ours.key', undefined));
 const trusted = [readPublicKey(ours.publicKey, 'ours.pub')];
 
 function check(over: { text?: Uint8Array; signature?: string } = {}, keys = trusted): string {
