@@ -7,12 +7,20 @@ import { ownRecord, recordsOf } from './observe.ts';
 /** What is to be restored of an add-on on a cluster, for people; undefined if nothing is. */
 export type DriftOf = (cluster: string, addon: string) => string | undefined;
 
-/** What the looks show: deleted objects return, changed ones as `drift` says. Warnings are about those that stay changed. */
+/**
+ * What the looks show: deleted objects return, changed ones as `drift` says. Warnings are about those that stay changed; `addedTo` is
+ * what others have added and `Revert` leaves.
+ */
 export function driftIn(
   { addons, channels }: Pick<WrittenFleet, 'addons' | 'channels'>,
   looks: ReadonlyMap<string, Look>,
-): { readonly driftOf: DriftOf; readonly warnings: readonly string[] } {
+): {
+  readonly driftOf: DriftOf;
+  readonly addedTo: (cluster: string, addon: string) => readonly string[] | undefined;
+  readonly warnings: readonly string[];
+} {
   const drifts = new Map<string, string>();
+  const additions = new Map<string, readonly string[]>();
   const warnings: string[] = [];
   for (const [cluster, look] of looks) {
     if ('problem' in look || look.live === undefined) continue;
@@ -20,16 +28,21 @@ export function driftIn(
       const record = ownRecord(recordsOf(look), addon.name);
       const live = record && look.live.get(recordKey(record.namespace, record.addon));
       if (live === undefined) continue;
-      const { missing, changed } = live;
+      const { missing, changed, added = [] } = live;
       const { drift } = addon.entry ?? channelEntries(addon, { clusters: [], addons, channels })[0] ?? {};
       const key = `${cluster} ${addon.name}`;
+      if (added.length > 0 && drift === 'Revert') additions.set(key, added);
       if (missing.length > 0) drifts.set(key, `missing: ${missing.join(', ')}`);
       else if (changed.length > 0 && drift === 'Revert') drifts.set(key, `changed by others: ${changed.join(', ')}`);
       else if (changed.length > 0 && drift !== 'Keep')
         warnings.push(`${cluster}: ${addon.name} was changed by others: ${changed.join(', ')}`);
     }
   }
-  return { driftOf: (cluster, addon) => drifts.get(`${cluster} ${addon}`), warnings };
+  return {
+    driftOf: (cluster, addon) => drifts.get(`${cluster} ${addon}`),
+    addedTo: (cluster, addon) => additions.get(`${cluster} ${addon}`),
+    warnings,
+  };
 }
 
 /** What is to be restored of a settled target, and why it waits; undefined if nothing is. */

@@ -40,6 +40,8 @@ export interface PlannedTarget {
   readonly stays?: readonly { readonly object: string; readonly why: string }[];
   /** Objects that earlier contents have left there. */
   readonly left?: readonly string[];
+  /** Objects, with what others have added to them and `drift: Revert` leaves: `Service default/web: port 81 of kubectl-patch`. */
+  readonly added?: readonly string[];
 }
 
 export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> {

@@ -1,8 +1,12 @@
 /** Fields of add-ons of channels on a real API server: whose they are, what became of them, and what cannot be changed. */
 import { createHash } from 'node:crypto';
+import { copyFile } from 'node:fs/promises';
+import { applyFleet } from '../../src/app/fleet-apply.ts';
+import { planFleets } from '../../src/app/fleet-plan.ts';
 import { canonicalJson } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
+import { addon, cluster } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
@@ -90,6 +94,39 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.apply()), ['web revert applied']);
     assert.is(await scene.kubectl('get', 'configmap', 'page', 'style', '-o', 'jsonpath={.items[*].data.a}'), '1 1');
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+  });
+
+  test('what people add beside the fields of a fleet with Revert stays, and the plan names it with its manager', async () => {
+    await using scene = await channelScene(server);
+    const { namespace, box, context, kubectl } = scene;
+    const container = { name: 'web', image: 'web:1', env: [{ name: 'A', value: '1' }] };
+    const pod = { spec: { restartPolicy: 'Never', containers: [container] } };
+    const spec = { schedule: '0 0 1 1 *', suspend: true, jobTemplate: { spec: { template: pod } } };
+    const ports = [{ name: 'http', port: 80 }];
+    await scene.write(
+      'web.yaml',
+      { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace }, spec: { ports } },
+      { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'web', namespace }, spec },
+    );
+    await copyFile(server.kubeconfig, box.at('paris.conf'));
+    const web = addon(namespace, { source: { manifest: 'web.yaml' }, drift: 'Revert' });
+    await scene.write('fleet.yaml', cluster('paris', { env: 'prod' }), web);
+    const request = { files: [box.at('fleet.yaml')] };
+    await applyFleet(request, context);
+    const env = `{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"containers":[{"name":"web","env":[{"name":"DEBUG","value":"1"}]}]}}}}}}`;
+    await kubectl('patch', 'cronjob', 'web', '-p', env);
+    await kubectl('label', 'service', 'web', 'team=a');
+    const wanted = '{"spec":{"ports":[{"name":"mine","port":80},{"name":"extra","port":81}]}}';
+    await kubectl('patch', 'service', 'web', '--type', 'merge', '-p', wanted);
+    assert.equal(
+      (await applyFleet(request, context)).done.map(({ act, result }) => `${act} ${result}`),
+      ['restore done'],
+    );
+    assert.is(await kubectl('get', 'service', 'web', '-o', 'jsonpath={.spec.ports[*].name}'), 'http extra');
+    assert.equal((await planFleets(request, context)).targets[0]?.added?.toSorted(), [
+      `CronJob ${namespace}/web: jobTemplate template container web env DEBUG of kubectl-patch`,
+      `Service ${namespace}/web: label team of kubectl-label, port 81 of kubectl-patch`,
+    ]);
   });
 
   test('a record without values is compared as before, and nothing is written', async () => {

@@ -3,6 +3,7 @@ import type { FleetPass } from '../../app/fleet-apply.ts';
 import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
 import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_STATUS } from '../../requests/fleet.ts';
 import { counted, firstOf } from '../../core/counted.ts';
+import { groupBy } from '../../core/group-by.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
@@ -172,8 +173,29 @@ function noteLines({ clusters, detached, warnings, targets, addons }: FleetPlan)
     ...targets.flatMap(({ cluster, addon, left }) =>
       left === undefined ? [] : [`${cluster} still has ${firstOf(left, MAX_NAMES)}, which ${addon} no longer has`],
     ),
+    ...addedLines(targets),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),
+  ];
+}
+
+const MAX_ADDED = 20;
+
+/** What others have added in the same way on several clusters is one line. */
+function addedLines(targets: readonly PlannedTarget[]): readonly string[] {
+  const all = targets.flatMap(({ cluster, addon, added = [] }) => added.map((what) => ({ cluster, addon, what })));
+  const lines = [...groupBy(all, ({ addon, what }) => `${addon} ${what}`).values()].map((same) => {
+    const [{ addon, what } = { addon: '', what: '' }] = same;
+    const where = firstOf(
+      same.map(({ cluster }) => cluster),
+      MAX_NAMES,
+    );
+    return `added by others, and stays: ${what} (${addon} on ${where})`;
+  });
+  const more = lines.length - MAX_ADDED;
+  return [
+    ...lines.slice(0, MAX_ADDED),
+    ...(more > 0 ? [`added by others, and stays: ${more} more, which --json shows`] : []),
   ];
 }
 

@@ -270,6 +270,8 @@ export interface LiveState {
   readonly missing: readonly string[];
   /** Another manager changed fields that the add-on owns. */
   readonly changed: readonly string[];
+  /** Objects, with what others have added to lists and maps of theirs, in words. No apply removes it. */
+  readonly added?: readonly string[];
 }
 
 /** A planned add-on, and what its objects look like. */

@@ -124,9 +124,10 @@ export const charts: Deliverer<DesiredChart> = {
       lookAtReleases(cluster, records),
     ]);
     return new Map(
-      [...objects].map(([key, { missing, changed }]) => {
-        const release = releases.get(key) ?? { missing: [], changed: [] };
-        return [key, { missing: [...release.missing, ...missing], changed: [...release.changed, ...changed] }] as const;
+      [...objects].map(([key, look]) => {
+        const { missing, changed } = releases.get(key) ?? { missing: [], changed: [] };
+        const all = { missing: [...missing, ...look.missing], changed: [...changed, ...look.changed] };
+        return [key, { ...look, ...all }] as const;
       }),
     );
   },

@@ -1,16 +1,20 @@
-/** How recorded objects are now: which are missing, and which another manager has changed. */
+/** How recorded objects are now: which are missing, and which others have changed or added to. */
 import type { LiveState } from '../channel/pass.ts';
 import { recordKey, type AddonRecord, type RecordedKind } from '../channel/record.ts';
+import { counted, firstOf } from '../../core/counted.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { withDigits } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
-import { valuesOf } from '../kube/managed-fields.ts';
+import { addedByOthers, valuesOf } from '../kube/managed-fields.ts';
 import { mapObjects, titleOf, type LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
 
 const LISTS_AT_ONCE = 2;
+/** Additions that are named of an object, and objects with additions that are named of an add-on. */
+const MAX_ADDED = 5;
+const MAX_OBJECTS = 20;
 
 /** How objects say what they belong to. */
 export interface Ownership {
@@ -46,16 +50,25 @@ export async function lookAtObjects(
   };
   await eachLimited(kinds, listKind, { width: LISTS_AT_ONCE, signal });
   const look = (record: AddonRecord): LiveState => {
-    const [missing, changed]: [string[], string[]] = [[], []];
+    const [missing, changed, added]: [string[], string[], string[]] = [[], [], []];
     const seen = (record.objects ?? []).filter((kind) => !unread.has(keyOf(kind)));
     for (const [kind, object] of seen.flatMap((one) => one.objects.map((object) => [one, object] as const))) {
       const liveObject = live.get(`${keyOf(kind)} ${object.namespace ?? ''}/${object.name}`);
-      if (liveObject === undefined || liveObject.owner !== ownership.ownerOf(record))
-        missing.push(titleOf(kind, object));
+      const title = titleOf(kind, object);
+      if (liveObject === undefined || liveObject.owner !== ownership.ownerOf(record)) {
+        missing.push(title);
+        continue;
+      }
       // The digest is not known if an apply did not finish.
-      else if (object.owned !== '' && !liveObject.digests.includes(object.owned)) changed.push(titleOf(kind, object));
+      if (object.owned !== '' && !liveObject.digests.includes(object.owned)) changed.push(title);
+      if (liveObject.added !== '') added.push(`${title}: ${liveObject.added}`);
     }
-    return { missing, changed };
+    const more = added.length - MAX_OBJECTS;
+    return {
+      missing,
+      changed,
+      added: more > 0 ? [...added.slice(0, MAX_OBJECTS), counted(more, 'more object')] : added,
+    };
   };
   return new Map(records.map((record) => [recordKey(record.namespace, record.addon), look(record)]));
 }
@@ -70,6 +83,7 @@ interface SeenObject {
   readonly owner: string | undefined;
   /** The digest in each form that records have. */
   readonly digests: readonly string[];
+  readonly added: string;
 }
 
 function seenObject(object: LiveObject, kind: RecordedKind, { ownerIn, managerOf }: Ownership): SeenObject {
@@ -77,7 +91,8 @@ function seenObject(object: LiveObject, kind: RecordedKind, { ownerIn, managerOf
   const owner = ownerIn(object.metadata);
   const manager = managerOf(owner);
   const digests = [namesDigest(object, manager), valuesDigest(object, manager, kind)];
-  return { place: `${namespace}/${name}`, owner, digests };
+  const added = firstOf(addedByOthers(object.metadata.managedFields, manager), MAX_ADDED);
+  return { place: `${namespace}/${name}`, owner, digests, added };
 }
 
 /** Begins a digest of this form; one of names has no prefix. */

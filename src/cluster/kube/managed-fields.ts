@@ -3,6 +3,7 @@
  * the keys of an item of a list, `v:` and an item of a set, `i:` and an index, or `.`, the field itself. Pure.
  */
 import { isObject, jsonIn } from '../../core/json.ts';
+import { shortened } from '../../core/shortened.ts';
 
 export interface FieldsEntry {
   readonly manager: string;
@@ -112,6 +113,56 @@ export function valuesOf(value: unknown, fields: unknown, others: readonly unkno
   const own = Object.entries(value).filter(([key]) => inner(others, `f:${key}`).length === 0);
   // The server leaves out maps that are empty.
   return own.length === 0 ? null : Object.fromEntries(own);
+}
+
+/** Programs of Kubernetes that write into objects of all kinds: what they add is no one's change. */
+const CONTROLLERS = new Set([
+  'cloud-controller-manager',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-proxy',
+  'kube-scheduler',
+  'kubelet',
+]);
+const KEYED_MAPS = new Set([...OPEN_MAPS, 'f:limits', 'f:requests']);
+const MAX_WORD = 80;
+
+/** Levels of each object, of which paths in words say nothing. */
+const LEVELS = new Set(['metadata', 'spec']);
+
+/**
+ * Items of lists, and keys of maps whose keys users choose, that others have added to those of `manager`: its applies leave them.
+ * Each is a path in words and who added it, such as `port 81 of kubectl-patch`, without values. Left out are other fields, subresources,
+ * and what Kubernetes itself adds.
+ */
+export function addedByOthers(entries: readonly FieldsEntry[], manager: string): readonly string[] {
+  const whole = entries.filter(({ subresource }) => subresource === '');
+  const own = whole.filter((one) => one.manager === manager).map(({ fieldsV1 }) => fieldsV1);
+  const added = new Map<string, string>();
+  for (const { manager: by, fieldsV1 } of whole) {
+    if (by === manager || CONTROLLERS.has(by)) continue;
+    for (const path of pathsBeside(fieldsV1, own)) if (!added.has(path)) added.set(path, by);
+  }
+  return [...added].map(([path, by]) => `${path} of ${by}`);
+}
+
+/** `above` is the name of the field that these are in, if `words` do not have it yet. */
+function pathsBeside(fields: unknown, own: readonly unknown[], above = '', words = ''): readonly string[] {
+  return stepsIn(fields).flatMap(([step, inside]) => {
+    const isItem = !step.startsWith('f:') || KEYED_MAPS.has(`f:${above}`);
+    const word = isItem ? `${above.replace(/s$/, '')} ${itemName(step)}` : LEVELS.has(above) ? '' : above;
+    const path = [words, word].filter((one) => one !== '').join(' ');
+    const known = inner(own, step);
+    if (known.length > 0) return pathsBeside(inside, known, isItem ? '' : step.slice(2), path);
+    return isItem && own.length > 0 ? [path] : [];
+  });
+}
+
+function itemName(step: string): string {
+  const text = step.slice(2);
+  const key = step.startsWith('f:') ? text : (jsonIn(text) ?? text);
+  const keys = isObject(key) ? Object.entries(key).filter((one) => one.join(' ') !== 'protocol TCP') : [[step, key]];
+  return shortened(keys.map(([, value]) => String(value)).join(' '), MAX_WORD);
 }
 
 /**

@@ -147,7 +147,8 @@ export function fleetPlanOf({ fleet, looks, observed, now, state, isStateLost }:
   });
   const targets = planned.targets.map((one) => {
     const left = leftOf(recordsOf(looks.get(one.cluster)), one.addon);
-    return left.length === 0 ? one : { ...one, left };
+    const added = drift.addedTo(one.cluster, one.addon);
+    return { ...one, ...(left.length > 0 && { left }), ...(added && { added }) };
   });
   return { ...planned, targets, clusters, warnings, differences: differencesIn(fleet.addons).map(lineOf), at: now };
 }

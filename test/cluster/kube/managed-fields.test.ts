@@ -1,5 +1,11 @@
 /** Fields of managers: which go to another manager, what an apply leaves of an object, and which values count for a digest. */
-import { appliedTo, handedOver, valuesOf, type FieldsEntry } from '../../../src/cluster/kube/managed-fields.ts';
+import {
+  addedByOthers,
+  appliedTo,
+  handedOver,
+  valuesOf,
+  type FieldsEntry,
+} from '../../../src/cluster/kube/managed-fields.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
@@ -129,6 +135,68 @@ test('a map that is owned while it is empty is the same when others have filled 
 test('steps that no server writes are no values', () => {
   const fields = { 'k:{': {}, 'k:1': {}, 'i:x': {}, 'f:__proto__': {}, x: {} };
   assert.equal(new Set(Object.values(Object.fromEntries(valuesOf([1], fields) as [])).map(String)), new Set(['null']));
+});
+
+test('what others add to lists and maps of an apply is told in words, and no other field of theirs', () => {
+  const web = 'k:{"name":"web"}';
+  const own = {
+    'f:metadata': { 'f:labels': { 'f:app': {} } },
+    'f:data': {},
+    'f:spec': {
+      'f:ports': { 'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:port': {} } },
+      'f:template': { 'f:spec': { 'f:containers': { [web]: { '.': {}, 'f:env': { 'k:{"name":"A"}': {} } } } } },
+      'f:items': { 'v:"a"': {} },
+    },
+  };
+  const item = { '.': {}, 'f:port': {}, 'f:name': {} };
+  const entries = [
+    entry('me', 'Apply', own),
+    entry('kubectl-patch', 'Update', {
+      'f:metadata': { 'f:labels': { 'f:team': {}, 'f:app': {} }, 'f:annotations': { '.': {}, 'f:note': {} } },
+      'f:data': { '.': {}, 'f:extra': {} },
+      'f:spec': {
+        'f:ports': { 'k:{"port":81,"protocol":"TCP"}': item, 'k:{"port":53,"protocol":"UDP"}': item },
+        'f:replicas': {},
+        'f:template': {
+          'f:spec': {
+            'f:hostNetwork': {},
+            'f:containers': {
+              [web]: { 'f:env': { 'k:{"name":"DEBUG"}': { '.': {} } }, 'f:image': {} },
+              'k:{"name":"mesh"}': { '.': {}, 'f:image': {} },
+            },
+          },
+        },
+        'f:items': { 'v:"b"': {} },
+      },
+      'f:status': { 'f:conditions': { 'k:{"type":"Ready"}': {} } },
+    }),
+    entry('jane', 'Apply', { 'f:metadata': { 'f:labels': { 'f:team': {}, 'f:mine': {} } } }),
+    entry('kube-controller-manager', 'Update', { 'f:metadata': { 'f:labels': { 'f:controller': {} } } }),
+    entry('proxy', 'Update', { 'f:metadata': { 'f:labels': { 'f:status': {} } } }, 'status'),
+  ];
+  assert.equal(addedByOthers(entries, 'me'), [
+    'label team of kubectl-patch',
+    'data extra of kubectl-patch',
+    'port 81 of kubectl-patch',
+    'port 53 UDP of kubectl-patch',
+    'template container web env DEBUG of kubectl-patch',
+    'template container mesh of kubectl-patch',
+    'item b of kubectl-patch',
+    'label mine of jane',
+  ]);
+  assert.equal(addedByOthers(entries, 'who owns nothing'), []);
+  assert.equal(addedByOthers([entry('me', 'Apply', own)], 'me'), []);
+});
+
+test('names that others choose are told shortened, and hostile ones do no harm', () => {
+  const own = entry('me', 'Apply', { 'f:metadata': { 'f:labels': { 'f:app': {} } }, 'f:list': { 'k:{"a":1}': {} } });
+  const others = { [`f:${'x'.repeat(300)}`]: {}, 'f:constructor': {} };
+  const told = addedByOthers(
+    [own, entry('jane', 'Update', { 'f:metadata': { 'f:labels': others }, 'f:list': { 'k:{': {}, 'k:[]': {} } })],
+    'me',
+  );
+  assert.is(told[0]?.length, 'label  of jane'.length + 80);
+  assert.equal(told.slice(1), ['label constructor of jane', 'list { of jane', 'list  of jane']);
 });
 
 test.run();
