@@ -6,7 +6,7 @@ import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/r
 import { FLEET_PLAN } from '../requests/fleet.ts';
 
 export type { PlannedTarget } from '../fleet/fleet-plan.ts';
-export type { FleetPlan } from '../fleet/run/observed-fleet.ts';
+export type { FleetDiff, FleetPlan } from '../fleet/run/observed-fleet.ts';
 
 /** Changes nothing. `SPEC_INVALID` for mistakes in the files; a cluster that does not answer holds no other. */
 export const planFleets = useCase(FLEET_PLAN, async (request, context: Context): Promise<FleetPlan> => {

@@ -29,9 +29,12 @@ const PLAN = {
   ...LOOK,
   takeOver: texts('NAME', 'also apply this add-on where it belongs to an installer, a channel or another program'),
 };
-export const FLEET_PLAN = request('fleet plan', 'Show what would change in a fleet now, and what waits', PLAN, {
-  all: flag('also show what is as it is to be'),
-});
+export const FLEET_PLAN = request(
+  'fleet plan',
+  'Show what would change in a fleet now, and what waits',
+  { ...PLAN, diff: flag('also show what changes in which object, by dry runs on the clusters') },
+  { all: flag('also show what is as it is to be') },
+);
 export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;
 
 export const FLEET_STATUS = request('fleet status', 'Show how far the add-ons of a fleet are', LOOK, {

@@ -19,6 +19,7 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['cluster plan', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
   ['cluster apply', 8, 'add-ons of channels move around an upgrade of Kubernetes'],
   ['fleet plan', 1, 'where helm is, which finds the newest version of a chart that follows it'],
+  ['fleet plan', 1, 'what changes in which object, before a canary gets it'],
   ['fleet status', 1, 'where helm is, which finds the newest version of a chart that follows it'],
   ['fleet approve', 1, 'a content that would delete most objects of an add-on waits for a word'],
   ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],

@@ -2,29 +2,18 @@
 import { CHANNEL_REMOVE } from '../../requests/channel.ts';
 import { CHANNEL_STATUS } from '../../requests/channel.ts';
 import { CHANNEL_APPLY } from '../../requests/channel.ts';
-import type { AddonResult, ChangedObject, ChannelPass, Trouble } from '../../app/channel-apply.ts';
+import type { AddonResult, ChannelPass, Trouble } from '../../app/channel-apply.ts';
 import type { ChannelRemoval } from '../../app/channel-remove.ts';
 import type { ChannelAddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
+import { changeLines } from '../render/changes.ts';
 import { columns } from '../render/columns.ts';
 import { LOCATIONS } from './channel.ts';
 
-const MAX_FIELDS = 20;
 const MAX_UNFIT = 10;
-const SIGNS = { create: '+', change: '~', delete: '-' } as const;
-
-function changeLines({ object, change, fields }: ChangedObject): readonly string[] {
-  const shown = fields.slice(0, MAX_FIELDS).map(({ field, before, after }) => {
-    const to = after === undefined ? '(removed)' : after;
-    return `      ${field}: ${before === undefined ? to : `${before} -> ${to}`}`;
-  });
-  const more = fields.length - shown.length;
-  return [`  ${SIGNS[change]} ${object}`, ...shown, ...(more > 0 ? [`      and ${counted(more, 'more field')}`] : [])];
-}
-
 /** A hint that several have in common is shown once. */
 function troubleLines(troubles: readonly Trouble[]): readonly string[] {
   return troubles.flatMap(({ message, hint }, at) => [

@@ -1,12 +1,13 @@
 /** `curlew fleet …`: clusters and the add-ons that they run, from files. */
 import type { FleetPass } from '../../app/fleet-apply.ts';
-import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
+import type { FleetDiff, FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
 import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_STATUS } from '../../requests/fleet.ts';
 import { counted, firstOf } from '../../core/counted.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
+import { changeLines } from '../render/changes.ts';
 import { columns, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
@@ -33,7 +34,11 @@ export const check = commandFor(FLEET_CHECK, {
 export const plan = commandFor(FLEET_PLAN, {
   details:
     'Reads the files of a fleet and what each cluster records, 20 clusters at once, and shows for each cluster and add-on its state, what would happen now, and the reason for each that waits. A cluster that does not answer holds no other. Changes nothing. Exits with status 33 if an add-on has failed, otherwise with 2 if something is to change or under way.',
-  examples: ['curlew fleet plan fleet/', 'curlew fleet plan fleet/ --all --timeout 5s'],
+  examples: [
+    'curlew fleet plan fleet/',
+    'curlew fleet plan fleet/ --diff',
+    'curlew fleet plan fleet/ --all --timeout 5s',
+  ],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => planLines(result, options.all),
   exitCode: planExit,
@@ -154,10 +159,28 @@ function planLines(result: FleetPlan, isAll: boolean): readonly string[] {
   ];
   return [
     ...(rows.length === 0 ? [] : columns([['CLUSTER', 'ADD-ON', 'STATE', 'NOW', 'WHY'], ...rows])),
+    ...diffLines(result.diffs),
     ...noteLines(result),
     ...result.differences.map((text) => `info: ${text}`),
     `${counted(clusters.length, 'cluster')}: ${sums.join(', ')}`,
   ];
+}
+
+const MAX_DIFFS = 20;
+const MAX_CLUSTERS = 10;
+const MAX_OBJECTS = 50;
+
+function diffLines(diffs: readonly FleetDiff[] = []): readonly string[] {
+  const lines = diffs.slice(0, MAX_DIFFS).flatMap(({ addon, clusters, objects }) => {
+    const more = objects.length - MAX_OBJECTS;
+    return [
+      `${addon} on ${firstOf(clusters, MAX_CLUSTERS)}:${objects.length === 0 ? ' no object changes' : ''}`,
+      ...objects.slice(0, MAX_OBJECTS).flatMap(changeLines),
+      ...(more > 0 ? [`  and ${counted(more, 'more object')}`] : []),
+    ];
+  });
+  const more = diffs.length - MAX_DIFFS;
+  return [...lines, ...(more > 0 ? [`${more} more with other changes, which --json shows`] : [])];
 }
 
 /** How a delivery says that another program has set fields which it is to change. */

@@ -6,6 +6,7 @@ import type { Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
 import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../cluster/channel/channel.ts';
+import type { ChangedObject } from '../../cluster/deliver/outcome.ts';
 import { driftIn } from '../drift.ts';
 import type { Look } from '../fleet.ts';
 import { havingIn, leftOf, observedOf, recordedReason, recordsOf } from '../observe.ts';
@@ -18,6 +19,13 @@ import { hashContents, lookAtClusters } from './clusters.ts';
 import { findNewest, withNewest } from './newest.ts';
 import { openFleet, type OpenedFleet } from './files.ts';
 import { StateFolder } from './state.ts';
+
+/** What changes in the objects of an add-on, in the same way on all of these clusters. */
+export interface FleetDiff {
+  readonly addon: string;
+  readonly clusters: readonly string[];
+  readonly objects: readonly ChangedObject[];
+}
 
 export interface FleetPlan extends Omit<PlannedFleet, 'unheeded'> {
   /** Clusters in the order of the files. */
@@ -33,6 +41,8 @@ export interface FleetPlan extends Omit<PlannedFleet, 'unheeded'> {
   readonly differences: readonly string[];
   /** When, in seconds since 1970. */
   readonly at: number;
+  /** What is about to change, if that was asked for. */
+  readonly diffs?: readonly FleetDiff[];
 }
 
 /** What a command sees differently at that time, such as an add-on that is to go. */

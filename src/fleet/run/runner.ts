@@ -10,11 +10,11 @@ import { CurlewError } from '../../core/errors.ts';
 import { hiding } from '../../core/secret.ts';
 import { hiddenIn, type Addon, type Task } from '../../cluster/deliver/addon.ts';
 import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
-import { deliver } from '../../cluster/deliver/deliver.ts';
+import { deliver, preview } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../cluster/deliver/records.ts';
 import { HeldDeletion, leavingOf } from '../../cluster/deliver/manifests.ts';
-import { isDeleted, retainedOrphan } from '../../cluster/deliver/outcome.ts';
+import { isDeleted, outcomeOf, retainedOrphan, type Outcome } from '../../cluster/deliver/outcome.ts';
 import { removeDelivered } from '../../cluster/deliver/remove.ts';
 import type { PlannedTarget } from '../fleet-plan.ts';
 import { fleetOwner, ownRecord, recordFor } from '../observe.ts';
@@ -118,6 +118,18 @@ export class Runner {
       stays: pruning.orphans.flatMap(retainedOrphan),
       held: held?.message,
     };
+  }
+
+  /** What a job would change, by dry runs on the cluster. Throws why it cannot be delivered. */
+  async preview(job: Job): Promise<Pick<Outcome, 'objects' | 'errors'>> {
+    const prepared = this.#tasks.get(job);
+    if (typeof prepared === 'string') throw new CurlewError('CLUSTER_FAILED', prepared);
+    if (job.act !== 'remove') return prepared ? preview(this.#delivery, prepared.task) : outcomeOf('unchanged');
+    const record = ownRecord([...this.#cluster.facts.records.values()], job.addon);
+    if (record === undefined) return outcomeOf('unchanged');
+    const named = { namespace: record.namespace, name: record.addon };
+    const { objects, errors } = await removeDelivered(this.#delivery, named, { isReal: false });
+    return { objects: objects.map((object) => ({ object, change: 'delete', fields: [] })), errors };
   }
 
   async run(job: Job): Promise<Ended> {
