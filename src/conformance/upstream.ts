@@ -27,7 +27,7 @@ export function templateRemoval(input: {
 }): { readonly applied: readonly string[]; readonly deleted: readonly string[]; readonly kept: readonly string[] } {
   const template = { addonName: '', agentSpec: { workload: { manifests: input.manifests } } };
   const values = { templates: [template] } as TemplateValues;
-  const { applied, deleted, kept } = removalOf(objectsOf(values, 'cluster'), input.hook ?? 'running');
+  const { applied, deleted, kept } = removalOf(objectsOf(values, 'cluster', 'addon'), input.hook ?? 'running');
   const titles = (objects: typeof kept): readonly string[] =>
     objects.map(({ kind, metadata }) => `${String(kind)}/${String(fieldsOf(metadata)['name'])}`);
   return { applied: titles(applied), deleted: titles(deleted), kept: titles(kept) };

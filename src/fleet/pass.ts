@@ -10,7 +10,7 @@ import { closedWindows } from './rollout/windows.ts';
 import { driftAt, type DriftOf } from './drift.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
 import { fleetOwner, TEMPLATE } from './observe.ts';
-import { objectsOf } from './upstream/template-objects.ts';
+import { objectsOf, type TemplateObjects } from './upstream/template-objects.ts';
 import { keep, NEW_ADDON, type AddonState, type FleetState, type StateRevision } from './state.ts';
 
 /** What is done to an add-on on a cluster. */
@@ -152,7 +152,7 @@ export interface Deliverable {
   readonly content: AddonContent;
   readonly revision: string;
   /** Undefined for what is not made from templates. */
-  readonly rendered: ReturnType<typeof objectsOf> | undefined;
+  readonly rendered: TemplateObjects | undefined;
   /** Whose rules its add-on follows. */
   readonly rules: FleetAddon['compat'];
   /** What its chart needs to be downloaded. */
@@ -170,8 +170,11 @@ export function deliverable(
     if (typeof content === 'string' || content.specHash !== hash) continue;
     const triple = parseTriple(cluster.kubernetes);
     const chosen = 'channel' in addon.source && triple ? [...choose(entries, triple, 'native').values()] : entries;
-    const rendered = content.source['type'] === TEMPLATE.type ? objectsOf(content.values, cluster.name) : undefined;
-    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision, rendered, rules: addon.compat };
+    const [entry] = chosen;
+    if (entry === undefined) continue;
+    const isTemplate = content.source['type'] === TEMPLATE.type;
+    const rendered = isTemplate ? objectsOf(content.values, cluster.name, entry.name) : undefined;
+    return { entry, content, revision, rendered, rules: addon.compat };
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 /** Add-ons of Open Cluster Management in a hub: hub and clusters are API servers in this process. */
+import { NO_AGENT } from '../../src/fleet/upstream/addon-template.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import { isMap, type JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
@@ -216,22 +217,24 @@ test('by the rules of Open Cluster Management, a Deployment of a template is the
   await controller.stop();
 });
 
-test('a failure on a cluster is named in its ManagedClusterAddOn', async () => {
+test('a template that asks for certificates is not pushed, and its ManagedClusterAddOn says why', async () => {
   await using scene = await openScene();
-  const { hub } = scene;
+  const { hub, clusters } = scene;
   const path = `${ADDON}/namespaces/oslo/managedclusteraddons`;
-  await scene.create(`${ADDON}/namespaces/fleet-ops/addondeploymentconfigs`, {
-    metadata: { name: 'absent', namespace: 'fleet-ops' },
-    spec: { agentInstallNamespace: 'absent' },
+  await scene.create(`${ADDON}/addontemplates`, {
+    metadata: { name: 'page-2' },
+    spec: { addonName: 'page', agentSpec: {}, registration: [{ type: 'KubeClient' }] },
   });
   await scene.create(`${ADDON}/clustermanagementaddons`, addon({ type: 'Manual' }));
-  await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: { configs: [configOf('absent')] } });
+  const configs = [templateOf('page-2')];
+  await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: { configs } });
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
   await eventually(async () => (await scene.progress('oslo')) === 'False Failed');
   const conditions = at((await hub.client.get(`${path}/page`)).body, 'status.conditions');
-  const why = 'the configuration could not be applied: cannot apply page: namespace absent does not exist';
+  const why = `the configuration could not be applied: cannot install page: ${NO_AGENT}`;
   for (const one of conditions as readonly JsonObject[]) assert.is(textAt(one, 'message'), why);
   await controller.stop();
+  assert.is((await clusters['oslo']?.client.get(MAP))?.status, 404);
 });
 
 test.run();

@@ -1,5 +1,6 @@
 /** Documents of Open Cluster Management, whose clusters are API servers of the tests. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { NO_AGENT } from '../../src/fleet/upstream/addon-template.ts';
 import type { ApiClient } from '../support/api-client.ts';
 import { textAt } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
@@ -145,6 +146,39 @@ test('the configuration of one cluster wins over that of its placement, and pods
       },
     ],
   });
+});
+
+test('the namespace of an add-on is created, also where its template brings it, and others may be there after it', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const brought = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'any', labels: { team: 'web' } } };
+  const write = async (labels: object, ...objects: readonly object[]): Promise<void> => {
+    const base = { defaultConfigs: [templateOf('web-1'), configOf('web')] };
+    const config = version('web', '1', { agentInstallNamespace: 'agents' });
+    const template = addOnTemplate('web-1', [PAGE, ...objects]);
+    await scene.fleet([...placed('lyon'), template, config, managementAddOn({ prod: {} }, base)], { lyon: labels });
+  };
+  const namespace = async () => scene.api('lyon').get('/api/v1/namespaces/agents');
+  await write({});
+  await scene.plan();
+  assert.is((await namespace()).status, 404);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+  assert.is((await scene.api('lyon').get(MAP.replace('default', 'agents'))).status, 200);
+  await write({ env: 'test' });
+  assert.equal(doneIn(await scene.apply()), ['lyon web remove done']);
+  assert.is((await namespace()).status, 200);
+  await write({}, brought);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+  assert.is(textAt((await namespace()).body, 'metadata.labels.team'), 'web');
+});
+
+test('a template that asks for certificates of a hub is held, since a folder has none', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const template = addOnTemplate('web-1', [PAGE], { registration: [{ type: 'KubeClient' }] });
+  await scene.fleet([...placed('lyon'), template, managementAddOn({ prod: {} })]);
+  const pass = await scene.apply();
+  assert.equal(doneIn(pass), ['lyon web install failed']);
+  assert.is(pass.done[0]?.reason, `cannot install web: ${NO_AGENT}`);
+  assert.is((await scene.api('lyon').get(MAP)).status, 404);
 });
 
 test('a kubeconfig comes from the Secret of Cluster API among the files', async () => {

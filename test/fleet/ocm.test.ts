@@ -1,6 +1,7 @@
 /** Documents of Open Cluster Management in a fleet. */
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
 import { selects } from '../../src/fleet/rollout/groups.ts';
+import { NO_AGENT } from '../../src/fleet/upstream/addon-template.ts';
 import * as assert from '../support/assert.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
 import {
@@ -280,7 +281,7 @@ test('people install an add-on without placements by ManagedClusterAddOns', () =
 test('each field without an equal is named once', () => {
   const spec = { ...PROD, sortBy: 'Score', scoreRateLimit: '5m' };
   const hosted = { 'addon.open-cluster-management.io/hosting-cluster-name': 'lyon' };
-  const registration = [{ type: 'CustomSigner', customSigner: { signerName: 'example.com/signer' } }];
+  const registration = [{ type: 'KubeClient' }];
   const foreign = { group: 'example.com', resource: 'settings', name: 'all' };
   const all = [
     placement('prod', spec),
@@ -297,9 +298,9 @@ test('each field without an equal is named once', () => {
     [
       'sortBy has no effect: clusters are in the order of their names',
       'scoreRateLimit has no effect: there are no scores',
+      `warning fleet/registration: it is not installed: ${NO_AGENT}`,
       'agentSpec.manifestConfigs has no effect: objects are applied by the server, and curlew knows when they are healthy',
       'agentSpec.executor has no effect: what the kubeconfig of a cluster may do counts',
-      'registration has no effect: no hub signs certificates, and none is mounted: what needs one does not start',
       'proxyConfig.caBundle has no effect: mount the authority with an object of the template',
       'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations',
       'example.com/settings has no effect: only a program of the add-on reads it',

@@ -4,6 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
 import { checked, type Read } from '../../core/schema.ts';
 import type { Call } from './call.ts';
+import { NAMESPACES } from './core-kinds.ts';
 import { TooLong } from './exchange.ts';
 import { apiPath, type ApiPath } from './path.ts';
 import type { FieldConflict } from './problem.ts';
@@ -272,6 +273,12 @@ export async function createObject(
   const path = withQuery(collectionPath(resource, object.namespace), { fieldManager: FIELD_MANAGER });
   const answer = await call(doing, { verb: 'create', path, document: exactJson(object.value) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
+}
+
+/** Creates a namespace; what exists stays as it is. */
+export async function createNamespace(call: Call, name: string): Promise<void> {
+  const { apiVersion, kind } = NAMESPACES;
+  await createObject(call, NAMESPACES, { name, value: { apiVersion, kind, metadata: { name } } });
 }
 
 /** Changes an object by a JSON patch. Undefined if it does not exist, or is no longer as the patch requires. */

@@ -3,9 +3,10 @@ import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
 import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
-import { SIGNING_REQUESTS, AGENT_SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
+import { SIGNING_REQUESTS, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './hub-kinds.ts';
 import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
+import { KUBE_SIGNER } from '../upstream/registration.ts';
 
 export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';
@@ -183,7 +184,7 @@ const CLUSTER_ROLE = {
     may(RBAC, ['rolebindings'], ['get'], [AGENT]),
     may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['get', 'list', 'watch']),
     may(CERTIFICATES, [`${SIGNING_REQUESTS.plural}/approval`], ['patch']),
-    may(CERTIFICATES, ['signers'], ['approve'], [AGENT_SIGNER]),
+    may(CERTIFICATES, ['signers'], ['approve'], [KUBE_SIGNER]),
   ],
 };
 const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });

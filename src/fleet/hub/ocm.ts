@@ -75,7 +75,7 @@ export function fleetOf(
       decided.size > 0 || objects.some(({ kind, conditions }) => kind === 'Placement' && conditions.length > 0);
     return new Set((isScheduled ? placements : fresh).map(({ at }) => keyOf(at)));
   };
-  const read = readOcm(documents, clusters, { undecided, ...(has && { has }) });
+  const read = readOcm(documents, clusters, { hasHub: true, undecided, ...(has && { has }) });
   const addons = new Map<string, OcmMade[]>();
   for (const { name, named, compat = 'native', file, spec, problem } of read.addons) {
     const annotations = { [FROM]: file, [COMPAT]: compat, [PAUSED]: 'false' };

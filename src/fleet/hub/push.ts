@@ -62,7 +62,7 @@ export function deliverableOf(
   // What names it is no file.
   const place = { ...content.entry.place, file: `/fleetaddons/${addon}` };
   const entry = { ...content.entry, place, ...(from?.drift && { drift: from.drift }) };
-  const rendered = content.isTemplate ? objectsOf(spec.values, cluster) : undefined;
+  const rendered = content.isTemplate ? objectsOf(spec.values, cluster, entry.name) : undefined;
   return { entry, content: spec, revision: String(spec.revision), rendered, rules: from?.addon.compat };
 }
 

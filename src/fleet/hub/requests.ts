@@ -3,10 +3,9 @@ import { createHash, type KeyObject } from 'node:crypto';
 import * as v from 'valibot';
 import { convert } from '../../core/schema.ts';
 import { readRequest } from '../../formats/signing/certificate-request.ts';
+import { KUBE_SIGNER } from '../upstream/registration.ts';
 import { clusterOfUser, ORGANIZATION } from './identity.ts';
 
-/** The signer in kube-controller-manager of client certificates. */
-export const AGENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 /** Seconds that a certificate is valid; a hub may make it shorter. */
 const LIFE_S = 30 * 86_400;
 
@@ -33,7 +32,7 @@ export function requestObject(prefix: string, request: string, lifeS: number = L
     metadata: { generateName: prefix },
     spec: {
       request: Buffer.from(request).toString('base64'),
-      signerName: AGENT_SIGNER,
+      signerName: KUBE_SIGNER,
       usages: ['client auth'],
       expirationSeconds: lifeS,
     },
@@ -119,7 +118,7 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   const { name, resourceVersion, creationTimestamp: createdAt, generateName } = metadata;
   const prefix = requestPrefix(sender.cluster);
   const rules: readonly (readonly [boolean, string])[] = [
-    [spec.signerName === AGENT_SIGNER, `it is for another signer than ${AGENT_SIGNER}`],
+    [spec.signerName === KUBE_SIGNER, `it is for another signer than ${KUBE_SIGNER}`],
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
     [generateName === prefix && name.startsWith(prefix), 'its name was not made by the server'],

@@ -18,9 +18,10 @@ import { isDeleted, outcomeOf, retainedOrphan, type Outcome } from '../../cluste
 import { removeDelivered } from '../../cluster/deliver/remove.ts';
 import type { PlannedTarget } from '../fleet-plan.ts';
 import { fleetOwner, ownRecord, recordFor } from '../observe.ts';
-import { titleOf } from '../../cluster/kube/objects.ts';
+import { createNamespace, titleOf } from '../../cluster/kube/objects.ts';
 import type { Deliverable, Ended, Job } from '../pass.ts';
 import { mergeValues } from '../rollout/content.ts';
+import { NO_AGENT } from '../upstream/addon-template.ts';
 import { removalOf } from '../upstream/template-objects.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { webTrust } from '../../steps/open/network.ts';
@@ -43,6 +44,8 @@ interface RunnerParts {
   readonly read: (entry: Entry) => Promise<Uint8Array>;
   /** How objects differ from their records, by the key of the record. */
   readonly live: ReadonlyMap<string, LiveState> | undefined;
+  /** The certificates that its templates ask for are there. */
+  readonly isRegistered?: boolean;
 }
 
 /** What may be gone at the next try, such as a disk that is full. */
@@ -154,6 +157,7 @@ export class Runner {
       const prepared = this.#tasks.get(job);
       if (prepared === undefined) return await removed();
       if (typeof prepared === 'string') return { ...job, result: 'failed', reason: prepared };
+      await this.#makeNamespace(job);
       const { errors, orphans } = await deliver(this.#delivery, prepared.task, how);
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
       if (job.act === 'remove' && errors.length === 0) return await removed();
@@ -168,6 +172,14 @@ export class Runner {
       this.errors.set(job, shown);
       return { ...job, result: 'failed', reason: shown.message.split('\n')[0] ?? '' };
     }
+  }
+
+  /** That in which an add-on of Open Cluster Management is installed: others may be there, too, so that it stays after it. */
+  async #makeNamespace(job: Job): Promise<void> {
+    const name = job.act === 'remove' ? undefined : this.#parts.contentFor(job)?.rendered?.namespace;
+    if (name === undefined || this.#delivery.namespaces.has(name)) return;
+    await createNamespace(this.#cluster.call, name);
+    this.#delivery.namespaces.add(name);
   }
 
   async #remove({ addon, act }: Job): Promise<Pick<Ended, 'result' | 'reason' | 'orphans'>> {
@@ -197,6 +209,8 @@ export class Runner {
     if (deliverable === undefined)
       return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
     const { entry, content, revision, rendered, rules, access } = deliverable;
+    if (rendered?.registers === true && act !== 'remove' && this.#parts.isRegistered !== true)
+      return `cannot ${act} ${name}: ${NO_AGENT}`;
     const { records, annotations } = this.#cluster.facts;
     const record = recordFor(records, name, entry);
     // It stays where it is.

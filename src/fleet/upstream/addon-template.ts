@@ -4,6 +4,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { foreign, labels, like, list, optionalText, anything, dnsName } from './kinds.ts';
+import { REGISTRATIONS } from './registration.ts';
 
 const maps = v.exactOptional(list(aMap));
 const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));
@@ -22,7 +23,11 @@ const agentSpec = fields({
   manifestConfigs: anything,
   executor: anything,
 });
-export const ADDON_TEMPLATE = foreign(dnsName, { addonName: aText, agentSpec, registration: maps });
+export const ADDON_TEMPLATE = foreign(dnsName, {
+  addonName: aText,
+  agentSpec,
+  registration: v.exactOptional(REGISTRATIONS),
+});
 
 export const VARIABLE = '[A-Za-z_][A-Za-z0-9_]*';
 const CONTAINER = /^(?:deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):[^:]+:[^:]+$/;
@@ -44,15 +49,23 @@ export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
 export type Template = Read<typeof ADDON_TEMPLATE>['spec'];
 export type DeploymentConfig = Read<typeof ADDON_DEPLOYMENT_CONFIG>['spec'];
 
+/** Why a template with registrations cannot be installed over the kubeconfig of a cluster. */
+export const NO_AGENT =
+  'its template asks for certificates of a hub, which only an agent gets: register the cluster at a hub that has the template';
+
 const IGNORED: Readonly<Record<string, string>> = {
   'agentSpec.manifestConfigs': 'objects are applied by the server, and curlew knows when they are healthy',
   'agentSpec.executor': 'what the kubeconfig of a cluster may do counts',
   'agentSpec.deleteOption.ttlSecondsAfterFinished': 'what was applied stays',
-  registration: 'no hub signs certificates, and none is mounted: what needs one does not start',
 };
 
-/** Warns of each field that has no effect. */
-export function noteTemplate({ spec }: Read<typeof ADDON_TEMPLATE>, findings: Findings): void {
+/** Warns of each field that has no effect; `hasHub`: from the objects of a hub. */
+export function noteTemplate(
+  { spec }: Read<typeof ADDON_TEMPLATE>,
+  { findings, hasHub }: { readonly findings: Findings; readonly hasHub: boolean },
+): void {
+  if (!hasHub && (spec.registration ?? []).length > 0)
+    findings.add('warning', 'registration', ['spec', 'registration'], `it is not installed: ${NO_AGENT}`);
   for (const [field, why] of Object.entries(IGNORED)) {
     const path = field.split('.');
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), spec);

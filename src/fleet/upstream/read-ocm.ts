@@ -64,6 +64,8 @@ interface Known {
   readonly has?: Having;
   /** The Placements that wait for the scheduler of a hub, by those that it has decided about; others are evaluated. */
   readonly undecided?: (decided: ReadonlySet<string>) => ReadonlySet<string>;
+  /** They are objects of a hub. */
+  readonly hasHub?: boolean;
 }
 
 /**
@@ -73,7 +75,7 @@ interface Known {
 export function readOcm<File, Cluster extends { readonly name: string; readonly labels: Labels }>(
   documents: readonly OcmDocument<File>[],
   clusters: readonly Cluster[],
-  { has = new Map(), undecided = () => new Set() }: Known = {},
+  { has = new Map(), undecided = () => new Set(), hasHub = false }: Known = {},
 ) {
   const read = <Schema extends GenericSchema>(wanted: OcmKind, schema: Schema): readonly Converted<File, Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
@@ -129,7 +131,7 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     placed.set(key, placeAll(value, { ...choice, kept }));
   }
   const templates = read('AddOnTemplate', ADDON_TEMPLATE);
-  for (const { value, findings } of templates) noteTemplate(value, findings);
+  for (const { value, findings } of templates) noteTemplate(value, { findings, hasHub });
   const configs = read('AddOnDeploymentConfig', ADDON_DEPLOYMENT_CONFIG);
   for (const { value, findings } of configs) noteConfig(value, findings);
   const around = {

@@ -3,6 +3,7 @@ import { DELETION_ORPHAN } from '../../cluster/channel/prune.ts';
 import { isObject } from '../../core/json.ts';
 import type { Read } from '../../core/schema.ts';
 import { VARIABLE, type DeploymentConfig, type deleteOption, type Template } from './addon-template.ts';
+import { secretOf, signerOf } from './registration.ts';
 
 /** What an add-on is made from on one cluster; of each list, the last layer of the configuration wins. */
 export interface TemplateValues {
@@ -17,18 +18,38 @@ type Registry = NonNullable<DeploymentConfig['registries']>[number];
 
 /** The API server of a hub sets it where a configuration names none. */
 const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon';
+const HUB_KUBECONFIG = '/managed/hub-kubeconfig/kubeconfig';
 const PRE_DELETE = 'addon.open-cluster-management.io/addon-pre-delete';
 
-/** The objects of an add-on on a cluster; `hooks` are those that run before it is removed, and are no part of it until then. */
+/** What an add-on is on a cluster. */
+export interface TemplateObjects {
+  readonly objects: readonly Fields[];
+  /** What runs before it is removed, and is no part of it until then. */
+  readonly hooks: readonly Fields[];
+  /** Where it is installed; undefined if that is up to each of its objects. */
+  readonly namespace: string | undefined;
+  /** It needs certificates of a hub. */
+  readonly registers: boolean;
+}
+
+/** `addon`: its name at the hub. */
 export function objectsOf(
   { templates: [template] = [], configs = [], namespace: chosen = '' }: TemplateValues,
   cluster: string,
-): { readonly objects: readonly Fields[]; readonly hooks: readonly Fields[] } {
+  addon: string,
+): TemplateObjects {
   const config = Object.assign({}, ...configs) as DeploymentConfig;
   const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : chosen);
-  const builtin = { CLUSTER_NAME: cluster, ...(where !== '' && { INSTALL_NAMESPACE: where }) };
   const variables = configs.flatMap(({ customizedVariables = [] }) => customizedVariables);
-  const known = { ...Object.fromEntries(variables.map(({ name, value }) => [name, value])), ...builtin };
+  const chosenValues = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+  const registrations = template?.registration ?? [];
+  const secrets = registrations.map((one) => secretOf(addon, signerOf(one)));
+  const builtin = {
+    CLUSTER_NAME: cluster,
+    ...(where !== '' && { INSTALL_NAMESPACE: where }),
+    ...(secrets.length > 0 && { HUB_KUBECONFIG: chosenValues['HUB_KUBECONFIG'] ?? HUB_KUBECONFIG }),
+  };
+  const known = { ...chosenValues, ...builtin };
   const { workload: { manifests = [] } = {}, deleteOption: orphans = {} } = template?.agentSpec ?? {};
   const objects: Fields[] = [];
   const hooks: Fields[] = [];
@@ -39,9 +60,18 @@ export function objectsOf(
     if (where !== '') moveTo(where, object, metadata);
     if (isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, [DELETION_ORPHAN]: '' };
     const isHook = PRE_DELETE in marks || 'open-cluster-management.io/addon-pre-delete' in ownLabels;
-    (isHook ? hooks : objects).push(withPods({ ...object, metadata }, config, builtin));
+    (isHook ? hooks : objects).push(withPods({ ...object, metadata }, { config, builtin, secrets }));
   }
-  return { objects, hooks };
+  const registers = secrets.length > 0;
+  const home = where !== '' ? where : registers ? homeOf(objects) : undefined;
+  return { objects, hooks, namespace: home, registers };
+}
+
+/** Where its first Deployment is, or else its first DaemonSet. */
+function homeOf(objects: readonly Fields[]): string {
+  const [first] = ['Deployment', 'DaemonSet'].flatMap((kind) => objects.filter((one) => one['kind'] === kind));
+  const namespace = first && mapAt(first, 'metadata')['namespace'];
+  return typeof namespace === 'string' && namespace !== '' ? namespace : DEFAULT_NAMESPACE;
 }
 
 function mapAt(object: Fields, key: string): Fields {
@@ -78,8 +108,14 @@ function isOrphan({ name, namespace: own = '' }: Fields, option: Read<typeof del
   return orphaningRules.some((one) => one.name === name && (one.namespace ?? '') === own);
 }
 
-/** Deployments and DaemonSets with what the configuration says about their pods. */
-function withPods(object: Fields, config: DeploymentConfig, builtin: Readonly<Record<string, string>>): Fields {
+interface Pods {
+  readonly config: DeploymentConfig;
+  readonly builtin: Readonly<Record<string, string>>;
+  readonly secrets: readonly ReturnType<typeof secretOf>[];
+}
+
+/** Deployments and DaemonSets with what the configuration says about their pods, and with their certificates. */
+function withPods(object: Fields, { config, builtin, secrets }: Pods): Fields {
   const { kind } = object;
   if (kind !== 'Deployment' && kind !== 'DaemonSet') return object;
   const { nodePlacement = {}, registries = [], proxyConfig = {}, resourceRequirements = [] } = config;
@@ -103,20 +139,33 @@ function withPods(object: Fields, config: DeploymentConfig, builtin: Readonly<Re
   const changed = (field: string, isMain: boolean): Fields => {
     const { [field]: containers } = pods;
     if (!Array.isArray(containers)) return {};
+    const mounts = secrets.map(({ volume, mountPath }) => ({ name: volume, mountPath }));
     const all = containers.filter(isObject).map((container): Fields => {
-      const { image, name, env: own } = container;
+      const { image, name, env: own, volumeMounts } = container;
       const needs = resourceRequirements.findLast(({ containerID }) => isMeant(containerID, `${id}:${String(name)}`));
       return {
         ...container,
         ...(typeof image === 'string' && { image: mirrored(image, registries) }),
-        ...(isMain && env.length > 0 && { env: [...(Array.isArray(own) ? (own as unknown[]) : []), ...env] }),
+        ...(isMain && env.length > 0 && { env: [...listIn(own), ...env] }),
+        ...(isMain && mounts.length > 0 && { volumeMounts: [...listIn(volumeMounts), ...mounts] }),
         ...(isMain && needs && { resources: needs.resources }),
       };
     });
     return { [field]: all };
   };
-  const placed = { ...pods, ...nodePlacement, ...changed('containers', true), ...changed('initContainers', false) };
+  const volumes = secrets.map(({ volume, secretName }) => ({ name: volume, secret: { secretName } }));
+  const placed = {
+    ...pods,
+    ...nodePlacement,
+    ...changed('containers', true),
+    ...changed('initContainers', false),
+    ...(volumes.length > 0 && { volumes: [...listIn(pods['volumes']), ...volumes] }),
+  };
   return { ...object, spec: { ...spec, template: { ...template, spec: placed } } };
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function isMeant(pattern: string, id: string): boolean {
@@ -140,7 +189,7 @@ function mirrored(image: string, registries: readonly Registry[]): string {
  * ended well is what keeps an annotation.
  */
 export function removalOf(
-  { objects, hooks }: ReturnType<typeof objectsOf>,
+  { objects, hooks }: Pick<TemplateObjects, 'objects' | 'hooks'>,
   hook: 'running' | 'failed' | 'complete',
 ): { readonly applied: readonly Fields[]; readonly deleted: readonly Fields[]; readonly kept: readonly Fields[] } {
   const isKept = (object: Fields): boolean => DELETION_ORPHAN in mapAt(mapAt(object, 'metadata'), 'annotations');
