@@ -131,12 +131,20 @@ async function orderFor(
     return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, known);
   });
   const since = presentSince(revision, state.addons[addon]);
-  const failed = observed.clusterAddons.filter((one) => one.addon === addon && one.status?.state === 'Failed');
+  const failed = observed.clusterAddons.filter(
+    (one) => one.addon === addon && (one.status?.state === 'Failed' || one.backFailure !== undefined),
+  );
+  const { status } = state.addons[addon] ?? {};
+  const isBack = status?.revision === revision && status.rolledBack ? failed.length === 0 : made.rollback === true;
+  if (isRetry && isBack) return { addon, ...made, warning: WENT_BACK };
   const { at = 0, retry = 0 } = made;
   const tried = isRetry ? failed.map(({ spec }) => spec.startedAt).filter((time) => time >= retry) : [];
   const later = Math.max(at < since ? since : 0, ...tried);
   return { addon, ...made, ...(later > 0 && { warning: behind(now, later) }) };
 }
+
+const WENT_BACK =
+  'the order has no effect: the add-on goes back to what was healthy before, and the rollout stops until its files change';
 
 function behind(now: number, later: number): string {
   const times = `the clock of this machine says ${timeOf(now)}, and the state has what it is about at ${timeOf(later)}`;

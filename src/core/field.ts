@@ -206,7 +206,7 @@ export const age: Declare<number, 'one'> = one({
 /** `90s`, `5m` or `1h30m`, from 1 second; in milliseconds. */
 export const duration: Declare<number, 'one'> = one({
   schema: AMOUNT,
-  read: reading(durationOf, 'not a duration', 'write 90s, 5m or 2h'),
+  read: reading(durationOf, 'not a duration of at least 1s', 'write 90s, 5m or 2h'),
 });
 /** {@link bytesOf}. */
 export const sizeField: Declare<number, 'one'> = one({

@@ -2,7 +2,7 @@
 import type { Target } from './rollout/target.ts';
 import { recordKey } from '../cluster/channel/record.ts';
 import { channelEntries, type Look, type WrittenFleet } from './fleet.ts';
-import { ownRecord, recordsOf } from './observe.ts';
+import { isHandedOver, ownRecord, recordsOf } from './observe.ts';
 
 /** What is to be restored of an add-on on a cluster, for people; undefined if nothing is. */
 export type DriftOf = (cluster: string, addon: string) => string | undefined;
@@ -24,9 +24,11 @@ export function driftIn(
   const warnings: string[] = [];
   for (const [cluster, look] of looks) {
     if ('problem' in look || look.live === undefined) continue;
+    const records = recordsOf(look);
     for (const addon of addons) {
-      const record = ownRecord(recordsOf(look), addon.name);
-      const live = record && look.live.get(recordKey(record.namespace, record.addon));
+      const record = ownRecord(records, addon.name);
+      if (record === undefined || isHandedOver(record, records)) continue;
+      const live = look.live.get(recordKey(record.namespace, record.addon));
       if (live === undefined) continue;
       const { missing, changed, added = [] } = live;
       const { drift } = addon.entry ?? channelEntries(addon, { clusters: [], addons, channels })[0] ?? {};

@@ -118,6 +118,14 @@ export function ownRecord(records: readonly AddonRecord[], addon: string): Addon
   return records.find(({ owner }) => owner === fleetOwner(addon));
 }
 
+/** Another record has its release, too: until one of them goes, what differs from either is the doing of the other. */
+export function isHandedOver(record: AddonRecord, records: readonly AddonRecord[]): boolean {
+  const { release } = record;
+  const isSame = (other: AddonRecord['release']): boolean =>
+    release !== undefined && other !== undefined && releaseIdentity(other) === releaseIdentity(release);
+  return records.some((one) => one !== record && isSame(one.release));
+}
+
 type Place = Pick<Entry, 'namespace' | 'name' | 'source'>;
 
 /**

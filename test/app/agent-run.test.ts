@@ -106,9 +106,10 @@ test('objects that leave a manifest go with the next revision, and most of them 
 
 test('unsigned content is accepted by an agent that was joined so', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1', { by: 'none' }) });
-  await scene.start({ allowUnsigned: true });
+  await scene.order({ source: scene.manifest('1', { by: 'none' }), version: undefined });
+  const { notes } = await scene.start({ allowUnsigned: true });
   await scene.becomes('1 Succeeded');
+  assert.ok(notes.includes('install web, revision 1'), notes.join());
 });
 
 test('a kind that the cluster does not have is a failure at once', async () => {

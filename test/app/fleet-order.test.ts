@@ -250,6 +250,10 @@ test('a rollback brings every cluster back to its last good content, and stays u
     statesIn(held),
     THREE.map((name) => `${name} ToApply wait Stopped`),
   );
+  assert.match(
+    (await order(scene, retryAddon)).warning ?? '',
+    /^the order has no effect: the add-on goes back to what/,
+  );
   await scene.manifest('3');
   await scene.apply();
   assert.is(await scene.versions(), '3 3 3');

@@ -1,4 +1,4 @@
-import { choice, sizeField } from '../../src/core/field.ts';
+import { choice, duration, sizeField } from '../../src/core/field.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -36,6 +36,15 @@ test('the value nearest to a wrong one is proposed', () => {
     }
   };
   assert.equal(['zsh', 'zhs', 'powershell'].map(hintFor), ['zsh', 'did you mean zsh?', undefined]);
+});
+
+test('a time that is too short is refused with the least one', () => {
+  assert.is(duration('TIME', '').read(['1s'], '--delay'), 1000);
+  assert.throwsWith(
+    () => duration('TIME', '').read(['0s'], '--delay'),
+    'USAGE',
+    /--delay 0s: not a duration of at least 1s/,
+  );
 });
 
 test('what is no amount is refused', () => {

@@ -1,5 +1,6 @@
-import type { AddonRecord, Revision } from '../../src/cluster/channel/record.ts';
+import { recordKey, type AddonRecord, type Revision } from '../../src/cluster/channel/record.ts';
 import type { Look } from '../../src/fleet/fleet.ts';
+import { driftIn } from '../../src/fleet/drift.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../../src/fleet/fleet-plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
@@ -207,6 +208,27 @@ test('a mandatory group comes first, and the others wait for it', () => {
     'nice web ToApply install',
     'paris web ToApply wait Group',
   ]);
+});
+
+test('what another add-on of the fleet does to the release that it takes over is no change by others', () => {
+  const fleet = readFleet([
+    { path: 'fleet.yaml', folder: '.', text: documents(...CLUSTERS, addon('old'), addon('web')) },
+  ]);
+  const live = new Map(
+    ['old', 'web'].map((name) => [recordKey('kube-system', name), { missing: [], changed: ['ConfigMap a'] }]),
+  );
+  const release = { namespace: 'default', name: 'web' };
+  const said = (all: readonly AddonRecord[]): readonly string[] => {
+    const facts = {
+      installer: new Set<string>(),
+      annotations: new Map(),
+      records: new Map(all.map((one) => [one.addon, one])),
+    };
+    return driftIn(fleet, new Map([['paris', { server: '', kubernetes: '', facts, live, warnings: [] }]])).warnings;
+  };
+  const old = record('old', { applied: { id: 'a' }, release });
+  assert.equal(said([old]), ['paris: old was changed by others: ConfigMap a']);
+  assert.equal(said([old, record('web', { applied: { id: 'b' }, release })]), []);
 });
 
 test.run();

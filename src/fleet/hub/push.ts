@@ -6,7 +6,7 @@ import { isObject } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import { timeOf } from '../../core/time.ts';
 import type { Reply, Look } from '../fleet.ts';
-import { installedIn, fleetOwner, leftOf, ownRecord, recordsOf } from '../observe.ts';
+import { installedIn, isHandedOver, fleetOwner, leftOf, ownRecord, recordsOf } from '../observe.ts';
 import type { Deliverable, Job } from '../pass.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
@@ -93,7 +93,8 @@ export function jobOrReport(
   }
   // What waits for an approval gets another revision by that.
   if (isOver || (isAbout && status.reason === DELETIONS)) return undefined;
-  const record = ownRecord(recordsOf(look), addon);
+  const records = recordsOf(look);
+  const record = ownRecord(records, addon);
   const isThere = record?.state === 'Succeeded' && record.applied?.id === spec.specHash;
   const isSettled = isAbout && status.state === 'Succeeded';
   if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded', orphans };
@@ -101,6 +102,7 @@ export function jobOrReport(
     const takesOver = owner === undefined ? adopt === true : owner !== fleetOwner(addon);
     return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
   }
+  if (isHandedOver(record, records)) return { state: 'Succeeded', orphans };
   const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
   if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
   if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded', orphans };

@@ -78,16 +78,6 @@ const ALWAYS: Readonly<Record<string, unknown>> = {
   'options.install.includeCRDs': true,
 };
 
-/** What the provider does otherwise. */
-export const UNLIKE_CAAPH = [
-  'a template that fails for a cluster holds only that one; the provider holds those after it, too',
-  'a missing field is an error in a template, except labels and annotations; the provider prints <no value>',
-  'a change of only options upgrades the releases; the provider does nothing',
-  'a release of the same name that exists already belongs to another owner, and its cluster waits; the provider takes it over',
-  'without a version, a cluster keeps the newest chart of its first day; the provider upgrades it to each newer one',
-  'a change of the chart or the repository upgrades the release; the provider installs it again',
-] as const;
-
 /**
  * The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. `follows`: without a version, it is
  * kept at the newest one.

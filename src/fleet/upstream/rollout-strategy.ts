@@ -27,19 +27,6 @@ export const ROLLOUT_STRATEGY = fields({
 
 const FIELDS = { All: 'all', Progressive: 'progressive', ProgressivePerGroup: 'progressivePerGroup' } as const;
 
-/** What Open Cluster Management does otherwise. */
-export const UNLIKE_OCM = [
-  'clusters are in the natural order of their names, c2 before c10; OCM has c10 first',
-  'without progressDeadline, a cluster has 30 minutes; in OCM it has no limit',
-  'the place of a failed cluster is free for the next one; in OCM it is taken until the deadline',
-  'maxConcurrency also counts in mandatory groups; in OCM it does not',
-  'if maxFailures is larger than the number of clusters, all may fail; in OCM none may',
-  'a mandatory group that does not exist or is empty is an error; OCM passes it over',
-  'places outside of mandatory groups are refilled one by one; OCM begins batch after batch',
-  'a Deployment of a template is healthy with all of its pods; in OCM with one of them',
-  'offline clusters take no place and are no failures; in OCM they take a place',
-] as const;
-
 /** Warns of the settings of another type, which have no effect. */
 export function fromRolloutStrategy(
   strategy: Read<typeof ROLLOUT_STRATEGY>,

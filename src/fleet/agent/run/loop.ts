@@ -312,7 +312,8 @@ class Loop {
     const { addon, spec, act } = job;
     const content = contentOf(addon, spec);
     const context = { ...outer, signal: this.#signal };
-    this.#say('info', `${act} ${addon} ${spec.version ?? ''}, revision ${spec.revision}`);
+    const { version, revision } = spec;
+    this.#say('info', `${act} ${addon}${version === undefined ? '' : ` ${version}`}, revision ${revision}`);
     const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
     if (content === undefined)
       return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
