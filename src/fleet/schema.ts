@@ -25,7 +25,8 @@ function oneOf<const Words extends readonly string[]>(words: Words, what: string
 
 const values = aMap;
 
-const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
+const TIME = 'a time such as 90s, 10m or 2h';
+const duration = like(/^(?:\d{1,9}[hms]|None)$/, TIME);
 const windows = list(
   fields({
     cron: about(
@@ -177,7 +178,13 @@ const rollout = fields({
   approval: v.exactOptional(about('Groups that begin only after a person has approved them.', list(aText))),
   windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
   maxRemovals: v.exactOptional(
-    about('Most removals at once without an approval; 10 % of the clusters, and at least 1, by default.', part),
+    about('Most removals without an approval; 10 % of the clusters, and at least 1, by default.', part),
+  ),
+  removalsWithin: v.exactOptional(
+    about(
+      'Time within which removals count together, also those that are over; 24h by default.',
+      like(/^\d{1,9}[hms]$/, TIME),
+    ),
   ),
 });
 

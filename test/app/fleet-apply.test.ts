@@ -3,6 +3,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { at } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { BAD, canaryAddon, doneIn, installedScene, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
@@ -153,6 +154,29 @@ test('a label that changes on all clusters by mistake removes the add-on from no
   assert.equal(doneIn(await scene.apply()), ['nice web remove done']);
   assert.is(await scene.versions(), '1 - 1');
   assert.equal(statesIn(await scene.apply()), ['lyon Succeeded none', 'paris Succeeded none']);
+});
+
+test('labels that change one after the other take the add-on from no more clusters in a day than all at once', async () => {
+  await using scene = await installedScene(THREE);
+  const cwd = scene.box.path;
+  const apply = async () => curlew(['fleet', 'apply', 'fleet.yaml', '--state', '.curlew/fleet', '--yes'], { cwd });
+  const labels: Record<string, { env: string }> = {};
+  for (const name of THREE) {
+    labels[name] = { env: 'test' };
+    await scene.fleet([addon('web')], labels);
+    const { exitCode, stdout } = await apply();
+    assert.is(exitCode, name === 'lyon' ? 0 : 2);
+    if (name !== 'lyon') assert.match(stdout, / removals within 24h, and 1 may: approve /);
+  }
+  assert.is(await scene.versions(), '- 1 1');
+  const state = await readFile(scene.box.at('.curlew/fleet/state.json'), 'utf8');
+  await writeFile(scene.box.at('.curlew/fleet/state.json'), state.replace(/"removed":\[.*?\]/, '"removed":"none"'));
+  await scene.fleet([addon('web')], { lyon: { env: 'test' }, nice: { env: 'test' } });
+  assert.match((await apply()).stdout, /an unknown number of removals within 24h, and 1 may: approve 1/);
+  assert.is(await scene.versions(), '- 1 1');
+  await rm(scene.box.at('.curlew/fleet/state.json'));
+  assert.is((await apply()).exitCode, 0);
+  assert.is(await scene.versions(), '- - 1');
 });
 
 test('the brake also counts clusters that had the add-on when they last answered', async () => {

@@ -198,7 +198,7 @@ if (reason === undefined) {
     assert.match(first, /^fleet-paris +web +1\.2\.3 +3 +3 +Install +Failed +HelmFailed +\S+ +\S+$/);
     await server.kubectl(['wait', '--for=condition=Available', ...at, '--timeout=10s']);
     assert.match(await server.kubectl(['get', 'fleet', '-A']), /fleetaddon.fleet.curlew.dev\/web/);
-    assert.match(await server.kubectl(['explain', 'fleetaddon.spec.rollout.maxRemovals']), /Most removals at once/);
+    assert.match(await server.kubectl(['explain', 'fleetaddon.spec.rollout.maxRemovals']), /Most removals without/);
   });
 } else test.skip('kinds of a hub', reason);
 

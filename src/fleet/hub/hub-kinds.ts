@@ -205,6 +205,12 @@ const addonStatus = fields({
     about('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
   ),
   removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: amount }))),
+  removed: v.exactOptional(
+    about(
+      'Removals without an approval within rollout.removalsWithin; those that have no room by name count by their time.',
+      v.pipe(list(fields({ at: time, begun: amount, cluster: optionalText })), v.metadata({ maxItems: 100 })),
+    ),
+  ),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),
   asks: v.exactOptional(about('What a person is asked to approve, or to know of an order that does not count.', aText)),

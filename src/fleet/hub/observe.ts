@@ -7,6 +7,7 @@ import { capiObject } from '../upstream/capi-cluster.ts';
 import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
+import { UNREAD } from '../rollout/brake.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
 import { HUB_KINDS, type Condition } from './hub-kinds.ts';
 import { placeIn, contentSourceOf, type HubSource } from './content-source.ts';
@@ -243,20 +244,28 @@ function statusIn(status: unknown): AddonStatus | undefined {
   const read = convert(HUB_KINDS.FleetAddon.status, known);
   if (!('problems' in read)) return read.value;
   for (const { path } of read.problems) delete known[String(path[0])];
-  const fields = { ...NOT_STORED, ...known };
-  return fits(HUB_KINDS.FleetAddon.status, fields) ? fields : undefined;
+  const fields: Record<string, unknown> = { ...NOT_STORED, ...known };
+  if (status['removed'] !== undefined) fields['removed'] ??= UNREAD_REMOVALS;
+  if (fits(HUB_KINDS.FleetAddon.status, fields)) return fields;
+  const { removed } = fields;
+  const bare = { ...NOT_STORED, revision: '', since: '', ...(removed !== undefined && { removed }) };
+  return fits(HUB_KINDS.FleetAddon.status, bare) && bare.removed ? bare : undefined;
 }
+
+/** The brake is no rollout: what cannot be read must not lift it. */
+const UNREAD_REMOVALS = [{ at: '', begun: UNREAD.begun }];
 
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
 
 function readStatus(status: AddonStatus): FleetAddonStatus {
-  const { conditions: _conditions, moreWaiting: _more, since, failed, retry, removals, waiting, ...others } = status;
+  const { conditions: _c, moreWaiting: _more, since, failed, retry, removals, removed, waiting, ...others } = status;
   return {
     ...others,
     since: secondsOf(since),
     ...(failed && { failed: { ...failed, retry: secondsOf(failed.retry) } }),
     ...(retry && { retry: { at: secondsOf(retry.at), seen: secondsOf(retry.seen) } }),
     ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),
+    ...(removed && { removed: removed.map((one) => ({ ...one, at: secondsOf(one.at) || UNREAD.at })) }),
     waiting: waiting.map((one) => ({ ...one, since: secondsOf(one.since) })),
   };
 }

@@ -36,6 +36,7 @@ export function removalRulesIn(
     ...read(only(own, 'remove'), 'removals go without it'),
   };
   const limit = read(ofRollout('maxRemovals'), 'removals have the default limit')?.rollout;
+  const within = read(ofRollout('removalsWithin'), 'removals count together for the default time')?.rollout;
   const timed = read(ofRollout('windows'), HELD);
   const windows = timed === undefined ? [UNREADABLE] : (timed.rollout?.windows ?? []);
   const closed = timed === undefined ? problems.at(-1) : windowsProblem(windows);
@@ -44,7 +45,11 @@ export function removalRulesIn(
   if ('problems' in selected) problems.push(`${selected.problems[0].message} (${KEPT})`);
   const clusterSelector = 'value' in selected ? selected.value.clusterSelector : undefined;
   const all = problems.some((one) => one.startsWith(first)) ? problems : [first, ...problems];
-  return { rules: { ...rules, clusterSelector, rollout: { ...limit, windows } }, closed, problem: all.join('; ') };
+  return {
+    rules: { ...rules, clusterSelector, rollout: { ...limit, ...within, windows } },
+    closed,
+    problem: all.join('; '),
+  };
 }
 
 function only(map: Readonly<Record<string, unknown>>, name: string): object {

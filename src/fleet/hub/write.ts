@@ -15,13 +15,14 @@ export function specObject({ startedAt, ...spec }: ClusterAddonSpec, hub: string
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
 export function statusObject(status: FleetAddonStatus, object: HubAddon, now: number): Values {
   const { addon, conditions } = object;
-  const { since, retry, removals, stopped, wentBack, asks, failed, waiting, ...others } = status;
+  const { since, retry, removals, removed, stopped, wentBack, asks, failed, waiting, ...others } = status;
   return {
     ...others,
     since: timeOf(since),
     ...(failed && { failed: { ...failed, retry: timeOf(failed.retry) } }),
     ...(retry && { retry: { at: timeOf(retry.at), seen: timeOf(retry.seen) } }),
     ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
+    ...(removed && { removed: removed.map((one) => ({ ...one, at: timeOf(one.at) })) }),
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
     ...(wentBack !== undefined && { wentBack: textOf(wentBack) }),
     ...(asks !== undefined && { asks: textOf(asks) }),

@@ -135,6 +135,13 @@ export interface FailedClusters {
   readonly more?: number;
 }
 
+/** Removals without an approval: that from a cluster, or so many of about the same time. */
+export interface Removed {
+  readonly at: number;
+  readonly begun: number;
+  readonly cluster?: string;
+}
+
 export interface FleetAddonStatus {
   readonly observedGeneration: number;
   /** Hash of source and configuration. */
@@ -150,6 +157,8 @@ export interface FleetAddonStatus {
   readonly retry?: { readonly at: number; readonly seen: number };
   /** How many removals have begun under the approval of that time. */
   readonly removals?: { readonly at: number; readonly begun: number };
+  /** Removals that have begun without an approval within {@link Strategy.removalsWithin}; at most 100 entries. */
+  readonly removed?: readonly Removed[];
   /** Why nothing new begins. */
   readonly stopped?: string;
   /** Why it goes back to what was known as good, whatever has come of that. */

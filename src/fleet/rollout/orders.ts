@@ -1,6 +1,6 @@
 /** The orders of people that count now, and what is said about the others. Pure. */
 import { timeOf } from '../../core/time.ts';
-import type { Approval, ClusterAddon, FleetAddon, Orders } from './fleet.ts';
+import type { Approval, ClusterAddon, FleetAddon, FleetAddonStatus, Orders } from './fleet.ts';
 import { isFailure } from './strategy.ts';
 
 const AHEAD = 'counts from then on: the clock of the machine that runs the rollout is behind it';
@@ -94,6 +94,16 @@ export function laterThanRetry(
   if (startedAt >= retry && startedAt <= fleet.now + 1) return startedAt;
   const failed = (status && isFailure(status.state) && fleet.past(status.since)) || 0;
   return failed > retry + MAX_AHEAD ? failed : undefined;
+}
+
+/** When a step first saw an order to retry. Where an earlier step could not store it, an old order is not taken for new. */
+export function firstSeen(
+  retry: number,
+  begun: Pick<Partial<FleetAddonStatus>, 'retry' | 'failed'>,
+  now: number,
+): number {
+  if (begun.retry?.at === retry) return Math.min(begun.retry.seen, now);
+  return (begun.failed?.retry ?? 0) >= retry || now - retry > MAX_AHEAD ? retry : now;
 }
 
 /** Why the order that counts does not try again what has failed. What failed after it was seen was tried by it, or is new. */

@@ -8,7 +8,7 @@ export function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): st
   const { groups = [], mandatoryDecisionGroups = [] } = rollout;
   const problem = problemIn(() => {
     timesOf(rollout, 'native');
-    parseTimeout(remove.timeout ?? '');
+    for (const time of [remove.timeout, rollout.removalsWithin]) parseTimeout(time ?? '');
     const { maxConcurrency, maxFailures, maxRemovals, groupSize } = rollout;
     const sizes = [maxConcurrency, maxFailures, maxRemovals, groupSize, ...groups.map(({ size }) => size)];
     for (const size of sizes) sizeOf(size, 1, 1, 'native');
@@ -21,7 +21,8 @@ export function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): st
 }
 
 /** What limits removals in a strategy that cannot be followed: a deleted add-on, or cluster, does not wait for its correction. */
-export function removalLimitsOf({ windows, maxRemovals }: Strategy = {}): Strategy {
+export function removalLimitsOf({ windows, maxRemovals, removalsWithin }: Strategy = {}): Strategy {
   const isRead = maxRemovals !== undefined && problemIn(() => sizeOf(maxRemovals, 1, 1, 'native')) === undefined;
-  return { ...(windows && { windows }), ...(isRead && { maxRemovals }) };
+  const isTime = removalsWithin !== undefined && problemIn(() => parseTimeout(removalsWithin)) === undefined;
+  return { ...(windows && { windows }), ...(isRead && { maxRemovals }), ...(isTime && { removalsWithin }) };
 }

@@ -1,7 +1,7 @@
 /** One step of a whole fleet: what is written now, and why the rest waits. Pure. */
-import { counted } from '../../core/counted.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { advance, type Hold, type Slot } from './batch.ts';
+import { brake, withRemoved } from './brake.ts';
 import { Memo } from './content.ts';
 import { failedIn, hasFailed, unresolvedOf } from './failures.ts';
 import type {
@@ -16,13 +16,22 @@ import type {
 } from './fleet.ts';
 import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
-import { sizeOf } from './limits.ts';
 import { retryNote, voidNote } from './orders.ts';
 import { MAX_NAMES } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { asks, DELETIONS, pruningOf } from './pruning.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, identityOn, isRemoval, targetOf, whyOf, type Rollout, type Target } from './target.ts';
+import {
+  begins,
+  Fleet,
+  identityOn,
+  isRemoval,
+  isUnderRemoval,
+  targetOf,
+  whyOf,
+  type Rollout,
+  type Target,
+} from './target.ts';
 
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
@@ -84,7 +93,7 @@ function write(plan: AddonPlan, writes: Writes): number {
   const { name, deleting, status: before = {} } = run.addon;
   const status = statusOf(plan);
   const toWindow = status.reasons['Window'] === undefined ? Infinity : 60 - (run.fleet.now % 60);
-  let least = Math.min(toWindow, run.ordered.recheckAfter);
+  let least = Math.min(toWindow, run.ordered.recheckAfter, run.brakedUntil - run.fleet.now);
   for (const target of targets) {
     if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: name, spec: specOf(target) });
     if (!target.wants || target.cluster.deleting !== undefined) least = Math.min(least, target.recheckAfter);
@@ -111,7 +120,7 @@ function planOf(run: Rollout): AddonPlan {
   }
   const { records } = run;
   const held = recorded === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
-  run.brake = brakeOf(run, targets, held.length);
+  brake(run, targets, held);
   const lost = run.brake === undefined ? held.splice(0) : [];
   // A cluster that is deleted leaves all add-ons, however far the rollout of each is, and one on which an add-on has failed leaves that.
   // If it is to have it again, its removal under way does not free it from the stages.
@@ -170,10 +179,6 @@ function holdForOrders(run: Rollout, targets: readonly Target[]): void {
   }
 }
 
-function isUnderRemoval({ record }: Target): boolean {
-  return record?.spec.action === 'Remove';
-}
-
 /** Says that clusters could not go back: the first of them, why, and what to do. */
 function backFailureIn(targets: readonly Target[]): string | undefined {
   const [first, ...others] = targets.filter(({ backFailure }) => backFailure !== undefined);
@@ -221,23 +226,6 @@ function nameOf({ cluster }: Target): string {
   return cluster.name;
 }
 
-/** Why no removal may begin: too many at once, without an approval of at least their number. */
-function brakeOf(run: Rollout, targets: readonly Target[], gone: number): string | undefined {
-  const { fleet, strategy, orders, removed } = run;
-  let [wanted, underWay] = [gone, 0];
-  for (const target of targets) {
-    const { cluster, holds, action } = target;
-    // What is tried again was let pass before.
-    if (isUnderRemoval(target)) underWay += Number(holds || isRemoval(target));
-    else if (isRemoval(target) && (action !== 'delete' || fleet.heir(run, cluster) === undefined)) wanted += 1;
-  }
-  const total = targets.length + gone;
-  const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
-  const approved = (orders?.removals ?? 0) - removed;
-  if (wanted === 0 || wanted + underWay <= most || wanted <= approved) return undefined;
-  return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}${voidNote(run.ordered, ({ removals }) => removals !== undefined)}`;
-}
-
 function specOf(target: Target): ClusterAddonSpec {
   const { run, cluster, record, action, goal, isGood } = target;
   const { addon, contents, fleet } = run;
@@ -275,7 +263,7 @@ function contentIn({ source, version, values, specHash, inputs }: AddonContent):
 
 /** The clusters of an add-on that wait, each with its first reason. A status has only the first of them. */
 export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): readonly Waiting[] {
-  const { addon, begun, fleet, isFrozen, brake = '' } = run;
+  const { addon, begun, fleet, isFrozen } = run;
   const before = new Map(addon.status?.waiting.map((one) => [one.cluster, one]));
   const waiting: Waiting[] = [];
   const add = (cluster: string, reason: string, message: string, from = begun.since): void => {
@@ -288,7 +276,7 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
     const from = isFrozen ? fleet.now : cluster.available ? undefined : fleet.past(cluster.since);
     if (hold) add(cluster.name, hold.reason, hold.message, from);
   }
-  for (const cluster of held) if (waiting.length < most) add(cluster, 'Removals', brake);
+  for (const cluster of held) if (waiting.length < most) add(cluster, 'Removals', run.brake ?? '');
   return waiting;
 }
 
@@ -300,13 +288,13 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
   const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
   let asking: Hold | undefined;
   const batch: string[] = [];
-  let removed = run.removed + lost.length;
+  const removed = [...lost];
   for (const target of targets) {
     const { hold } = target;
     let { state } = target;
     if (begins(target)) state = isRemoval(target) ? 'Removing' : 'Progressing';
     else if (state === 'ToApply' && hold?.skips === true) state = 'Skipped';
-    if (begins(target) && isRemoval(target) && !isUnderRemoval(target)) removed += 1;
+    if (begins(target) && isRemoval(target) && !isUnderRemoval(target)) removed.push(target.cluster.name);
     if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
@@ -316,6 +304,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
   const asks = [asking?.message ?? (held.length > 0 ? run.brake : undefined), run.ordered.unheeded.rollback]
     .filter((one) => one !== undefined)
     .join('; ');
+  // An approval covers as many as it names.
+  const unapproved = withRemoved(run, removed.slice(Math.max(0, (run.orders?.removals ?? 0) - run.removed)));
   return {
     observedGeneration: isFrozen ? (begun.observedGeneration ?? 0) : addon.generation,
     revision: isFrozen ? (begun.revision ?? '') : contents.revision,
@@ -326,7 +316,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
       failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), ...failed },
     }),
     ...(run.retry > 0 && { retry: { at: run.retry, seen: run.retrySeen } }),
-    ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: removed } }),
+    ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: run.removed + removed.length } }),
+    ...(unapproved.length > 0 && { removed: unapproved }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),
     ...(asks !== '' && { asks }),

@@ -21,8 +21,10 @@ export interface Strategy {
   /** Names of groups that a person must approve. */
   readonly approval?: readonly string[];
   readonly windows?: readonly Window[];
-  /** Most removals at once without approval; 10 % of the clusters, and at least 1, by default. */
+  /** Most removals without approval; 10 % of the clusters, and at least 1, by default. */
   readonly maxRemovals?: number | string;
+  /** Time within which they count together; 24 hours by default. */
+  readonly removalsWithin?: string;
 }
 
 /** Is it one of the groups that come first? A name decides before an index. */

@@ -19,7 +19,7 @@ import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, type Rules } from './limits.ts';
 import { failedBefore } from './named-failures.ts';
-import { laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
+import { firstSeen, laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
 import { problemOf, removalLimitsOf } from './problem.ts';
 import { asks, pruningOf } from './pruning.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
@@ -109,10 +109,8 @@ export class Fleet {
   }
 }
 
-type Said = string | undefined;
-
 /** Many clusters have the same windows. */
-function saidOf(windows: readonly Window[], known: Map<string, Said>, say: () => Said): Said {
+function saidOf<Said>(windows: readonly Window[], known: Map<string, Said>, say: () => Said): Said | undefined {
   if (windows.length === 0) return undefined;
   const key = JSON.stringify(windows);
   if (!known.has(key)) known.set(key, say());
@@ -209,15 +207,13 @@ function runOf(
     rolledBack: begun.rolledBack || (!isFrozen && orders?.rollback !== undefined),
     /** Why it has gone back, if no person has ordered it. */
     wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,
-    /** Why no removal may begin. */
+    removalsWithin: strategy.removalsWithin ?? '24h',
+    /** Removals within that time without an approval. */
+    lately: [] as NonNullable<FleetAddonStatus['removed']>,
+    /** Why no removal may begin, and when fewer count. */
     brake: undefined as string | undefined,
+    brakedUntil: Infinity,
   };
-}
-
-/** When a step first saw an order to retry. Where an earlier step could not store it, an old order is not taken for new. */
-function firstSeen(retry: number, begun: Begun, now: number): number {
-  if (begun.retry?.at === retry) return Math.min(begun.retry.seen, now);
-  return (begun.failed?.retry ?? 0) >= retry || now - retry > MAX_AHEAD ? retry : now;
 }
 
 function firstProblem(
@@ -256,6 +252,10 @@ export interface Target extends BatchMember {
 
 export function isRemoval({ action }: Target): boolean {
   return action === 'delete' || action === 'reinstall';
+}
+
+export function isUnderRemoval({ record }: Target): boolean {
+  return record?.spec.action === 'Remove';
 }
 
 export function begins({ wants, hold }: Target): boolean {

@@ -128,7 +128,32 @@ test('the limit counts removals that are under way', async () => {
   assert.equal(waitingFor(memory, 'Removals'), held);
   await succeed(memory, 'oslo');
   await pass(memory, 4, 5);
+  assert.equal(
+    [leaving(memory), waitingFor(memory, 'Removals')],
+    [[], held.map((one) => one.replace('at once', 'within 24h'))],
+  );
+  await pass(memory, 3 + 24 * HOUR);
   assert.equal(leaving(memory), ['paris', 'rome']);
+});
+
+test('a status that others have written does not lift the limit, whatever else of it cannot be read', async () => {
+  for (const status of [
+    { removed: 'none' },
+    { removed: [{ at: 'soon', begun: 9 }], since: 5 },
+    { removed: [{}], reached: -1 },
+  ]) {
+    await using memory = await settled({ rollout: { maxRemovals: 2 } });
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web' }, status });
+    await leave(memory, 'oslo');
+    await pass(memory, 2);
+    assert.equal(leaving(memory), []);
+    assert.match(
+      waitingFor(memory, 'Removals').join(),
+      / (?:10 removals|an unknown number of removals) within 24h, and 2 may: approve 1$/,
+    );
+    await pass(memory, 2 + 24 * HOUR);
+    assert.equal(leaving(memory), ['oslo']);
+  }
 });
 
 test('an add-on that cannot be read leaves deleted clusters in its windows only', async () => {

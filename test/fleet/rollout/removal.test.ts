@@ -52,16 +52,6 @@ test('more removals at once than a tenth wait for the approval of exactly so man
   assert.equal(world.begin(), ['Remove c3']);
 });
 
-test('removals one after the other count together while they are under way', () => {
-  const world = installed();
-  deselect(world, 'c1', 'c2');
-  assert.equal(world.begin(), ['Remove c1', 'Remove c2']);
-  deselect(world, 'c3');
-  assert.equal(world.begin(), []);
-  world.report('Succeeded', 'c1', 'c2');
-  assert.equal(world.begin(), ['Remove c3']);
-});
-
 test('a list that failed, is partial or is empty deletes nothing', () => {
   const world = installed({ rollout: { maxRemovals: '100%' } });
   const { clusters } = world;
