@@ -2,6 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { differencesIn } from '../fleet/differences.ts';
+import { chartWarnings } from '../fleet/run/chart-addresses.ts';
 import { openFleet, type OpenedFleet } from '../fleet/run/files.ts';
 import { FLEET_CHECK } from '../requests/fleet.ts';
 
@@ -12,8 +13,11 @@ export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors'
 
 /** Returns all findings, and how rules differ from those of the program that a document is from. `NOT_FOUND` if there is no fleet. */
 export const checkFleet = useCase(FLEET_CHECK, async (request, context: Context): Promise<CheckedFleet> => {
-  const { clusters, addons, errors, warnings, ...fleet } = await openFleet(request, context, { isWhole: true });
-  const differences = differencesIn(addons).map((one) => ({ ...one, source: undefined }));
-  const diagnostics = [...fleet.diagnostics, ...differences];
+  const fleet = await openFleet({ files: request.files }, context, { isWhole: true });
+  const { clusters, addons, errors } = fleet;
+  const refused = await chartWarnings(fleet, request, context);
+  const found = [...refused, ...differencesIn(addons)].map((one) => ({ ...one, source: undefined }));
+  const diagnostics = [...fleet.diagnostics, ...found];
+  const warnings = fleet.warnings + refused.length;
   return { clusters: clusters.length, addons: addons.length, diagnostics, errors, warnings };
 });

@@ -49,8 +49,9 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
     };
     return { ...observed, addons: [...observed.addons, going] };
   };
-  const { files: paths, state, timeout } = request;
-  const observe = async () => observeFleet(files, { files: paths, state, timeout }, context, adapt);
+  const { files: paths, state, timeout, helm, allowHttp, caFile, config } = request;
+  const observe = async () =>
+    observeFleet(files, { files: paths, state, timeout, helm, allowHttp, caFile, config }, context, adapt);
   return { folder: files.folder, observe };
 }
 

@@ -2,7 +2,7 @@
 import { count, duration, flag, path, paths, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { DRY_RUN, HELM, WATCH, YES } from './channel.ts';
-import { ADDRESS } from './connection.ts';
+import { ADDRESS, CONFIG, WEB } from './connection.ts';
 
 const FILES = {
   files: paths('FILES', 'files and folders with the clusters and add-ons of a fleet', {
@@ -12,7 +12,11 @@ const FILES = {
 };
 export type FleetRequest = RequestOf<typeof FILES>;
 
-export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', FILES);
+export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', {
+  ...FILES,
+  allowHttp: WEB.allowHttp,
+  ...CONFIG,
+});
 
 const STATE = {
   state: path('DIR', 'where passes keep their state (default: .curlew/fleet in the folder of the first FILE)'),
@@ -21,6 +25,7 @@ const LOOK = {
   ...FILES,
   ...STATE,
   ...HELM,
+  ...WEB,
   timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
   allowExec: flag('let kubeconfigs of the folder start programs for credentials (exec), and send tokens from files'),
 };
@@ -52,7 +57,7 @@ export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet 
   dryRun: DRY_RUN,
   watch: WATCH,
 });
-/** One pass, and passes one after another, for callers of the library. */
+/** What a pass would do, one pass, and passes one after another, for callers of the library. */
 export const FLEET_PASS = { name: 'fleet apply', fields: APPLY };
 export type FleetApplyRequest = RequestOf<typeof FLEET_PASS.fields>;
 export const FLEET_PASSES = {

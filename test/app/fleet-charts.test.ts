@@ -1,6 +1,8 @@
 /** Charts of a fleet, with a program in the place of helm. */
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import type { FleetPass } from '../../src/app/fleet-apply.ts';
+import { checkFleet } from '../../src/app/fleet-check.ts';
+import { planFleetPass, planFleets } from '../../src/app/fleet-plan.ts';
 import * as assert from '../support/assert.ts';
 import { addon, channel } from '../support/fleet-files.ts';
 import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
@@ -132,6 +134,51 @@ exec '${helm.program}' "$@"
   await scene.fleet([proxy({})]);
   const { warnings } = await apply();
   assert.match(warnings[0] ?? '', 'keeps it; the provider upgrades it');
+});
+
+test('a chart repository with plain http needs to be allowed, which each verb says and accepts in the same way', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const { at } = scene.box;
+  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
+  const program = `#!/bin/bash
+if [ "$1" = pull ]; then
+  echo "$*" >>'${at('pulled')}'
+  while [ "$1" != --destination ]; do shift; done
+  exec cp '${at('page')}' "$2/page.tgz"
+fi
+exec '${helm.program}' "$@"
+`;
+  await writeFile(at('helm-of-repository'), program);
+  await chmod(at('helm-of-repository'), 0o755);
+  const chart = { repoURL: 'http://charts.test:8080', name: 'page', version: '1.0.0', namespace: 'default' };
+  await scene.fleet([addon('page', { source: { chart } })]);
+  const context = { ...scene.context, env: { PATH: process.env['PATH'] } };
+  const files = ['fleet.yaml'];
+  const refused = /plain http to charts\.test:8080 is not allowed; .*--allow-http charts\.test:8080/;
+  const allowHttp = ['charts.test:8080'];
+  await writeFile(at('config.json'), JSON.stringify({ allowHttp }));
+  const given = { helm: at('helm-of-repository') };
+  const checked = await checkFleet({ files }, context);
+  assert.equal([checked.errors, checked.warnings], [0, 1]);
+  assert.match(checked.diagnostics[0]?.message ?? '', refused);
+  assert.is((await checkFleet({ files, config: 'config.json' }, context)).warnings, 0);
+  for (const plan of [planFleets, planFleetPass]) {
+    assert.match((await plan({ files }, context)).warnings.join(), refused);
+    assert.equal((await plan({ files, allowHttp }, context)).warnings, []);
+  }
+  assert.match((await planFleets({ files, diff: true, ...given }, context)).targets[0]?.message ?? '', refused);
+  const { diffs } = await planFleets({ files, diff: true, allowHttp, ...given }, context);
+  assert.equal(
+    diffs?.map(({ objects }) => objects.map(({ object }) => object)),
+    [['ConfigMap default/page']],
+  );
+  assert.match(
+    (await scene.apply({ ...given, state: 'other' }, context)).done[0]?.reason ?? '',
+    'plain http to charts.test:8080 is not allowed',
+  );
+  assert.equal(doneIn(await scene.apply({ ...given, allowHttp }, context)), ['lyon page install done']);
+  assert.match(await readFile(at('pulled'), 'utf8'), 'page --repo http://charts.test:8080');
 });
 
 test.run();

@@ -67,8 +67,7 @@ export const apply = commandFor(FLEET_APPLY, {
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
     if (watch !== undefined) return watchFleet({ ...request, every: watch }, context);
     if (yes) return applyFleet(request, context);
-    const { files, state, timeout, takeOver } = request;
-    return (await import('../../app/fleet-plan.ts')).planFleets({ files, state, timeout, takeOver }, context);
+    return (await import('../../app/fleet-plan.ts')).planFleetPass(request, context);
   },
   render: passText,
   exitCode: (result) => {

@@ -15,6 +15,7 @@ import { differencesIn } from '../differences.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../state.ts';
 import type { Observed } from '../rollout/fleet.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
+import { chartWarnings } from './chart-addresses.ts';
 import { hashContents, lookAtClusters } from './clusters.ts';
 import { findNewest, withNewest } from './newest.ts';
 import { openFleet, type OpenedFleet } from './files.ts';
@@ -102,7 +103,9 @@ export async function observeFleet(
   const state = withLooks(stored, looks, now);
   const { clusters, channels, ...read } = written.again(havingIn(state));
   const addons = await withNewest(read.addons, findNewest(request, context), context.signal);
-  const fleet = { ...written, clusters, addons, channels };
+  const refused = await chartWarnings({ clusters, addons, channels }, request, context);
+  const diagnostics = [...written.diagnostics, ...refused.map((one) => ({ ...one, source: undefined }))];
+  const fleet = { ...written, clusters, addons, channels, diagnostics };
   const hashOf = await hashContents(fleet, context);
   return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== storedOrders, adapt }, { looks, now, state });
 }

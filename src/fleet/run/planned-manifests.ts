@@ -10,6 +10,7 @@ import { openChannelCluster, type ChannelCluster } from '../../cluster/deliver/c
 import type { ChangedObject } from '../../cluster/deliver/outcome.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
+import type { WebRequest } from '../../requests/connection.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
 import { driftIn } from '../drift.ts';
 import type { FleetCluster } from '../fleet.ts';
@@ -38,7 +39,7 @@ type Found = Partial<PlannedTarget> & { readonly changes?: readonly ChangedObjec
 export async function withManifests(
   plan: FleetPlan,
   observed: ObservedFleet,
-  request: Pick<FleetPlanRequest, 'timeout' | 'allowExec' | 'diff' | 'helm'>,
+  request: Pick<FleetPlanRequest, 'timeout' | 'allowExec' | 'diff' | 'helm' | keyof WebRequest>,
   context: Context,
 ): Promise<FleetPlan> {
   const { diff: isDiff = false, timeout = isDiff ? DIFF_TIMEOUT_MS : undefined, allowExec } = request;
