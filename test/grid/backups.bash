@@ -109,9 +109,14 @@ more_copies() {
   (($(copies | wc -l) > $1))
 }
 
+no_snapshot_runs() {
+  [[ "$(on one 10 systemctl show --property ActiveState --value curlew-etcd-snapshot.service)" =~ ^(inactive|failed)$ ]]
+}
+
 lost_store_is_named() {
   local text
-  stop_s3 && on one 10 systemctl stop curlew-etcd-snapshot.timer || return 1
+  # A run that has its copy already would be the one that is waited for.
+  on one 10 systemctl stop curlew-etcd-snapshot.timer && grid_until 60 no_snapshot_runs && stop_s3 || return 1
   if on one 120 systemctl start curlew-etcd-snapshot.service; then return 1; fi
   text="$(on one 20 sh -c 'systemctl --failed --no-legend; journalctl --no-pager --unit curlew-etcd-snapshot -n 20')" || return 1
   printf '%s\n' "$text"
