@@ -32,13 +32,16 @@ export interface Registered {
 }
 
 /**
- * Until the site is accepted; interrupted, the same call continues. A certificate that works stays. `AUTH_FAILED` for a token
+ * Until the site is accepted; interrupted, the same call continues. A certificate that works stays. Without a token, only the trusted keys
+ * of a site change that is registered, and the hub is not asked; `NOT_FOUND` for another one. `AUTH_FAILED` for a token
  * that the hub does not know or no longer knows, `FILE_EXISTS` for a site of another hub or name, `CLUSTER_FAILED` if it is denied.
  */
 export const registerAgent = useCase(
   AGENT_REGISTER,
   async ({ tokenFile, key = [], allowUnsigned = false, root }, context: Context): Promise<Registered> => {
     const { cwd, env, signal, report } = context;
+    const folder = new AgentFolder(root === undefined ? undefined : resolve(cwd, root));
+    if (tokenFile === undefined) return changeKeys(folder, { key, allowUnsigned, cwd });
     const path = resolve(cwd, tokenFile);
     const text = await readOwnFile(path, LIMIT);
     if (text === undefined) {
@@ -49,7 +52,6 @@ export const registerAgent = useCase(
     const { hub, binding } = readToken(text, tokenFile);
     const { cluster } = binding;
     const keys = await readKeys(key, { cwd, allowUnsigned });
-    const folder = new AgentFolder(root === undefined ? undefined : resolve(cwd, root));
     await using _claim = await folder.claim();
     const before = await folder.readSettings();
     if (before !== undefined && (before.hub !== binding.hub || before.cluster !== cluster)) {
@@ -83,7 +85,7 @@ export const registerAgent = useCase(
           { hint: 'the API server of the hub needs the authority of its signer in --client-ca-file' },
         );
       }
-      const command = `curlew fleet accept ${cluster} --fingerprint ${asked.fingerprint}`;
+      const command = `curlew fleet accept ${cluster} --fingerprint ${asked.fingerprint} --yes`;
       if (!isSaid)
         report({ type: 'note', level: 'info', text: `waiting until the hub accepts ${asked.request}: ${command}` });
       isSaid = true;
@@ -91,6 +93,27 @@ export const registerAgent = useCase(
     }
   },
 );
+
+async function changeKeys(
+  folder: AgentFolder,
+  {
+    key,
+    allowUnsigned,
+    cwd,
+  }: { readonly key: readonly string[]; readonly allowUnsigned: boolean; readonly cwd: string },
+): Promise<Registered> {
+  const keys = await readKeys(key, { cwd, allowUnsigned });
+  const before = await folder.read();
+  const [certificate, kubeconfig] = [await readCertificate(folder), await folder.readKubeconfig()];
+  if (certificate === undefined || kubeconfig === undefined) {
+    const what = `cannot change the trusted keys: ${folder.kubeconfig} has no certificate of an agent`;
+    throw new CurlewError('NOT_FOUND', what, { hint: 'add --token-file FILE, to register this site' });
+  }
+  await using _claim = await folder.claim();
+  await folder.writeSettings({ ...before, keys, allowUnsigned });
+  const expires = new Date(certificate.endsAt).toISOString();
+  return { cluster: before.cluster, server: kubeconfig.hub.server, folder: folder.path, expires };
+}
 
 async function readKeys(
   paths: readonly string[],

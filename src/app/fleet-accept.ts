@@ -1,5 +1,6 @@
 /** Lets a cluster that has registered into a hub: its rights, then the approval of its request. */
 import type { Context } from '../core/context.ts';
+import { firstOf } from '../core/counted.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
@@ -142,10 +143,10 @@ function noRequest(
 }
 
 function several(cluster: string, requests: readonly AgentRequest[]): CurlewError {
-  const shown = requests.slice(0, 5).map(({ name, fingerprint }) => `${name} with ${fingerprint || 'no valid key'}`);
+  const all = requests.map(({ name, fingerprint }) => `${name} with ${fingerprint || 'no valid key'}`);
   return refused(
     cluster,
-    `several sites have asked: ${shown.join(', ')}`,
+    `several sites have asked: ${firstOf(all, 5)}`,
     'choose one by --fingerprint, as curlew agent register prints it on the site',
   );
 }

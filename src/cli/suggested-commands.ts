@@ -69,7 +69,8 @@ function calling(command: string, called: string | undefined): string | undefine
   return own ? quoted(called.replace(/tasks\.sh$/, `${command}.sh`)) : `${quoted(called)} ${command}`;
 }
 
-function quoted(text: string): string {
+/** One word of a command line, for a shell. */
+export function quoted(text: string): string {
   return /^[\w./:@,+-]+$/.test(text) ? text : shellQuote(text);
 }
 

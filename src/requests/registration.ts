@@ -49,7 +49,7 @@ export const FLEET_DETACH = request(
 const ROOT = { root: path('DIR', 'the folder of the agent is below DIR: several agents on one machine (default: /)') };
 
 export const AGENT_REGISTER = request('agent register', 'Register this site at a hub', {
-  tokenFile: path('FILE', 'the file that curlew hub token has written', { required: 'add --token-file FILE' }),
+  tokenFile: path('FILE', 'the file that curlew hub token has written; not for new keys of a site that is registered'),
   key: paths('FILE', 'accept only content with a statement of this public key; can be repeated'),
   allowUnsigned: flag('accept content without a statement: who can write the hub can run programs here'),
   ...ROOT,

@@ -50,7 +50,7 @@ test('a site with a token is accepted by its key, gets its own rights, and nothi
   await asked(site);
   assert.match(
     site.notes.join(),
-    /^waiting until the hub accepts curlew-paris-.{5}: curlew fleet accept paris --fingerprint SHA256:\S+$/,
+    /^waiting until the hub accepts curlew-paris-.{5}: curlew fleet accept paris --fingerprint SHA256:\S+ --yes$/,
   );
   const plan = await planAcceptance({ cluster: 'paris', kubeconfig }, context);
   assert.is(plan.fingerprint, site.fingerprint());
@@ -79,6 +79,17 @@ test('a site with a token is accepted by its key, gets its own rights, and nothi
     }
   ).users[0].user.token;
   assert.ok(!JSON.stringify([registered, site.notes, plan]).includes(token.slice(7)));
+  // Its keys change without a token, and without the hub.
+  await writeFile(box.at('our.pub'), makeKeyPair(undefined).publicKey);
+  await writeFile(box.at('their.pub'), makeKeyPair(undefined).publicKey);
+  assert.equal(await registerAgent({ root: 'site', key: ['our.pub', 'their.pub'] }, context), registered);
+  assert.equal([(await folder.read()).keys.length, (await folder.read()).allowUnsigned], [2, false]);
+  await assert.rejectsWith(registerAgent({ root: 'site' }, context), 'USAGE', /no key says whose content may run/);
+  await assert.rejectsWith(
+    registerAgent({ root: 'new', key: ['our.pub'] }, context),
+    'NOT_FOUND',
+    /is not registered at a/,
+  );
   // The site registers again: it is already known.
   const again = scene.site('site', tokenFile);
   assert.equal(await again.done, registered);
@@ -139,7 +150,10 @@ test('two sites with one token: none is accepted until a person has chosen by th
   const [own, thief] = [scene.site('own', tokenFile), scene.site('thief', tokenFile)];
   await asked(own, thief);
   const error = await assert.rejectsWith(acceptCluster({ cluster: 'paris', kubeconfig }, context), 'CLUSTER_FAILED');
-  assert.match(error.message, /several sites have asked: curlew-paris-.{5} with SHA256:/);
+  assert.match(
+    error.message,
+    /several sites have asked: curlew-paris-.{5} with SHA256:\S+, curlew-paris-.{5} with SHA256:\S+$/,
+  );
   const { denied } = await acceptCluster({ cluster: 'paris', kubeconfig, fingerprint: own.fingerprint() }, context);
   assert.is(denied.length, 1);
   await own.done;
@@ -158,7 +172,7 @@ test('a token of one cluster asks for another name: neither cluster accepts it',
   const error = await assert.rejectsWith(acceptCluster({ cluster: 'paris', kubeconfig }, context), 'CLUSTER_FAILED');
   assert.match(
     error.message,
-    /breaks a rule: its name was not made by the server|breaks a rule: it is for another name/,
+    /breaks a rule: its name does not begin with curlew-paris-|breaks a rule: it is for another name/,
   );
   const controller = scene.hub.start();
   const refusal = await assert.rejectsWith(site.done, 'CLUSTER_FAILED');

@@ -2,9 +2,11 @@
 import type { Acceptance } from '../../app/fleet-accept.ts';
 import type { MadeToken } from '../../app/hub-token.ts';
 import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '../../requests/registration.ts';
+import { firstOf } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
+import { quoted } from '../suggested-commands.ts';
 import { tokenText } from './hub.ts';
 
 export const accept = commandFor(FLEET_ACCEPT, {
@@ -31,25 +33,30 @@ export const accept = commandFor(FLEET_ACCEPT, {
     const { acceptCluster, planAcceptance } = await import('../../app/fleet-accept.ts');
     return yes ? acceptCluster(request, context) : planAcceptance(request, context);
   },
-  render: (result) => ('file' in result ? tokenText(result) : acceptanceText(result)),
+  render: (result, { request }) => ('file' in result ? tokenText(result) : acceptanceText(result, request)),
   exitCode: (result) => ('file' in result || result.accepted ? 0 : UNSETTLED),
 });
 
-function acceptanceText({
-  cluster,
-  request,
-  createdAt,
-  fingerprint,
-  replaces,
-  denied,
-  accepted,
-}: Acceptance): readonly string[] {
+/** More names are only counted. */
+const MAX_NAMES = 5;
+
+function acceptanceText(
+  { cluster, request, createdAt, fingerprint, replaces, denied, accepted }: Acceptance,
+  { kubeconfig, context }: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
+): readonly string[] {
+  const hub = Object.entries({ kubeconfig, context }).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option} ${quoted(value)}`],
+  );
+  const command = ['curlew fleet accept', cluster, '--fingerprint', fingerprint, ...hub, '--yes'].join(' ');
+  const sites = denied.length === 1 ? 'another site' : 'other sites';
   return [
     accepted ? `accepted ${cluster}: ${request}` : `${cluster} asks to be accepted: ${request}, made at ${createdAt}`,
     `  key ${fingerprint}`,
     ...(replaces ? [`  ${accepted ? 'replaced' : 'replaces'} the agent that was accepted before`] : []),
-    ...denied.map((name) => `  ${accepted ? 'denied' : 'denies'} ${name}, made by another site`),
-    ...(accepted ? [] : ['compare the key with what the site shows, then add --yes']),
+    ...(denied.length === 0
+      ? []
+      : [`  ${accepted ? 'denied' : 'denies'} ${firstOf(denied, MAX_NAMES)}, made by ${sites}`]),
+    ...(accepted ? [] : ['compare the key with what the site shows, then run', `  ${command}`]),
   ];
 }
 
@@ -65,8 +72,8 @@ export const detach = commandFor(FLEET_DETACH, {
   render: ({ cluster, user, tokens, requests, detached }) => [
     detached ? `detached ${cluster}` : `${cluster} would lose`,
     `  agent: ${user ?? 'none'}`,
-    ...tokens.map((name) => `  token: ${name}`),
-    ...requests.map((name) => `  request: ${name}`),
+    ...(tokens.length === 0 ? [] : [`  tokens: ${firstOf(tokens, MAX_NAMES)}`]),
+    ...(requests.length === 0 ? [] : [`  requests: ${firstOf(requests, MAX_NAMES)}`]),
     ...(detached ? [] : ['add --yes to do this']),
   ],
   exitCode: ({ detached }) => (detached ? 0 : UNSETTLED),
@@ -74,8 +81,11 @@ export const detach = commandFor(FLEET_DETACH, {
 
 export const register = commandFor(AGENT_REGISTER, {
   details:
-    'Makes a key, which does not leave this machine, asks the hub of the token for a certificate, and waits until someone accepts it there. Writes the folder of the agent, /var/lib/curlew/agent. Interrupted, the same command continues; when the site is registered already, it changes only the keys that are trusted. --key says whose packages, manifests and charts may run here.',
-  examples: ['curlew agent register --token-file paris.token --key curlew.pub'],
+    'Makes a key, which does not leave this machine, asks the hub of the token for a certificate, and waits until someone accepts it there. Writes the folder of the agent, /var/lib/curlew/agent. Interrupted, the same command continues. --key says whose packages, manifests and charts may run here. When the site is registered, the command without --token-file changes only that, for agents that are started later.',
+  examples: [
+    'curlew agent register --token-file paris.token --key curlew.pub',
+    'curlew agent register --key old.pub --key new.pub',
+  ],
   run: async ({ request }, context) => (await import('../../app/agent-register.ts')).registerAgent(request, context),
   render: ({ cluster, server, folder, expires }) =>
     visible(`registered ${cluster} at ${server} in ${folder}; the certificate is renewed before ${expires}`),

@@ -19,7 +19,7 @@ export const SIGNING_REQUESTS = {
 /** An API server cuts what is longer, and adds five characters. */
 const MAX_PREFIX = 58;
 
-/** The API server adds a random part, so that the name of a request cannot be taken before. */
+/** The API server adds a random part. Who may create a request could also choose the rest of its name, which gives no right. */
 export function requestPrefix(cluster: string): string {
   return `curlew-${cluster}-`.slice(0, MAX_PREFIX);
 }
@@ -61,7 +61,6 @@ const object = v.object({
   metadata: v.object({
     name: v.string(),
     resourceVersion: v.string(),
-    generateName: v.optional(v.string()),
     creationTimestamp: v.string(),
   }),
   spec: v.object({
@@ -115,13 +114,13 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   if (sender === undefined) return undefined;
   const csr = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
   const user = csr?.subject.commonName ?? '';
-  const { name, resourceVersion, creationTimestamp: createdAt, generateName } = metadata;
+  const { name, resourceVersion, creationTimestamp: createdAt } = metadata;
   const prefix = requestPrefix(sender.cluster);
   const rules: readonly (readonly [boolean, string])[] = [
     [spec.signerName === KUBE_SIGNER, `it is for another signer than ${KUBE_SIGNER}`],
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
-    [generateName === prefix && name.startsWith(prefix), 'its name was not made by the server'],
+    [name.startsWith(prefix), `its name does not begin with ${prefix}`],
     [csr?.subject.organization === ORGANIZATION, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
     [clusterOfUser(user) === sender.cluster, `it is for another name than the cluster ${sender.cluster}`],
     [sender.kind !== 'renewal' || user === by, 'an agent can only renew its own certificate'],

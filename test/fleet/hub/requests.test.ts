@@ -40,10 +40,13 @@ function asked({ commonName = PARIS, organization = ORGANIZATION, metadata, spec
 const AGENT = { username: PARIS, groups: [ORGANIZATION] };
 const OTHER_NAME = 'it is for another name than the cluster paris';
 const OTHER_SUBJECT = 'it is not for one user of curlew:clusters, with a P-256 key';
-const OTHER_ORIGIN = 'its name was not made by the server';
+const OTHER_ORIGIN = 'its name does not begin with curlew-paris-';
 
 test('a request of a token, and of the agent itself, for the name of its cluster may be approved', () => {
   assert.equal([asked()?.problem, asked()?.kind], [undefined, 'join']);
+  // The server does not tell a name that it has made from a chosen one.
+  for (const more of [{}, { generateName: 'curlew-paris-' }])
+    assert.is(asked({ metadata: { name: 'curlew-paris-mine', ...more } })?.problem, undefined);
   const again = asked({ spec: AGENT });
   assert.equal([again?.problem, again?.kind, again?.user], [undefined, 'renewal', PARIS]);
 });
@@ -56,10 +59,9 @@ for (const [title, given, problem] of [
   ['for administrators', { organization: 'system:masters' }, OTHER_SUBJECT],
   ['for an organization that begins with that of agents', { organization: 'curlew:clusters2' }, OTHER_SUBJECT],
   ['for the beginning of the organization of agents', { organization: 'curlew:cluster' }, OTHER_SUBJECT],
-  ['under a name that its sender has chosen', { metadata: { name: 'curlew-paris-mine' } }, OTHER_ORIGIN],
-  ['under the name of a neighbor', { metadata: { generateName: 'curlew-rome-' } }, OTHER_ORIGIN],
+  ['under the name of a neighbor', { metadata: { name: 'curlew-rome-x7k2p' } }, OTHER_ORIGIN],
   [
-    'under a chosen name beside a prefix',
+    'under the name of a neighbor beside its own prefix',
     { metadata: { name: 'curlew-rome-mine', generateName: 'curlew-paris-' } },
     OTHER_ORIGIN,
   ],
@@ -79,7 +81,11 @@ for (const [title, given, problem] of [
     { commonName: agentUser('paris', 'f'.repeat(32)), spec: AGENT },
     'an agent can only renew its own certificate',
   ],
-  ['of a neighbor', { spec: { ...AGENT, username: agentUser('rome', RANDOM) } }, 'its name was not made by the server'],
+  [
+    'of a neighbor',
+    { spec: { ...AGENT, username: agentUser('rome', RANDOM) } },
+    'its name does not begin with curlew-rome-',
+  ],
 ] as const satisfies readonly (readonly [string, Asked, string])[]) {
   test(`a request ${title} must not be approved`, () => assert.is(asked(given)?.problem, problem));
 }
