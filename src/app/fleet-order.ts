@@ -6,7 +6,11 @@ import { timeOf } from '../core/time.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { isPresent, NO_ORDERS, presentSince, type GivenOrder, type StateRevision } from '../fleet/state.ts';
-import type { ClusterAddon } from '../fleet/rollout/fleet.ts';
+import type { ClusterAddon, FleetAddon } from '../fleet/rollout/fleet.ts';
+import type { HubAddon, HubOrder } from '../fleet/hub/observe.ts';
+import { orderAtHub, type HubOrders } from '../fleet/hub/run/orders.ts';
+import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
+import { openCalls } from '../cluster/kube/call.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
 import { stateFolderOf, readWhole, unknownAddon } from '../fleet/run/observed-fleet.ts';
@@ -19,8 +23,12 @@ import {
   type FleetOrderRequest,
 } from '../requests/fleet.ts';
 
+const PATIENCE_MS = 30_000;
+
 export interface FleetOrder extends GivenOrder {
   readonly addon: string;
+  /** At a hub, that of its FleetAddon: for another one, the order is void. */
+  readonly generation?: number;
   /** Why it may have no effect, and what to do. */
   readonly warning?: string;
 }
@@ -33,16 +41,25 @@ export const resumeAddon = useCase(FLEET_RESUME, async (request, context: Contex
 );
 
 /** What has failed so far is tried again. */
-export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context) =>
-  orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 }), true),
-);
+export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context) => {
+  if (!isAtHub(request)) return orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 }), true);
+  const { addon, made } = await atHub(request, context, (_addon, order) => ({
+    // What failed in this second is meant, too.
+    retry: { ...order, at: timeOf(secondsIn(order) + 1) },
+  }));
+  const { status, orders, generation } = addon.addon;
+  const isNow = status?.rolledBack === true && status.observedGeneration === generation;
+  const isBack = isNow ? (status.counts.Failed ?? 0) === 0 : orders?.rollback !== undefined;
+  return isBack ? { ...made, warning: WENT_BACK } : made;
+});
 
 /**
  * Every cluster goes back to what was healthy on it before, and the rollout stops until the add-on changes. `USAGE` if the clusters
- * have last recorded nothing to go back to.
+ * have last recorded nothing to go back to; a hub says that in the status.
  */
-export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Context) =>
-  orderFor(request, context, (order, _now, { addon, records }) => {
+export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Context) => {
+  if (isAtHub(request)) return (await atHub(request, context, (_addon, order) => ({ rollback: order }))).made;
+  return orderFor(request, context, (order, _now, { addon, records }) => {
     const own = records.filter((one) => one.addon === addon.name);
     if (records.length > 0 && own.every(({ spec }) => (spec.knownGood ?? spec).specHash === spec.specHash)) {
       throw new CurlewError('USAGE', `cannot roll back ${addon.name}: no cluster has had another content of it`, {
@@ -50,52 +67,128 @@ export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Co
       });
     }
     return { ...order, rollback: true };
-  }),
-);
+  });
+});
+
+interface Approved {
+  readonly groups: readonly string[];
+  readonly unproven: readonly string[];
+  readonly removals: number | undefined;
+  readonly deletions: boolean | undefined;
+  readonly downgrade: boolean | undefined;
+}
 
 /** Groups may begin, or up to a number of removals, or deletions of most objects, or lower versions. Void when the content changes. `USAGE` for a group that needs no approval. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
-  async ({ group: groups = [], unproven = [], removals, deletions, downgrade, ...request }, context: Context) =>
-    orderFor(request, context, (order, now, { addon }) => {
-      const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
-      // A mandatory group that proves nothing can be approved, too. Which one an index means depends on the clusters.
-      const mandatory = mandatoryDecisionGroups.flatMap(({ groupName = '', groupIndex }) =>
-        groupName === '' ? [...all.map(({ name }) => name), String(groupIndex)] : groupName,
-      );
-      const known = [...new Set([...approval, ...mandatory])];
-      const unknown =
-        groups.find((name) => !known.includes(name)) ?? unproven.find((name) => !mandatory.includes(name));
-      if (
-        unknown !== undefined ||
-        (groups.length + unproven.length === 0 && removals === undefined && deletions !== true && downgrade !== true)
-      ) {
-        const isGroup = all.some(({ name }) => name === unknown);
-        const which = isGroup ? `its group ${unknown} needs no approval` : `it has no group ${unknown}`;
-        const what = unknown === undefined ? 'nothing says what' : which;
-        const others = '--removals N, --deletions or --downgrade';
-        const own = known.length === 0 ? '' : `--group with one of ${known.join(', ')}, `;
-        const proving = mandatory.length === 0 ? '' : `--unproven with one of ${[...new Set(mandatory)].join(', ')}, `;
-        throw new CurlewError('USAGE', `cannot approve ${addon.name}: ${what}`, {
-          hint: `add ${own}${proving}${others}`,
-        });
-      }
+  async ({ group: groups = [], unproven = [], removals, deletions, downgrade, ...request }, context: Context) => {
+    const approved = { groups, unproven, removals, deletions, downgrade };
+    if (isAtHub(request)) {
+      const { made, written } = await atHub(request, context, (addon, order) => {
+        requireApprovable(addon.addon, approved);
+        return { approve: approvalAtHub(addon, order, approved) };
+      });
+      const { generation: _generation, at: _at, by: _by, ...more } = written as HubOrder;
+      return { ...made, ...more };
+    }
+    return orderFor(request, context, (order, now, { addon }) => {
+      requireApprovable(addon, approved);
       // Removals that have begun are counted from the time of their approval.
       return {
         ...order,
-        groups: [...new Set([...(order.groups ?? []), ...groups])],
-        ...(unproven.length > 0 && { unproven: [...new Set([...(order.unproven ?? []), ...unproven])] }),
+        groups: union(order.groups, groups),
+        ...(unproven.length > 0 && { unproven: union(order.unproven, unproven) }),
         ...(removals !== undefined && { removals, at: now }),
         ...(deletions === true && { deletions }),
         // What begins in this second was there before.
         ...(downgrade === true && { downgrade, downgradeAt: now + 1 }),
       };
-    }),
+    });
+  },
 );
 
+function union(before: readonly string[] = [], more: readonly string[] = []): string[] {
+  return [...new Set([...before, ...more])];
+}
+
+function requireApprovable(
+  { name, rollout }: Pick<FleetAddon, 'name' | 'rollout'>,
+  { groups, unproven, removals, deletions, downgrade }: Approved,
+): void {
+  const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = rollout ?? {};
+  // A mandatory group that proves nothing can be approved, too. Which one an index means depends on the clusters.
+  const mandatory = mandatoryDecisionGroups.flatMap(({ groupName = '', groupIndex }) =>
+    groupName === '' ? [...all.map((one) => one.name), String(groupIndex)] : groupName,
+  );
+  const known = [...new Set([...approval, ...mandatory])];
+  const unknown = groups.find((one) => !known.includes(one)) ?? unproven.find((one) => !mandatory.includes(one));
+  const isNothing =
+    groups.length + unproven.length === 0 && removals === undefined && deletions !== true && downgrade !== true;
+  if (unknown === undefined && !isNothing) return;
+  const isGroup = all.some((one) => one.name === unknown);
+  const which = isGroup ? `its group ${unknown} needs no approval` : `it has no group ${unknown}`;
+  const what = unknown === undefined ? 'nothing says what' : which;
+  const own = known.length === 0 ? '' : `--group with one of ${known.join(', ')}, `;
+  const proving = mandatory.length === 0 ? '' : `--unproven with one of ${[...new Set(mandatory)].join(', ')}, `;
+  throw new CurlewError('USAGE', `cannot approve ${name}: ${what}`, {
+    hint: `add ${own}${proving}--removals N, --deletions or --downgrade`,
+  });
+}
+
+/** At a hub, an approval has one time: what counts from it on is not carried over into another one. */
+function approvalAtHub({ approval: before }: HubAddon, order: HubOrder, approved: Approved): HubOrder {
+  const { groups, unproven, removals, deletions, downgrade } = approved;
+  const isNew = before === undefined || removals !== undefined || downgrade === true;
+  const { by: _by, groups: had, unproven: hadUnproven, deletions: mayDelete, ...timed } = before ?? order;
+  return {
+    ...order,
+    ...(!isNew && timed),
+    ...(groups.length + (had?.length ?? 0) > 0 && { groups: union(had, groups) }),
+    ...(unproven.length + (hadUnproven?.length ?? 0) > 0 && { unproven: union(hadUnproven, unproven) }),
+    ...(removals !== undefined && { removals }),
+    ...((deletions ?? mayDelete) === true && { deletions: true }),
+    ...(downgrade === true && { downgrade }),
+  };
+}
+
+function isAtHub({ addon, files = [], kubeconfig, state }: FleetOrderRequest): boolean {
+  if (kubeconfig !== undefined && files.length === 0 && state === undefined) return true;
+  if (kubeconfig === undefined && files.length > 0) return false;
+  throw new CurlewError('USAGE', `cannot order anything about ${addon}: it is in files, or at a hub`, {
+    hint: 'specify FILES, or --kubeconfig FILE of the hub without --state',
+  });
+}
+
+/** Writes an order at the hub, by the clock of its API server. */
+async function atHub(
+  request: FleetOrderRequest,
+  context: Context,
+  ordersFor: (addon: HubAddon, order: HubOrder) => HubOrders,
+): Promise<{ readonly addon: HubAddon; readonly made: FleetOrder; readonly written: HubOrders[string] }> {
+  const { api } = await openClusterApi(request, context);
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+  const { USER: by = '' } = context.env;
+  let written: HubOrders[string];
+  const addon = await orderAtHub(call, request.addon, (one) => {
+    const { generation } = one.addon;
+    const at = timeOf(Math.floor(api.now().getTime() / 1000));
+    const orders = ordersFor(one, { generation, at, ...(by !== '' && { by }) });
+    [written] = Object.values(orders);
+    return orders;
+  });
+  return { addon, made: { addon: request.addon, generation: addon.addon.generation }, written };
+}
+
+function secondsIn({ at }: HubOrder): number {
+  return Math.floor(Date.parse(at) / 1000);
+}
+
 async function setPaused(request: FleetOrderRequest, context: Context, paused: boolean): Promise<FleetOrder> {
-  const { addon } = request;
-  const fleet = await openFleet({ files: request.files }, context);
+  if (isAtHub(request)) {
+    return (await atHub(request, context, () => ({ pause: paused ? 'true' : undefined }))).made;
+  }
+  const { addon, files = [] } = request;
+  const fleet = await openFleet({ files }, context);
   const folder = stateFolderOf(fleet, request, context);
   const { addons } = await folder.readOrders();
   const isKnown = addons[addon] !== undefined || fleet.addons.some(({ name }) => name === addon);
@@ -113,8 +206,8 @@ async function orderFor(
   ) => GivenOrder,
   isRetry = false,
 ): Promise<FleetOrder> {
-  const { addon } = request;
-  const { fleet, folder } = await readWhole(request, context);
+  const { addon, files = [], state: place } = request;
+  const { fleet, folder } = await readWhole({ files, state: place }, context);
   const now = Math.floor(Date.now() / 1000);
   const hashOf = await hashContents(fleet, context);
   const looks = new Map(fleet.clusters.map(({ name }) => [name, { problem: 'not asked' }] as const));

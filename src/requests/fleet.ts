@@ -65,13 +65,18 @@ export const FLEET_PASSES = {
   fields: { ...APPLY, every: { ...WATCH, required: 'specify a time' } },
 };
 
-const ORDER = {
+const ADDON = {
   addon: text('NAME', 'name of the add-on', {
     operand: true,
-    required: 'specify an add-on and the files of its fleet',
+    required: 'specify an add-on, and the files of its fleet or the --kubeconfig of its hub',
   }),
-  ...FILES,
+};
+const ORDER = {
+  ...ADDON,
+  files: paths('FILES', 'files and folders of the fleet, unless --kubeconfig names its hub', { operand: true }),
   ...STATE,
+  kubeconfig: path('FILE', 'the hub that has the add-on, in the place of files'),
+  context: text('NAME', 'context of that kubeconfig (default: its current one)', { with: 'kubeconfig' }),
 };
 export type FleetOrderRequest = RequestOf<typeof ORDER>;
 
@@ -91,7 +96,7 @@ export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to
 export const FLEET_REMOVE = request(
   'fleet remove',
   'Remove an add-on whose file is gone from all clusters',
-  { ...ORDER, timeout: LOOK.timeout, ...DELIVER },
+  { ...ADDON, ...FILES, ...STATE, timeout: LOOK.timeout, ...DELIVER },
   { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
 );
 export type FleetRemoveRequest = RequestOf<typeof FLEET_REMOVE.fields>;

@@ -4,18 +4,21 @@ import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK }
 import { counted } from '../../core/counted.ts';
 import { commandFor } from '../command.ts';
 
-const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
+const NEXT =
+  'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do. With --kubeconfig, the controller of that hub does.';
 
 export const approve = commandFor(FLEET_APPROVE, {
-  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content (--unproven, or --group if they do not wait for an approval to begin), a number of removals, a content that would delete most objects of what is there, or lower versions. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  details: `Approves groups that need it (approval), mandatory groups of which no cluster has proven the content (--unproven, or --group if they do not wait for an approval to begin), a number of removals, a content that would delete most objects of what is there, or lower versions. The approval is for the present content: another content needs another one. ${NEXT}`,
   examples: [
     'curlew fleet approve dashboard fleet/ --group prod',
     'curlew fleet approve dashboard fleet/ --removals 12',
     'curlew fleet approve dashboard fleet/ --downgrade',
+    'curlew fleet approve dashboard --kubeconfig hub.conf --group prod',
   ],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
   render: (order) => {
-    const { addon, revision = '', groups = [], unproven = [], removals, deletions, downgrade } = order;
+    const { addon, revision = '', generation, groups = [], unproven = [], removals, deletions, downgrade } = order;
+    const about = generation === undefined ? `the content ${revision.slice(0, 12)}` : `generation ${generation}`;
     const what = [
       ...groups.map((name) => `group ${name}`),
       ...unproven.map((name) => `group ${name} as unproven`),
@@ -23,14 +26,14 @@ export const approve = commandFor(FLEET_APPROVE, {
       ...(deletions === true ? ['deletions'] : []),
       ...(downgrade === true ? ['lower versions'] : []),
     ];
-    return lines(order, `${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
+    return lines(order, `${addon}: approved ${what.join(', ')} for ${about}`);
   },
 });
 
 export const pause = commandFor(FLEET_PAUSE, {
   details:
     'Also a pass that is under way begins nothing more of it on clusters that it has not come to yet. Works although the files have mistakes.',
-  examples: ['curlew fleet pause dashboard fleet/'],
+  examples: ['curlew fleet pause dashboard fleet/', 'curlew fleet pause dashboard --kubeconfig hub.conf'],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).pauseAddon(request, context),
   render: report('paused; curlew fleet resume lets it continue'),
 });

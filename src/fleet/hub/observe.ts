@@ -16,7 +16,7 @@ import { placeIn, contentSourceOf, type HubSource } from './content-source.ts';
 const NAMESPACE = 'fleet-';
 export const FINALIZER = 'fleet.curlew.dev/removal';
 /** Annotations by which people say how an add-on continues. */
-const ORDER = 'fleet.curlew.dev/';
+export const ORDER = 'fleet.curlew.dev/';
 /** Annotations of what the controller makes from objects of other programs: from which one, and whether it is paused. */
 export const FROM = 'fleet.curlew.dev/from';
 export const PAUSED = 'fleet.curlew.dev/paused';
@@ -69,6 +69,8 @@ export interface HubAddon {
   readonly channel: HubSource['channel'];
   readonly finalizers: readonly string[];
   readonly conditions: readonly Condition[];
+  /** The approval that counts. */
+  readonly approval?: HubOrder | undefined;
   /** The stored status. */
   readonly status: unknown;
 }
@@ -177,7 +179,7 @@ export function readFleetAddon(object: Live): HubAddon {
   // deletion is the same with or without them.
   const hasTurns = !isDeleting && (fields?.valuesSecret ?? channel) !== undefined;
   const since = hasTurns ? 0 : (stored?.since ?? 0);
-  const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
+  const { orders, lapsed, paused, approval, problem: wrong } = readOrders(annotations, generation, since);
   const closed = known === undefined ? windowsProblem(fields?.rollout?.windows) : known.closed;
   const problem =
     known?.problem ??
@@ -205,6 +207,8 @@ export function readFleetAddon(object: Live): HubAddon {
     channel,
     finalizers,
     conditions: own?.conditions ?? [],
+    // A changed Secret or Channel voids one that was given before, although the generation is the same.
+    approval: approval && secondsOf(approval.at) >= (stored?.since ?? 0) ? approval : undefined,
     status,
     addon: {
       name,
@@ -280,13 +284,15 @@ const order = v.object({
   deletions: v.exactOptional(v.boolean()),
   downgrade: v.exactOptional(v.boolean()),
 });
+export type HubOrder = Read<typeof order>;
 
 /** An order about another generation is void. None counts as given before `since`: a person's clock may be late. */
 function readOrders(
   annotations: Readonly<Record<string, string>>,
   generation: number,
   since: number,
-): Pick<FleetAddon, 'orders' | 'lapsed'> & { readonly paused: boolean; readonly problem?: string } {
+): Pick<FleetAddon, 'orders' | 'lapsed'> &
+  Pick<HubAddon, 'approval'> & { readonly paused: boolean; readonly problem?: string } {
   const { [`${ORDER}pause`]: pause = 'false', [PAUSED]: held } = annotations;
   const paused = pause !== 'false' || held === 'true';
   const byVerb: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
@@ -311,7 +317,7 @@ function readOrders(
   const timeOf = ({ at }: Read<typeof order>): number => Math.max(secondsOf(at), since);
   // The time of an approval says how many removals have begun under it.
   const [first] = [approve, retry, rollback].flatMap((one) => one ?? []);
-  const others = { paused, ...(lapsed && { lapsed }) };
+  const others = { paused, ...(lapsed && { lapsed }), ...(approve && { approval: approve }) };
   if (first === undefined) return others;
   return {
     ...others,

@@ -22,7 +22,11 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
     spec: {
       source: { manifest: `https://${PACKAGES}/page.yaml`, hash: digestOf(manifest) },
       clusterSelector: { matchLabels: { env: 'prod' } },
-      rollout: { type: 'Progressive', groups: [{ name: 'canary', selector: { matchLabels: { env: 'prod' } } }] },
+      rollout: {
+        type: 'Progressive',
+        groups: [{ name: 'canary', selector: { matchLabels: { env: 'prod' } } }],
+        approval: ['canary'],
+      },
     },
   };
   await using machine = await pageMachine('docs/hub.md', {
@@ -56,7 +60,7 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
   await machine.block('curlew agent run');
   await machine.block('curlew hub manifests --push oslo');
   await machine.run('kubectl apply -f addon.json');
-  await machine.block('fleet.curlew.dev/approve');
+  await machine.block('curlew fleet approve dashboard');
   assert.match(await machine.block('kubectl wait --for=condition=Available'), /dashboard condition met\n\[\]/);
   assert.match(await machine.block('kubectl get fleetaddons'), /^dashboard +True +AllSucceeded +2 /m);
   for (const server of [oslo, hub]) {
