@@ -56,6 +56,7 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
     context: kubeContext,
     acceptOlder: _older,
     delay: _delay,
+    metrics: _metrics,
     wait: _wait,
     helm: _helm,
     ...web

@@ -8,6 +8,7 @@ import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { readHubChannel } from '../fleet/hub/channel.ts';
 import { readFleetAddon, readClusterAddon } from '../fleet/hub/observe.ts';
 import { AGENT } from '../fleet/hub/identity.ts';
+import { controllerMetrics, PassCounts } from '../fleet/hub/metrics.ts';
 import { CONTROLLER_LEASE } from '../fleet/hub/manifests.ts';
 import { readAgentRequest, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
@@ -29,7 +30,7 @@ import { Pushes } from '../fleet/hub/run/push.ts';
 import { Upstream } from '../fleet/hub/run/upstream.ts';
 import { ValuesSecrets } from '../fleet/hub/run/values-secrets.ts';
 import { decideRequests, RESYNC_MS, type Say } from '../fleet/hub/run/renewals.ts';
-import { serveReadiness } from '../steps/open/readiness.ts';
+import { serveMetrics, serveReadiness } from '../steps/open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
 /** A change of many objects at once is no flood. */
@@ -44,33 +45,48 @@ const CANDIDATE_MS = 5000;
  * Until the signal aborts, whose reason it throws. Of several controllers one leads, by a Lease; the others wait for it. A hub without
  * the kinds is `CLUSTER_FAILED`.
  */
-export const runController = useCase(CONTROLLER, async ({ ready, ...request }, context: Context): Promise<never> => {
-  const { signal } = context;
-  const say = saying(context);
-  let isReady = false;
-  await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
-  const { api } = await openClusterApi(request, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
-  const uid = await identifyHub(call, 'lead the hub');
-  for (;;) {
-    try {
-      await using lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal }), {
-        ...CONTROLLER_LEASE,
-        holder: `${hostname()}/${process.pid}`,
-        doing: 'lead the hub',
-        signal,
-      });
-      say('info', 'leading the hub');
-      await lead(api, { lease, uid, say, request, context, onPass: (succeeded) => (isReady = succeeded) });
-    } catch (error) {
-      requireRefusal(error, signal);
-      // Another one leads: this one works, and can take over.
-      isReady = error.code === 'BUSY';
-      say(isReady ? 'info' : 'warning', error.message);
+export const runController = useCase(
+  CONTROLLER,
+  async ({ ready, metrics, ...request }, context: Context): Promise<never> => {
+    const { signal } = context;
+    const say = saying(context);
+    let isReady = false;
+    const passes = new PassCounts();
+    let addons: Hub['addons'] | undefined;
+    await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
+    await using _metrics = await serveMetrics(metrics, () => {
+      const statuses = (addons?.values() ?? []).flatMap((one) => one.addon.status ?? []);
+      return controllerMetrics({ passes, leads: addons !== undefined, statuses });
+    });
+    const { api } = await openClusterApi(request, context);
+    const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+    const uid = await identifyHub(call, 'lead the hub');
+    for (;;) {
+      try {
+        await using lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal }), {
+          ...CONTROLLER_LEASE,
+          holder: `${hostname()}/${process.pid}`,
+          doing: 'lead the hub',
+          signal,
+        });
+        say('info', 'leading the hub');
+        const onPass = (succeeded: boolean, seen: Hub['addons']): void => {
+          isReady = succeeded;
+          addons = seen;
+          passes.ended(succeeded, Math.floor(Date.now() / 1000));
+        };
+        await lead(api, { lease, uid, say, request, context, onPass });
+      } catch (error) {
+        requireRefusal(error, signal);
+        addons = undefined;
+        // Another one leads: this one works, and can take over.
+        isReady = error.code === 'BUSY';
+        say(isReady ? 'info' : 'warning', error.message);
+      }
+      await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
     }
-    await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
-  }
-});
+  },
+);
 
 /** The same again says nothing new. */
 function saying({ report }: Context): Say {
@@ -85,9 +101,9 @@ interface Leading {
   readonly lease: HeldLease;
   readonly uid: string;
   readonly say: Say;
-  readonly request: ControllerRequest;
+  readonly request: Omit<ControllerRequest, 'ready' | 'metrics'>;
   readonly context: Context;
-  readonly onPass: (hasSucceeded: boolean) => void;
+  readonly onPass: (hasSucceeded: boolean, addons: Hub['addons']) => void;
 }
 
 /** Until the lease is lost, or the signal of the controller aborts. */
@@ -167,7 +183,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       });
       if (isDecided) failures.succeeded();
       if (problem !== undefined) say('warning', problem);
-      onPass(isDecided);
+      onPass(isDecided, hub.addons);
       await pause(GATHER_MS, { signal });
       const turnMs = isDecided ? pushes.start() : Infinity;
       await changes.wait(Math.min(nextMs, RESYNC_MS, turnMs, heartbeats.nextMs), { signal });

@@ -1,7 +1,7 @@
 /** Requests about the agent of a cluster. */
 import { duration, flag, path } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
-import { CLUSTER, HELM } from './channel.ts';
+import { CLUSTER, HELM, METRICS } from './channel.ts';
 import { ADDRESS } from './connection.ts';
 import { SOURCE } from './node.ts';
 
@@ -16,6 +16,7 @@ export const AGENT_RUN = request('agent run', 'Deliver what the hub has for this
   acceptOlder: flag('accept lower revisions and versions than before, as from a hub that was restored'),
   delay: duration('TIME', 'limit of the random time before the first request to the hub (default: 60s)'),
   wait: duration('TIME', 'limit of the wait until an add-on is healthy, or gone (default: 5m)'),
+  ...METRICS,
   ...HELM,
   ...ADDRESS,
 });

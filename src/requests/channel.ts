@@ -27,6 +27,9 @@ export const CLUSTER = {
 };
 
 export const HELM = { helm: path('FILE', 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)') };
+export const METRICS = {
+  metrics: count('PORT', 'GET /metrics on this port of 127.0.0.1 says how it is, for Prometheus'),
+};
 const PRUNING = {
   pruneNamespaces: flag('also delete Namespaces that an add-on no longer has, with all that is in them'),
   pruneCrds: flag('also delete CustomResourceDefinitions, with all of their objects'),

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { choiceOf, count, many, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
-import { CLUSTER, HELM } from './channel.ts';
+import { CLUSTER, HELM, METRICS } from './channel.ts';
 import { WEB } from './connection.ts';
 
 const UPSTREAM = ['helmchartproxies', 'clustermanagementaddons'] as const;
@@ -29,6 +29,7 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
 export const CONTROLLER = request('controller', 'Run the controller of a hub', {
   ...CLUSTER,
   ready: count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
+  ...METRICS,
   reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAM.join(', ')}; with commas, or repeated`),
   ...HELM,
   ...WEB,

@@ -9,15 +9,17 @@ import { textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
+import { freePort } from '../support/ports.ts';
 import { eventually } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('app/agent-run', { timeoutMs: 120_000 });
 
-test('a signed manifest is delivered, updated, and removed, as the hub orders', async () => {
+test('a signed manifest is delivered, updated, and removed, as the hub orders, and metrics count that', async () => {
   await using scene = await openAgentScene();
   await scene.order({ source: scene.manifest('1') });
-  await scene.start();
+  const metrics = await freePort();
+  await scene.start({ metrics });
   await scene.becomes('1 Succeeded');
   assert.is(await scene.version(), '1');
   await scene.order({ source: scene.manifest('2'), revision: 2 });
@@ -26,6 +28,9 @@ test('a signed manifest is delivered, updated, and removed, as the hub orders', 
   await scene.order({ source: scene.manifest('2'), revision: 3, action: 'Remove' });
   await scene.becomes('3 Succeeded');
   assert.is(await scene.version(), '-');
+  const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+  assert.match(text, /^curlew_agent_jobs_total\{result="done"\} 3$/m);
+  assert.match(text, /^curlew_agent_passes_total\{result="decided"\} [1-9]/m);
 });
 
 test('the cluster is reported with its facts, and its Lease is renewed', async () => {

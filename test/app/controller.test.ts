@@ -35,8 +35,8 @@ test('a list that fails writes nothing, and the endpoint says that the controlle
   await hub.cluster('oslo');
   await hub.addon('web');
   isBroken = true;
-  const ready = await freePort();
-  const controller = hub.start({ ready });
+  const [ready, metrics] = [await freePort(), await freePort()];
+  const controller = hub.start({ ready, metrics });
   const answer = async (): Promise<number> =>
     fetch(`http://127.0.0.1:${ready}/ready`).then(
       ({ status }) => status,
@@ -48,6 +48,9 @@ test('a list that fails writes nothing, and the endpoint says that the controlle
   isBroken = false;
   await hub.becomes('web', 'oslo:1.2.3@1');
   await eventually(async () => (await answer()) === 200);
+  const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+  assert.match(text, /^curlew_controller_passes_total\{result="failed"\} [1-9]/m);
+  assert.match(text, /^curlew_fleet_targets\{state="Progressing"\} 1$/m);
 });
 
 test('a controller that was away longer than the deadline does not call late what could not be reported', async () => {

@@ -26,6 +26,8 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['fleet status', 1, 'where helm is, which finds the newest version of a chart that follows it'],
   ['fleet approve', 1, 'a content that would delete most objects of an add-on waits for a word'],
   ['fleet approve, pause, resume, retry, rollback', 10, 'order at a hub without JSON that is written by hand'],
+  ['controller', 1, 'an alert when a hub no longer decides, or a rollout has stopped'],
+  ['agent run', 1, 'an alert when a site no longer hears its hub'],
   ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
   ['node drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
 ];

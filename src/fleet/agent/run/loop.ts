@@ -12,8 +12,6 @@ import {
   afterJob,
   obey,
   keptOf,
-  NO_RECORD,
-  readAgentRecord,
   readOrder,
   withPackage,
   type AgentDone,
@@ -25,23 +23,26 @@ import {
 import { degradedOf, agentStatus } from '../../hub/agent-status.ts';
 import { hubClusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
+import { agentMetrics, PassCounts } from '../../hub/metrics.ts';
 import { namespaceOf } from '../../hub/observe.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
 import { claim } from '../../../platform/files/claim.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
-import { readOwnFile, writeStateFile } from '../../../platform/files/state-file.ts';
+import { writeStateFile } from '../../../platform/files/state-file.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import { Wake } from '../../../platform/limit/wake.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { failureOf } from '../../run/runner.ts';
 import { resourceOf } from '../../hub/run/hub-pass.ts';
+import { serveMetrics } from '../../../steps/open/readiness.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
 import { AgentHub } from './hub.ts';
 import { OwnCluster, type Found } from './look.ts';
+import { readRecord, type OnDisk } from './record-file.ts';
 
 /** All times of agents are at random, so that those of a fleet do not come together. */
 const DELAY_MS = 60_000;
@@ -49,7 +50,6 @@ const MINUTE_MS = 60_000;
 const RENEW_MS = 300_000;
 /** A watch is followed by a list, in case that a change was lost: 10 minutes ± 30 %. */
 const LIST_S = [420, 780] as const;
-const MAX_BYTES = 64 << 20;
 /** The package that runs this program: a site has it from its operator, and newer versions of it from the fleet. */
 const OWN_PACKAGE = 'curlew-agent';
 /** Its back-off is that of the record; no add-on has this name. */
@@ -98,6 +98,7 @@ export async function runLoop(parts: AgentParts): Promise<void> {
   const over = new AbortController();
   const signal = AbortSignal.any([context.signal, over.signal]);
   const loop = new Loop(parts, record, signal);
+  await using _metrics = await serveMetrics(parts.request.metrics, () => loop.metrics());
   const inBackground = loop.background().map(async (one) => one.catch((error: unknown) => over.abort(error)));
   try {
     await loop.run();
@@ -105,22 +106,6 @@ export async function runLoop(parts: AgentParts): Promise<void> {
     over.abort();
     await Promise.all(inBackground);
   }
-}
-
-interface OnDisk {
-  readonly record: AgentRecord;
-  /** What the file has; empty for none. */
-  readonly text: string;
-}
-
-async function readRecord(file: string): Promise<OnDisk> {
-  const bad = (what: string): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
-      hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
-    });
-  const text = await readOwnFile(file, MAX_BYTES);
-  // An empty file is damage: without its record, an agent would obey what is older than it had.
-  return text === undefined ? { record: NO_RECORD, text: '' } : { record: readAgentRecord(text, bad), text };
 }
 
 class Loop {
@@ -140,6 +125,9 @@ class Loop {
   /** A hook that says how a package is; a job waits for it, and none begins meanwhile: in a sandbox, two could not write. */
   #asking: Promise<Found | undefined> | undefined;
   #isBusy = false;
+  readonly #passes = new PassCounts();
+  readonly #jobs = new Map<string, number>();
+  #errors = 0;
 
   constructor(parts: AgentParts, { record, text }: OnDisk, signal: AbortSignal) {
     const { cluster, lease, hubApi, api } = parts;
@@ -181,6 +169,11 @@ class Loop {
     );
   }
 
+  metrics(): string {
+    const states = Object.values(this.#record.addons).map(({ state }) => state);
+    return agentMetrics({ passes: this.#passes, states, jobs: this.#jobs, errors: this.#errors });
+  }
+
   /** Again and again, at an interval ± 25 %; a failure is reported. */
   async #each(ms: number, work: () => Promise<unknown>): Promise<never> {
     for (;;) {
@@ -196,6 +189,7 @@ class Loop {
     } catch (error) {
       this.#signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
+      this.#errors += 1;
       this.#say('warning', error.message);
       return false;
     }
@@ -236,6 +230,7 @@ class Loop {
       const decided = obey(orders, this.#record, { now: seconds(), hub, acceptOlder });
       // Without a record nothing begins: a restart would not know of it.
       const isKept = await this.#keep(decided.record);
+      this.#passes.ended(orders !== undefined, seconds());
       if (orders !== undefined) {
         acceptOlder = false;
         await this.#report(orders, decided);
@@ -251,6 +246,7 @@ class Loop {
       const [job] = decided.jobs;
       if (job !== undefined && isKept) {
         const done = await this.#do(job);
+        this.#jobs.set(done.result, (this.#jobs.get(done.result) ?? 0) + 1);
         await this.#keep(afterJob(this.#record, job, done, { now: seconds(), random: Math.random() }));
         continue;
       }
