@@ -133,7 +133,16 @@ const cluster = document(
 );
 
 const { repoURL, oci, name, releaseName, namespace } = CHART_FIELDS;
-export const CHART = { repoURL, oci, name, version: aText, releaseName, namespace };
+export const CHART = {
+  repoURL,
+  oci,
+  name,
+  version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
+  releaseName,
+  namespace,
+  wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
+  atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+};
 const chart = fields(CHART);
 export const entryName = like(ENTRY_NAME, 'the name of an add-on');
 const source = fields({

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import { readFile } from 'node:fs/promises';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from '../../scripts/docs/fleet-schemas.ts';
+import { HUB_KINDS } from '../../src/fleet/hub/hub-kinds.ts';
 import { KINDS } from '../../src/fleet/schema.ts';
 import { fits } from '../../src/core/schema.ts';
 import { readFleet } from '../../src/fleet/read.ts';
@@ -72,6 +73,65 @@ test('what is wrong about the connection to a machine is named as what it must b
       'spec.machines[0].ssh.via must be a host to connect through, as [USER@]HOST[:PORT]',
     ],
   );
+});
+
+interface Part {
+  readonly pipe?: readonly Part[];
+  readonly wrapped?: Part;
+  readonly item?: Part;
+  readonly entries?: Readonly<Record<string, Part>>;
+}
+
+/** `rollout.groups[].name` */
+function pathsOf({ pipe, wrapped, item, entries }: Part, at = ''): readonly string[] {
+  const shape = pipe?.find((one) => one.pipe ?? one.wrapped ?? one.item ?? one.entries);
+  if (shape !== undefined) return pathsOf(shape, at);
+  if (wrapped !== undefined) return pathsOf(wrapped, at);
+  if (item !== undefined) return pathsOf(item, `${at}[]`);
+  if (entries === undefined) return [at];
+  return Object.entries(entries).flatMap(([name, part]) => pathsOf(part, at === '' ? name : `${at}.${name}`));
+}
+
+test('a chart in a folder may wait, take back what fails, and have no version, as in a hub', () => {
+  const chart = { repoURL: 'https://charts.example.com', name: 'web', wait: true, atomic: true };
+  const text = documents(cluster('paris', { env: 'prod' }), addon('web', { source: { chart } }));
+  const { addons, diagnostics } = readFleet([{ path: 'fleet.yaml', folder: '.', text }]);
+  assert.equal(diagnostics, []);
+  const source = addons[0]?.entry?.source;
+  assert.ok(source?.type === 'chart' && source.chart.wait && source.chart.atomic);
+  assert.is(source.chart.version, undefined);
+});
+
+test('a folder and a hub have the same fields, but for what only one of them can act on', () => {
+  const folder = KINDS as Readonly<Record<string, Part>>;
+  const hub = HUB_KINDS as Readonly<Record<string, { readonly spec: Part }>>;
+  const differences = ['FleetAddon', 'Cluster'].map((kind) => {
+    const inFolder = pathsOf(folder[kind] ?? {}).flatMap((path) => path.split(/^spec\./).slice(1));
+    const [own, other] = [inFolder, pathsOf(hub[kind]?.spec ?? {})];
+    const only = (all: readonly string[], others: readonly string[]) => all.filter((one) => !others.includes(one));
+    return { folder: only(own, other).filter((one) => !one.startsWith('machines[].')), hub: only(other, own) };
+  });
+  assert.equal(differences, [
+    {
+      folder: [],
+      hub: [
+        // Paths of a folder are addresses in a hub, whose content is known by its digest.
+        'source.hash',
+        'source.chart.package',
+        'source.chart.credentials.key',
+        'source.chart.credentials.secret.name',
+        'source.chart.credentials.secret.namespace',
+        'source.chart.tlsConfig.caSecret.name',
+        'source.chart.tlsConfig.caSecret.namespace',
+        'source.chart.tlsConfig.insecureSkipTLSVerify',
+        'source.package.name',
+        'source.package.version',
+        'source.package.hash',
+        'source.template',
+      ],
+    },
+    { folder: ['access.kubeconfig', 'installer'], hub: ['access.kubeconfigSecret'] },
+  ]);
 });
 
 test.run();

@@ -41,13 +41,11 @@ export type Condition = Read<typeof condition>;
 
 const digest = like(/^sha256:[0-9a-f]{64}$/, 'a digest: sha256: and 64 hex digits in lower case');
 const address = like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login');
-const { version: _version, ...CHART_PLACE } = CHART;
+const { version, ...CHART_PLACE } = CHART;
 /** A chart whose version is somewhere else. */
 const CHART_FIELDS = {
   ...CHART_PLACE,
   package: v.exactOptional(about('Address of its archive.', address)),
-  wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
-  atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
   credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
   tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
 };
@@ -61,15 +59,7 @@ const CHART_RULES = [
 const SOURCE = {
   manifest: v.exactOptional(about('Address of a manifest.', address)),
   hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
-  chart: v.exactOptional(
-    rules(
-      fields({
-        ...CHART_FIELDS,
-        version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
-      }),
-      ...CHART_RULES,
-    ),
-  ),
+  chart: v.exactOptional(rules(fields({ ...CHART_FIELDS, version }), ...CHART_RULES)),
   package: v.exactOptional(fields({ name: fleetAddonName, version: aText, hash: digest })),
   template: v.exactOptional(
     about(
