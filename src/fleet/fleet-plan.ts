@@ -2,6 +2,7 @@
 import { Memo } from './rollout/content.ts';
 import type { FleetAddonStatus, Observed, Writes } from './rollout/fleet.ts';
 import { compareNames } from './rollout/groups.ts';
+import { isLeft } from './rollout/leaving.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { SILENT } from './rollout/target.ts';
 import { driftAt, type DriftOf } from './drift.ts';
@@ -57,6 +58,7 @@ export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> 
 
 const NOW = { create: 'install', update: 'update', reinstall: 'reinstall', delete: 'remove', none: 'none' } as const;
 
+const LEFT = 'will leave its objects, since the cluster is no longer selected';
 const CUT =
   'it has not answered since a change began there; it keeps its place in the batch until the progress deadline';
 const LATE = 'it has not answered since a change began there, and the progress deadline is over';
@@ -96,7 +98,9 @@ export function planFleet(
       const next = wants
         ? goal
           ? 'go back'
-          : NOW[action]
+          : isLeft(target)
+            ? 'forget'
+            : NOW[action]
         : isBegun && isFree
           ? 'continue'
           : drift
@@ -112,7 +116,7 @@ export function planFleet(
         current: record?.spec.version,
         wanted: (goal ?? run.contents.sourceOf(cluster))?.version,
         reason: hold?.reason ?? (silence && 'Unreachable') ?? drift?.reason,
-        message: held ?? silence ?? drift?.message ?? drift?.what ?? recorded,
+        message: held ?? silence ?? drift?.message ?? drift?.what ?? (wants && isLeft(target) ? LEFT : recorded),
         since: waiting.get(cluster.name)?.since ?? (isSilent ? cluster.since : record?.status?.since),
       });
     }

@@ -4,6 +4,7 @@ import type { ChartAccess, Entry } from '../cluster/channel/channel.ts';
 import { parseTriple } from '../cluster/channel/range.ts';
 import { Contents, Memo, revisionOf } from './rollout/content.ts';
 import type { Cluster, AddonContent, FleetAddon, Observed, Pruning, Waiting, Writes } from './rollout/fleet.ts';
+import { leaves } from './rollout/leaving.ts';
 import { retryAt } from './rollout/orders.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { closedWindows } from './rollout/windows.ts';
@@ -96,8 +97,16 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
     jobs.set(keyOf({ cluster, addon }), {
       cluster,
       addon,
-      act: isRemoved ? 'remove' : isBack ? 'go back' : owner === fleetOwner(addon) ? 'update' : 'install',
-      hash: spec.specHash,
+      act: leaves(spec)
+        ? 'forget'
+        : isRemoved
+          ? 'remove'
+          : isBack
+            ? 'go back'
+            : owner === fleetOwner(addon)
+              ? 'update'
+              : 'install',
+      hash: leaves(spec) ? '' : spec.specHash,
       takesOver: !isRemoved && isAnothers,
       prune: spec.prune,
       isNew: isRemoved || !isBack,

@@ -151,14 +151,23 @@ const source = fields({
   channel: v.exactOptional(fields({ name: aText, addon: v.exactOptional(entryName) })),
 });
 
-export const removal = fields({
-  onFailure: v.exactOptional(
-    about(
-      'What becomes of a removal that fails: it blocks, or the record goes.',
-      v.picklist(['Block', 'Skip', 'Orphan'], 'one of Block, Skip, Orphan'),
-    ),
+const ON_FAILURE = ['Block', 'Skip', 'Orphan'] as const;
+const timeout = v.exactOptional(about('How long a removal may take; 30m by default.', duration));
+const removal = fields({
+  onFailure: oneOf(ON_FAILURE, 'What becomes of a removal that fails: it blocks, or the record goes.'),
+  onUnselect: oneOf(
+    ['Delete', 'Leave'],
+    'What becomes of it on a cluster that it no longer selects: it is removed (default), or stays, and only its record goes.',
   ),
-  timeout: v.exactOptional(about('How long a removal may take; 30m by default.', duration)),
+  timeout,
+});
+/** How a ClusterAddon is removed. */
+export const orderedRemoval = fields({
+  onFailure: oneOf(
+    [...ON_FAILURE, 'Leave'],
+    'What becomes of a removal that fails: it blocks, or the record goes; Leave removes nothing, and only the record goes.',
+  ),
+  timeout,
 });
 
 const rollout = fields({

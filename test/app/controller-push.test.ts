@@ -127,6 +127,17 @@ test('the controller brings an add-on onto clusters, changes it, and removes it,
   assert.ok(before.length <= 2 * 2 * 3 + 2 + 2 * 8 + 12, String(before.length));
 });
 
+test('the controller leaves what is to stay on clusters that are no longer selected', async () => {
+  await using scene = await openScene(['oslo', 'paris']);
+  const { hub } = scene;
+  await hub.addon('web', { source: scene.source('1'), remove: { onUnselect: 'Leave' } });
+  scene.start();
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  await hub.change('web', { spec: { clusterSelector: { matchLabels: { env: 'none' } } } });
+  await hub.becomes('web', '');
+  assert.equal([await scene.page('oslo'), await scene.page('paris')], ['1', '1']);
+});
+
 test('an add-on whose status the hub refuses holds deliveries of no other', async () => {
   const before = (request: string): void => {
     if (/^PATCH .*\/fleetaddons\/bad/.test(request)) throw new StatusError(422, 'Invalid', 'spec: too many');

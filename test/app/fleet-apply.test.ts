@@ -179,6 +179,20 @@ test('labels that change one after the other take the add-on from no more cluste
   assert.is(await scene.versions(), '- - 1');
 });
 
+test('an add-on that is to stay where it is no longer selected loses only its record', async () => {
+  await using scene = await installedScene(THREE);
+  await scene.fleet([addon('web', { remove: { onUnselect: 'Leave' } })], {
+    lyon: { env: 'test' },
+    nice: { env: 'test' },
+  });
+  const [lyon] = (await scene.plan()).targets;
+  assert.equal([lyon?.cluster, lyon?.now], ['lyon', 'forget']);
+  assert.match(lyon?.message ?? '', /^will leave its objects/);
+  assert.equal(doneIn(await scene.apply()), ['lyon web forget done', 'nice web forget done']);
+  assert.is(await scene.versions(), '1 1 1');
+  assert.equal(statesIn(await scene.apply()), ['paris Succeeded none']);
+});
+
 test('the brake also counts clusters that had the add-on when they last answered', async () => {
   await using scene = await openFleetScene(THREE);
   await scene.fleet([addon('web', { rollout: { maxRemovals: '34%' } })]);

@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { compareVersions } from '../../core/ref.ts';
 import { byKey, convert, fits, readJson, type Bad, type Read } from '../../core/schema.ts';
+import { leaves } from '../rollout/leaving.ts';
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { objectVersion, type Live, type Version } from './observe.ts';
@@ -175,7 +176,7 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
     const job = { addon, spec: own.spec, takesOver: undefined, keepGoing: false };
     if (isLeft) forgets.push({ ...job, act: 'forget' });
     else if (!isRemoved) jobs.push({ ...job, act: 'install', takesOver: own.takesOver });
-    else if (isGivenUp(own, now) && !blocks(own)) jobs.push({ ...job, act: 'forget' });
+    else if (leaves(own.spec) || (isGivenUp(own, now) && !blocks(own))) jobs.push({ ...job, act: 'forget' });
     else jobs.push({ ...job, act: 'remove', keepGoing: own.spec.remove?.onFailure === 'Skip' && own.tries > 0 });
   }
   const record = { ...before, addons: Object.fromEntries(addons) };

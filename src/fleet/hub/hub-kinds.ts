@@ -2,7 +2,15 @@
 import * as v from 'valibot';
 import { aMap, aText, byKey, fields, type Read } from '../../core/schema.ts';
 import { PACKAGE } from '../../cluster/channel/channel-fields.ts';
-import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, versionField } from '../schema.ts';
+import {
+  ADDON_FIELDS,
+  CHART,
+  CLUSTER_FIELDS,
+  entryName,
+  orderedRemoval,
+  VALUES_SECRET,
+  versionField,
+} from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
 import { about, amount, clusterName, fleetAddonName, like, list, optionalText, secretName } from '../upstream/kinds.ts';
 
@@ -263,7 +271,7 @@ const clusterAddonSpec = rules(
     ...content,
     startedAt: about('When this revision was written.', time),
     knownGood: v.exactOptional(about('What was healthy last, to go back to.', fields(content))),
-    remove: v.exactOptional(removal),
+    remove: v.exactOptional(orderedRemoval),
     prune: v.exactOptional(
       about(
         'What becomes of objects that its content no longer has: they stay, or all are deleted, also most of them.',

@@ -11,6 +11,7 @@ import type { Deliverable, Job } from '../pass.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
+import { leaves } from '../rollout/leaving.ts';
 import { retryAt } from '../rollout/orders.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import { DELETIONS } from '../rollout/pruning.ts';
@@ -80,7 +81,13 @@ export function jobOrReport(
   const isOver = isAbout && !isRetried && isFailure(status.state);
   const job = { cluster, addon, hash: spec.specHash, takesOver: false, prune: spec.prune, isNew: true };
   if (spec.action === 'Remove') {
-    return isOver || (isAbout && status.state === 'Succeeded') ? undefined : { ...job, act: 'remove', hash: '' };
+    return isOver || (isAbout && status.state === 'Succeeded')
+      ? undefined
+      : {
+          ...job,
+          act: leaves(spec) ? 'forget' : 'remove',
+          hash: '',
+        };
   }
   const owner = installedIn(look.facts)[spec.identity]?.owner;
   const isFleets = owner === undefined || owner.startsWith(fleetOwner(''));

@@ -2,6 +2,7 @@
 import { counted } from '../../core/counted.ts';
 import { isObject } from '../../core/json.ts';
 import type { Removed } from './fleet.ts';
+import { isLeft } from './leaving.ts';
 import { parseTimeout, sizeOf } from './limits.ts';
 import { voidNote } from './orders.ts';
 import { isRemoval, isUnderRemoval, type Rollout, type Target } from './target.ts';
@@ -57,6 +58,7 @@ export function brake(run: Rollout, targets: readonly Target[], gone: readonly s
   let underWay = 0;
   for (const target of targets) {
     const { cluster, holds, action } = target;
+    if (isLeft(target)) continue;
     // What is tried again was let pass before.
     if (isUnderRemoval(target)) underWay += Number(holds || isRemoval(target));
     else if (isRemoval(target) && (action !== 'delete' || fleet.heir(run, cluster) === undefined))

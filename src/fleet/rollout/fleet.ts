@@ -87,6 +87,8 @@ export interface FleetAddon {
 interface Removal {
   /** What becomes of a removal that fails or takes longer than `timeout`: it stays, or its record is dropped. */
   readonly onFailure?: 'Block' | 'Skip' | 'Orphan';
+  /** What becomes of it where it is no longer selected: it is removed, or stays and only its record goes. */
+  readonly onUnselect?: 'Delete' | 'Leave';
   readonly timeout?: string;
 }
 
@@ -222,7 +224,8 @@ export interface ClusterAddonSpec extends AddonContent {
   /** When this revision was written. */
   readonly startedAt: number;
   readonly knownGood?: AddonContent;
-  readonly remove?: Removal;
+  /** `Leave`: nothing is removed, and only the record goes. */
+  readonly remove?: { readonly onFailure?: Removal['onFailure'] | 'Leave'; readonly timeout?: string };
   readonly prune?: Pruning;
 }
 

@@ -6,8 +6,9 @@ import { timeOf } from '../../core/time.ts';
 import type { Hold, Slot, Unproven } from './batch.ts';
 import type { Approval } from './fleet.ts';
 import { compareNames, selectorKey } from './groups.ts';
+import { isLeft } from './leaving.ts';
 import { voidNote } from './orders.ts';
-import { identityOn, isRemoval, whyOf, SILENT, targetOf, type Rollout, type Target } from './target.ts';
+import { identityOn, isRemoval, isUnderRemoval, whyOf, SILENT, targetOf, type Rollout, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -145,7 +146,7 @@ function otherOwner(target: Target): string | false {
 
 /** What is tried again was let pass before. */
 function braked(target: Target): string | false | undefined {
-  return isRemoval(target) && target.record?.spec.action !== 'Remove' && target.run.brake;
+  return isRemoval(target) && !isUnderRemoval(target) && !isLeft(target) && target.run.brake;
 }
 
 function heir({ run, cluster, action }: Target): string | false {

@@ -16,6 +16,7 @@ import type {
 } from './fleet.ts';
 import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
+import { isLeft } from './leaving.ts';
 import { retryNote, voidNote } from './orders.ts';
 import { MAX_NAMES } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
@@ -228,7 +229,7 @@ function nameOf({ cluster }: Target): string {
 
 function specOf(target: Target): ClusterAddonSpec {
   const { run, cluster, record, action, goal, isGood } = target;
-  const { addon, contents, fleet } = run;
+  const { contents, fleet } = run;
   const spec = record?.spec;
   const isRemoved = isRemoval(target);
   const identity = identityOn(run, cluster);
@@ -247,8 +248,16 @@ function specOf(target: Target): ClusterAddonSpec {
     startedAt: Math.max(fleet.now, run.retry),
     ...(knownGood && { knownGood: contentIn(knownGood) }),
     ...(prune && { prune }),
-    ...(isRemoved && addon.remove && { remove: addon.remove }),
+    ...(isRemoved && removalIn(target)),
   };
+}
+
+/** How a removal goes, for who does it. */
+function removalIn(target: Target): Pick<ClusterAddonSpec, 'remove'> {
+  const { remove } = target.run.addon;
+  if (remove === undefined) return {};
+  const { onUnselect: _onUnselect, ...others } = remove;
+  return { remove: { ...others, ...(isLeft(target) && { onFailure: 'Leave' }) } };
 }
 
 /** After a hub was restored, clusters have obeyed higher revisions than it knows, and refuse what is not higher than these. */
@@ -294,7 +303,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     let { state } = target;
     if (begins(target)) state = isRemoval(target) ? 'Removing' : 'Progressing';
     else if (state === 'ToApply' && hold?.skips === true) state = 'Skipped';
-    if (begins(target) && isRemoval(target) && !isUnderRemoval(target)) removed.push(target.cluster.name);
+    if (begins(target) && isRemoval(target) && !isUnderRemoval(target) && !isLeft(target))
+      removed.push(target.cluster.name);
     if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;

@@ -17,6 +17,7 @@ import type {
 } from './fleet.ts';
 import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
+import { blocks, leaves } from './leaving.ts';
 import { parseTimeout, type Rules } from './limits.ts';
 import { failedBefore } from './named-failures.ts';
 import { firstSeen, laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
@@ -388,8 +389,8 @@ function dropReason(run: Rollout, cluster: Cluster, spec: ClusterAddonSpec, stat
   }
   const isTaken = fleet.rivals(run, cluster).some(({ wants, record }) => wants && record !== undefined);
   if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
-  if (state === 'Succeeded') return 'Removed';
-  return isFailure(state) && (addon.remove?.onFailure ?? 'Block') !== 'Block' ? 'Orphaned' : undefined;
+  if (state === 'Succeeded') return leaves(spec) ? 'Orphaned' : 'Removed';
+  return isFailure(state) && !blocks(addon, spec) ? 'Orphaned' : undefined;
 }
 
 /** Seconds until a deleted cluster that does not answer counts as gone: a removal there can neither begin nor end. */

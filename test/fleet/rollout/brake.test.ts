@@ -160,4 +160,43 @@ test('a clock that is set back does not make the brake forget, or hold for longe
   assert.equal(world.begin(), ['Remove c3']);
 });
 
+test('what is to stay where it is no longer selected loses only its record, also on all clusters at once', () => {
+  const world = installed({ remove: { onUnselect: 'Leave', onFailure: 'Block', timeout: '10m' } });
+  deselect(world, ...NAMES);
+  assert.is(world.begin().length, 20);
+  assert.equal(world.spec('c1')?.remove, { onFailure: 'Leave', timeout: '10m' });
+  assert.is(world.status('net')?.removed, undefined);
+  world.changeCluster('c2', { labels: { ring: 'shop' } });
+  assert.equal(world.begin(), ['c2']);
+  world.report('Succeeded', 'c1');
+  assert.equal(world.step().drop, [{ cluster: 'c1', addon: 'net', reason: 'Orphaned' }]);
+  // An older agent does not read the order, and says nothing about it.
+  world.now += 600;
+  assert.equal(world.step().drop.length, 18);
+  assert.equal(
+    world.records.map(({ cluster }) => cluster),
+    ['c2'],
+  );
+});
+
+test('what is to stay where it is no longer selected leaves with its add-on, or its cluster', () => {
+  const world = installed({ remove: { onUnselect: 'Leave', timeout: '10m' }, rollout: { maxRemovals: 2 } });
+  world.changeCluster('c1', { labels: {}, deleting: world.now });
+  assert.equal(world.begin(), ['Remove c1']);
+  assert.equal(world.spec('c1')?.remove, { timeout: '10m' });
+  deselect(world, 'c2');
+  world.change('net', { deleting: true });
+  assert.equal(world.begin(), []);
+  assert.is(world.why('c2'), 'Removals: 20 removals at once, and 2 may: approve 19');
+});
+
+test('a removal that waits is undone when its cluster is selected again', () => {
+  const world = installed();
+  deselect(world, 'c1', 'c2', 'c3');
+  assert.equal(world.begin(), []);
+  world.changeCluster('c1', { labels: { ring: 'shop' } });
+  assert.equal(world.begin(), ['Remove c2', 'Remove c3']);
+  assert.is(world.spec('c1')?.revision, 1);
+});
+
 test.run();

@@ -303,7 +303,7 @@ export class Pushes {
       await this.#report(own, { state: 'Failed', reason: 'Content', message: why });
       return undefined;
     }
-    const under = job.act === 'remove' ? 'Removing' : 'Progressing';
+    const under = own.record.spec.action === 'Remove' ? 'Removing' : 'Progressing';
     const waits = async (message: string): Promise<void> => {
       // What is restored has succeeded, and still counts as that.
       if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message });
@@ -317,7 +317,7 @@ export class Pushes {
     const { result, reason, orphans } = await runner.run(job);
     const leftover = result === 'done' ? previousOwner(job, own.record, look) : undefined;
     if (leftover !== undefined) await runner.run({ ...job, addon: leftover, act: 'forget', hash: '' });
-    const word = job.act === 'remove' ? 'Removal' : 'Delivery';
+    const word = under === 'Removing' ? 'Removal' : 'Delivery';
     const error = runner.errors.get(job);
     const failure = failureOf(error);
     const count = (before ?? 0) + Number(failure !== 'later');
