@@ -50,19 +50,25 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   const { directory } = placesOf(request, context);
   const records = await readable(directory, async () => readRecords(directory));
   const kind = kindOnNode(request.kind, records);
-  const isTrial = request.root !== undefined;
-  if (kind === 'upgrade' && Object.keys(records.applied).length === 0) {
-    // The cluster of such a node may have its add-ons from elsewhere.
-    const advice = (await isNode(request, context)) ? '' : '; curlew install installs the add-ons';
-    const text = `curlew has installed nothing ${isTrial ? 'in this trial' : 'on this node'}: an upgrade does here what a further node of a cluster needs${advice}`;
-    context.report({ type: 'note', level: 'warning', text });
-  }
   if (kind !== request.kind) {
-    const from = isTrial ? 'in this trial' : 'from this node';
+    const from = request.root !== undefined ? 'in this trial' : 'from this node';
     const text = `the add-ons were installed ${from}, so this upgrade runs their install hooks, which apply the new versions`;
     context.report({ type: 'note', level: 'info', text });
   }
   return kind;
+}
+
+/** An upgrade of no node, where nothing is installed, runs no hook and would report success. */
+async function requireInstalled(request: InstallRequest, context: Context): Promise<void> {
+  if (request.kind !== 'upgrade') return;
+  const { directory } = placesOf(request, context);
+  const { applied } = await readable(directory, async () => readRecords(directory));
+  // The cluster of a node may have its add-ons from elsewhere.
+  if (Object.keys(applied).length > 0 || (await isNode(request, context))) return;
+  const where = request.root === undefined ? 'on this machine, which is no node of a cluster' : 'in this trial';
+  throw new CurlewError('USAGE', `curlew upgrade: nothing is installed ${where}`, {
+    hint: 'curlew install installs the add-ons',
+  });
 }
 
 /** Whether the machine, or the one that a trial is for, is a node of a cluster. */
@@ -77,6 +83,7 @@ export async function runRequest(
   { source, flags }: { readonly source: InstallSource; readonly flags: GivenFlags },
 ): Promise<Omit<RunRequest, 'place'>> {
   const { kind } = request;
+  await requireInstalled(request, context);
   const hookLimit = hookLimitOf(request);
   const from = { source, flags, recorded: request.installerText };
   const { installer, text, variables: extra } = await specOf(request, context, from);

@@ -50,28 +50,27 @@ test('an upgrade of the node that an add-on was installed from installs the new 
   assert.match((await on(box, 'install', 'newer.tar.gz')).stdout, /^web {2}1\.0\.1 {2}already applied/);
 });
 
-test('an upgrade of a node on which nothing is installed warns that it installs no add-on, also in a dry run', async () => {
+test('an upgrade where nothing is installed is refused, also in a dry run, and leaves no records', async () => {
   await using box = await boxOfTwo();
-  const warning =
-    /warning: curlew has installed nothing in this trial: .*; curlew install --root root --unconfined installs/;
   for (const more of [['--dry-run'], []]) {
     const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', ...more);
-    assert.is(exitCode, 0, stderr);
-    assert.match(stderr.replaceAll(/\s+/g, ' '), warning);
+    assert.is(exitCode, 64, stderr);
+    assert.match(stderr, 'curlew upgrade: nothing is installed in this trial');
+    assert.match(stderr, 'curlew install --root root --unconfined installs the add-ons');
   }
-  const again = await on(box, 'upgrade', 'newer.tar.gz');
-  assert.not.match(again.stderr, /warning/);
+  assert.equal(await trace(box), []);
+  assert.equal(await recorded(box), [undefined, undefined]);
 });
 
-test('an upgrade of a node of a cluster that curlew has not made does not advise to install', async () => {
-  await using box = await boxOfTwo();
+test('on a node of a cluster that curlew has not made, an upgrade runs, and says what has no hook for it', async () => {
+  await using box = await boxWith([tracer('web', JOIN), tracer('db')]);
   await mkdir(box.at('root/etc/kubernetes'), { recursive: true });
   await writeFile(box.at('root/etc/kubernetes/kubelet.conf'), '');
-  const { exitCode, stderr } = await on(box, 'upgrade', 'newer.tar.gz', '--dry-run');
+  const { exitCode, stdout, stderr } = await on(box, 'upgrade', 'b.tar.gz');
   assert.is(exitCode, 0, stderr);
-  const text = stderr.replaceAll(/\s+/g, ' ');
-  assert.match(text, 'warning: curlew has installed nothing in this trial: an upgrade does here what');
-  assert.not.match(text, 'curlew install');
+  assert.match(stdout, /^db +1\.0\.0 {2}upgraded \(only files and images: it has no hook for this\)/m);
+  assert.match(stdout, /^web +1\.0\.0 {2}upgraded \(every upgrade\)/m);
+  assert.equal(await trace(box), ['web_join']);
 });
 
 test('the node that an add-on was installed from cannot join', async () => {

@@ -2,7 +2,7 @@
 import { UPGRADE } from '../../requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `On the node from which add-ons were installed, which must be upgraded first, this is \`curlew install\` with the new bundle. On every other node, curlew installs the container runtime, runs the join hooks of all add-ons, then upgrades kubernetes on this node.
+const DETAILS = `On the node from which add-ons were installed, which must be upgraded first, this is \`curlew install\` with the new bundle. On every other node, curlew installs the container runtime, runs the join hooks of all add-ons, then upgrades kubernetes on this node. It is refused where nothing is installed, unless that is a node of a cluster.
 
 A node of a cluster is upgraded only by one minor version of Kubernetes, after its first control plane: images are loaded, etcd is saved, the node is cordoned and drained, and uncordoned when it is ready; then the next node is named. APIs in use that the version no longer has, and disruption budgets that allow no eviction for now, are named before anything starts.
 

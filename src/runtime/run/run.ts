@@ -111,11 +111,13 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
 
 export async function runResultOf(run: Run): Promise<RunResult> {
   const { plan, request, refuted, spent, functions, loaded, removedImages, failed, messages } = run;
+  const isDefined = (called: string): boolean => functions.has(called);
   const addons = plan.addons.map(({ ref, mode, because, replaces, hasInstallScript }): RunResult['addons'][number] => {
     const again = refuted.get(ref.name);
     const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
-    const leftovers = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
+    const leftovers = (): string | undefined => leftByRemoval(ref.name, isDefined);
     const leaves = outcome === 'removed' && hasInstallScript ? leftovers() : undefined;
+    const idle = mode === 'join' && ![hookCall(ref.name, 'join'), hookCall(ref.name, 'upgrade')].some(isDefined);
     const seconds = spent.get(ref.name);
     const now = recordOf(run.changes.now.applied, ref.name);
     const back = replaces === undefined || now === undefined ? undefined : rollbackTarget(ref.name, now)?.version;
@@ -123,7 +125,7 @@ export async function runResultOf(run: Run): Promise<RunResult> {
       name: ref.name,
       version: ref.version,
       outcome,
-      because: again ?? because,
+      because: again ?? (idle ? 'only files and images: it has no hook for this' : because),
       ...(replaces === undefined ? {} : { replaces }),
       ...(back === undefined ? {} : { back }),
       ...(seconds === undefined ? {} : { seconds }),
