@@ -44,6 +44,8 @@ interface Point {
 }
 
 const PAGE = /^(?:PATCH|DELETE) \/api\/v1\/namespaces\/default\/configmaps\/page(?!.*dryRun)/;
+/** What the content has lost in an update. */
+const LOST = /^DELETE \/api\/v1\/namespaces\/default\/configmaps\/sidebar(?!.*dryRun)/;
 const RECORDS = /^(?:POST|PATCH|PUT) \/api\/v1\/namespaces\/kube-system\/configmaps/;
 const REPORT = /^PATCH .*\/clusteraddons\/web\/status/;
 const LEASE = /^PUT .*\/leases\/curlew-agent$/;
@@ -74,6 +76,14 @@ const MANIFEST: readonly Point[] = [
     times: 2,
   },
   { title: 'in an update, before the report', journey: 'update', at: ['hub', REPORT], after: PAGE, times: 1 },
+  { title: 'in an update, before what it lost is deleted', journey: 'update', at: ['here', LOST], times: 2 },
+  {
+    title: 'in an update, after what it lost is deleted',
+    journey: 'update',
+    at: ['here', LOST],
+    isHandled: true,
+    times: 2,
+  },
   { title: 'in a removal, before objects are deleted', journey: 'remove', at: ['here', PAGE], times: 1 },
   {
     title: 'in a removal, after objects are deleted',
@@ -192,7 +202,15 @@ async function tryPoint(kind: keyof typeof KINDS, point: Point): Promise<void> {
   const { journey = 'install', times } = point;
   await using scene = await openAgentScene();
   await scene.register();
-  const source = scene[kind]('1') as { readonly hash: Digest };
+  const map = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'default' },
+    data: { version: '1' },
+  });
+  const source = (
+    kind === 'manifest' ? scene.manifest('1', { objects: [map('page'), map('sidebar')] }) : scene.chart('1')
+  ) as { readonly hash: Digest };
   const next = journey === 'update' ? (scene[kind]('2') as { readonly hash: Digest }) : source;
   const agents: Agent[] = [];
   try {
@@ -215,6 +233,8 @@ async function tryPoint(kind: keyof typeof KINDS, point: Point): Promise<void> {
     agents.push(startAgent(scene));
     await scene.becomes(`${revision} Succeeded`);
     assert.is(await scene.version(), DONE[journey]);
+    const sidebar = await scene.here.get('/api/v1/namespaces/default/configmaps/sidebar');
+    assert.is(sidebar.status, kind === 'manifest' && journey === 'install' ? 200 : 404);
     await soon(async () => requireTidy(scene, revision, [hexOf(hash)]));
     assert.ok(count() <= times && count() > 0, `done ${count()} times`);
   } catch (error) {
