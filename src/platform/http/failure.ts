@@ -60,12 +60,12 @@ function fromJson(text: string): string | undefined {
   return nonEmptyText(fields['error_description']) ?? nonEmptyText(fields['message']) ?? nonEmptyText(fields['error']);
 }
 
-/** The server's message for a failure, shortened and escaped: from JSON of a registry or OAuth, or the first line of a text. */
+/** The server's message for a failure, shortened and escaped: from JSON of a registry or OAuth, or the lines of a text. */
 export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: readonly string[]): string | undefined {
   const text = Buffer.from(body).toString('utf8');
-  const [line = ''] = text.trim().split('\n', 1);
+  const lines = text.split('\n').map((line) => line.trim());
   const isText = (head.headers['content-type'] ?? 'text/plain').startsWith('text/plain');
-  const message = fromJson(text) ?? (isText ? line : '');
+  const message = fromJson(text) ?? (isText ? lines.filter((line) => line !== '').join('; ') : '');
   let clean = message;
   for (const hidden of secrets.toSorted((a, b) => b.length - a.length)) clean = clean.replaceAll(hidden, '[secret]');
   clean = visible(clean).trim();

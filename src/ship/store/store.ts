@@ -141,6 +141,8 @@ export interface Store {
   readonly address: string;
   readonly place: StorePlace;
   readonly head: (key: string, options: Cancellable) => Promise<StoredObject | undefined>;
+  /** What a server says of an object that it does not have, if anything; absent for stores that say nothing. */
+  readonly whyMissing?: (key: string, options: Cancellable) => Promise<string | undefined>;
   /** A missing object is `NOT_FOUND`, also if it is deleted later. */
   readonly get: (key: string, options: GetOptions) => Promise<ObjectBody>;
   /** Reads a small object; undefined if it does not exist, `PACKAGE_INVALID` if it is too large. */

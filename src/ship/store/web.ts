@@ -3,8 +3,9 @@
  */
 import { CurlewError, redact } from '../../core/errors.ts';
 import { download } from '../../platform/http/download.ts';
-import type { Http } from '../../platform/http/http.ts';
-import type { HttpRequest, ResponseHead } from '../../platform/http/message.ts';
+import { secretsOf, serverMessage } from '../../platform/http/failure.ts';
+import type { Http, SmallResponse } from '../../platform/http/http.ts';
+import type { HttpRequest, Sink } from '../../platform/http/message.ts';
 import { checkedKey, tooLarge } from './key.ts';
 import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 
@@ -23,8 +24,17 @@ export class NoLength extends CurlewError {
   }
 }
 
-/** Statuses of servers that refuse only HEAD, for example for an address that is signed for GET. */
-const NO_HEAD: ReadonlySet<number> = new Set([400, 403, 405, 501]);
+/** Bytes of a refusal that are read. */
+const REFUSAL_LIMIT = 8192;
+
+/** Some servers refuse only HEAD, such as for an address that is signed for GET; what others refuse, only GET gives a reason for. */
+function asksAgain(status: number): boolean {
+  return (status >= 400 && status < 500) || status === 501;
+}
+
+function isMissing({ status }: SmallResponse): boolean {
+  return status === 404 || status === 410;
+}
 
 interface Web {
   readonly http: Http;
@@ -94,6 +104,10 @@ function webStore(http: Http, url: URL, query: string): Store {
     address,
     place: { server: url.origin, base: address },
     head: async (key, { signal }) => look(web, checkedKey(key, address), signal),
+    whyMissing: async (key, { signal }) => {
+      const answer = await lookByGet(web, checkedKey(key, address), signal);
+      return isMissing(answer) ? serverMessage(answer, answer.body, secretsOf(requestOf(web, key))) : undefined;
+    },
     get: async (key, options) => get(web, checkedKey(key, address), options),
     read: async (key, options) => readSmall(web, checkedKey(key, address), options),
     put: unwritable,
@@ -114,10 +128,11 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   const request: HttpRequest = { ...requestOf(web, key), method: 'HEAD' };
   const response = await http.small(request, { limit: 0, signal });
   known.delete(key);
-  if (response.status === 404 || response.status === 410) return undefined;
+  if (isMissing(response)) return undefined;
   const isSilent = response.status === 200 && response.headers['content-length'] === undefined;
-  const answer = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
-  if (answer?.status !== 200) throw http.failure(request, response, response.body);
+  const answer = isSilent || asksAgain(response.status) ? await lookByGet(web, key, signal) : response;
+  if (isMissing(answer)) return undefined;
+  if (answer.status !== 200) throw http.failure(request, answer, answer.body);
   const { etag, 'last-modified': modified, 'content-length': length } = answer.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) throw new NoLength(http, request);
   const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
@@ -126,17 +141,33 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   return object;
 }
 
-/** Requests one byte and returns the head that HEAD would return; undefined if that is refused, too. */
-async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<ResponseHead | undefined> {
+/** Requests one byte: the head that HEAD would return, or a refusal with the beginning of its body. */
+async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<SmallResponse> {
   const request: HttpRequest = { ...requestOf(web, key), headers: { range: 'bytes=0-0' } };
-  const outcome = await web.http.exchange(request, { head: () => undefined, data: () => false }, { signal });
+  let isRefused = false;
+  let body = Buffer.alloc(0);
+  const data = (chunk: Uint8Array): false | undefined => {
+    if (isRefused) body = Buffer.concat([body, chunk.subarray(0, REFUSAL_LIMIT - body.byteLength)]);
+    return isRefused && body.byteLength < REFUSAL_LIMIT ? undefined : false;
+  };
+  const sink: Sink = {
+    head: ({ status }) => {
+      isRefused = status >= 300;
+    },
+    data,
+  };
+  const outcome = await web.http.exchange(request, sink, { signal });
   if (outcome.kind === 'broken') throw outcome.error;
   const { head } = outcome;
+  if (head.status !== 206) return { ...head, body };
   const [, total] = /^bytes 0-0\/(\d{1,15})$/.exec(head.headers['content-range']?.trim() ?? '') ?? [];
-  if (head.status === 200) return head;
-  if (head.status !== 206) return undefined;
   const { 'content-length': _ofPart, ...headers } = head.headers;
-  return { ...head, status: 200, headers: total === undefined ? headers : { ...headers, 'content-length': total } };
+  return {
+    ...head,
+    body,
+    status: 200,
+    headers: total === undefined ? headers : { ...headers, 'content-length': total },
+  };
 }
 
 async function readSmall(

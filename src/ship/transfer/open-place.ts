@@ -42,7 +42,11 @@ export async function openPlace(place: FetchPlace, { anyFile, unpinned, signal }
   const name = `${store.address}/${key}`;
   const object = await store.head(key, { signal });
   if (object === undefined) {
-    throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`, { hint: 'check the path or address' });
+    const told = await store.whyMissing?.(key, { signal });
+    const reason = told === undefined ? '' : ` (${told})`;
+    throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}${reason}`, {
+      hint: 'check the path or address',
+    });
   }
   const source = sourceAt(name, place, object, unpinned);
   const opened = { name, place, object, unpinned };

@@ -76,7 +76,10 @@ for (const [status, code] of refusals) {
     await using server = await serveFiles({}, { faults: [answers({ status, body: 'go away\nsecond line' })] });
     await using http = await quickHttp();
     const error = await assert.rejectsWith(get(http, `${server.url}/a?token=canary-1`, signal), code, /go away/);
-    assert.match(error.message, new RegExp(`^cannot fetch it: ${server.url}/a returned ${status} \\(go away\\)$`));
+    assert.match(
+      error.message,
+      new RegExp(`^cannot fetch it: ${server.url}/a returned ${status} \\(go away; second line\\)$`),
+    );
     assert.is(server.log.length, 1);
   });
 }
