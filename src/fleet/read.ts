@@ -72,13 +72,17 @@ export function readFleet(files: readonly FleetFile[], has: Having = new Map()):
     }
   }
   const diagnosticsOf = (): readonly Diagnostic[] => findings.flatMap(({ diagnostics }) => diagnostics);
-  const { clusters, addons } = readOcm(
+  const { clusters, addons, unused } = readOcm(
     fleet.ocm,
     fleet.clusters.map((one) => fleet.capi.complete(one)),
     { has },
   );
   for (const one of fleet.others)
     if (!fleet.capi.isUsed(one.value)) fleet.alone.add('Cluster API', one.kind, one.findings);
+  // A document that cannot be read may be what uses them.
+  const isRead = !diagnosticsOf().some(isError);
+  for (const { kind, findings } of isRead ? unused : [])
+    fleet.alone.add('Open Cluster Management', kind, findings, 'unused');
   fleet.alone.report();
   for (const { file, findings, name, named, spec, compat, problem } of addons) {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
@@ -93,7 +97,7 @@ export function readFleet(files: readonly FleetFile[], has: Having = new Map()):
   };
   const read = { ...all, addons: all.addons.map(withAccess) };
   // A document that cannot be read would be missed by the others.
-  if (!diagnosticsOf().some(isError)) checkTogether(read);
+  if (isRead) checkTogether(read);
   return { ...read, diagnostics: diagnosticsOf() };
 }
 
@@ -257,7 +261,7 @@ function readOcmDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet
     return findings;
   }
   const findings = new Findings({ ...yaml, diagnostics: [] }, false, 'fleet');
-  fleet.alone.add('Open Cluster Management', kind, findings);
+  fleet.alone.add('Open Cluster Management', kind, findings, isOcmKind(kind) ? 'template' : undefined);
   return findings;
 }
 

@@ -35,17 +35,19 @@ function nameIn(one: object, kind: string): string | undefined {
   return own === kind ? metadata.name : undefined;
 }
 
-/** With the ManagedCluster of each cluster, and a binding, unless they are given. */
+/** With the ManagedCluster of each cluster, and a binding and the template if they are used, unless they are given. */
 function read(...all: readonly object[]): ReadFleet {
   return readHaving(new Map(), ...all);
 }
 
-function readHaving(has: ReadonlyMap<string, ReadonlySet<string>>, ...all: readonly object[]): ReadFleet {
+function readHaving(having: ReadonlyMap<string, ReadonlySet<string>>, ...all: readonly object[]): ReadFleet {
   const given = new Set(all.map((one) => nameIn(one, 'ManagedCluster')));
   const managed = ['lyon', 'nice', 'paris'].filter((name) => !given.has(name)).map((name) => managedCluster(name));
-  const bound = all.some((one) => nameIn(one, 'ManagedClusterSetBinding') !== undefined) ? [] : [binding()];
-  const text = documents(...CLUSTERS, TEMPLATE, ...managed, ...bound, ...all);
-  return readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }], has);
+  const has = (kind: string): boolean => all.some((one) => nameIn(one, kind) !== undefined);
+  const bound = has('ManagedClusterSetBinding') || !has('Placement') ? [] : [binding()];
+  const template = JSON.stringify(all).includes('"web-1"') ? [TEMPLATE] : [];
+  const text = documents(...CLUSTERS, ...template, ...managed, ...bound, ...all);
+  return readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }], having);
 }
 
 function found(...all: readonly object[]): readonly string[] {
@@ -288,7 +290,12 @@ test('each field without an equal is named once', () => {
     addOnTemplate('web-2', [], { registration }, { executor: {}, manifestConfigs: [{}] }),
     deploymentConfig('proxy', { proxyConfig: { caBundle: 'LS0t' } }),
     managementAddOn(
-      { prod: { configs: [foreign], rolloutStrategy: { type: 'All', progressive: {} } } },
+      {
+        prod: {
+          configs: [foreign, templateOf('web-2'), configOf('proxy')],
+          rolloutStrategy: { type: 'All', progressive: {} },
+        },
+      },
       { addOnConfiguration: {} },
     ),
     onCluster('nice', {}, hosted),
@@ -314,8 +321,12 @@ test('what a hub shows in v1beta1 of a v1alpha1 add-on, and what it sets by itse
   const reserved = { ...templateOf('__reserved_no_default__'), resource: 'addondeploymentconfigs' };
   const defaultConfigs = [templateOf('web-1'), reserved];
   const annotations = { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'agents' };
-  const all = [
+  const placed = [
     placement('prod', { ...PROD, sortBy: 'ClusterName', scoreRateLimit: '1m' }),
+    managementAddOn({ prod: {} }),
+  ];
+  assert.equal(found(...placed), []);
+  const all = [
     managementAddOn({}, { defaultConfigs, installStrategy: { type: 'Manual' } }),
     onCluster('lyon', {}, annotations),
   ];

@@ -281,7 +281,7 @@ test('no document of a group that is read is ignored: each kind is a warning wit
       'MachineDeployment of Cluster API is left alone, like 1 more of this kind',
       'ManifestWork of Open Cluster Management is left alone, like 2 more of this kind',
       'ManifestWorkReplicaSet of Open Cluster Management is left alone',
-      'Placement of Open Cluster Management is left alone',
+      'Placement of Open Cluster Management is left alone: it is a template of a chart',
       'Governance of Open Cluster Management is left alone',
     ]
       .map((one) => `warning: this ${one}`)

@@ -38,7 +38,7 @@ export const CLUSTER_MANAGEMENT_ADDON = foreign(fleetAddonName, {
     }),
   ),
 });
-type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
+export type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
 
 export const MANAGED_CLUSTER_ADDON = foreign(fleetAddonName, { installNamespace: optionalText, configs: references });
 
@@ -127,11 +127,15 @@ function defaultsOf({ supportedConfigs = [], defaultConfigs = [] }: Addon['spec'
 }
 
 /** What a ClusterManagementAddOn refers to, and its placements, or a ManagedClusterAddOn; nothing if it cannot be read. */
-export function layersIn(kind: string, value: unknown) {
+export function layersIn(kind: string, value: unknown): ReturnType<typeof layersOf> {
   const managed = kind === 'ManagedClusterAddOn' ? convert(MANAGED_CLUSTER_ADDON, value) : undefined;
   if (managed && 'value' in managed) return { base: referencesOf(managed.value.spec.configs ?? []), placements: [] };
   const read = kind === 'ClusterManagementAddOn' ? convert(CLUSTER_MANAGEMENT_ADDON, value) : undefined;
-  const spec: Addon['spec'] = read && 'value' in read ? read.value.spec : {};
+  return layersOf(read && 'value' in read ? read.value.spec : {});
+}
+
+/** What a ClusterManagementAddOn refers to, and its placements. */
+export function layersOf(spec: Addon['spec']) {
   const { type, placements = [] } = spec.installStrategy ?? {};
   return {
     base: referencesOf(defaultsOf(spec).map(({ reference }) => reference)),

@@ -1,4 +1,4 @@
-/** Documents of programs that are read, of kinds that are not: which they are, and what does the same. Pure. */
+/** Documents of programs that are read, which do nothing here: which they are, and what does the same. Pure. */
 import type { Findings } from '../../cluster/channel/findings.ts';
 
 const AS_MANIFEST =
@@ -21,23 +21,29 @@ const OTHERS = {
   'Cluster API': 'leave machines to Cluster API, or describe them in spec.machines of a Cluster',
 } as const;
 
-export class LeftAlone {
-  /** By program and kind. */
-  readonly #all = new Map<string, { readonly program: keyof typeof OTHERS; readonly kind: string; all: Findings[] }>();
+/** Why a document of a kind that is read does nothing, and what to do. */
+const REASONS = {
+  template: ['it is a template of a chart', 'render the chart with helm template, and add what that prints'],
+  unused: ['no add-on uses it', 'add the ClusterManagementAddOn that uses it, or remove it'],
+} as const;
 
-  add(program: keyof typeof OTHERS, kind: string, findings: Findings): void {
-    const key = `${kind} of ${program}`;
-    const known = this.#all.get(key) ?? { program, kind, all: [] };
+export class LeftAlone {
+  /** By what is said of them. */
+  readonly #all = new Map<string, { readonly hint: string; readonly all: Findings[] }>();
+
+  add(program: keyof typeof OTHERS, kind: string, findings: Findings, why?: keyof typeof REASONS): void {
+    const [reason, hint] = why === undefined ? ['', WAYS[kind] ?? OTHERS[program]] : REASONS[why];
+    const title = `this ${kind} of ${program} is left alone${reason && `: ${reason}`}`;
+    const known = this.#all.get(title) ?? { hint, all: [] };
     known.all.push(findings);
-    this.#all.set(key, known);
+    this.#all.set(title, known);
   }
 
-  /** Warns once for each kind, at its first document. */
+  /** Warns once for each kind and reason, at the first document. */
   report(): void {
-    for (const [title, { program, kind, all }] of this.#all) {
+    for (const [title, { hint, all }] of this.#all) {
       const more = all.length > 1 ? `, like ${all.length - 1} more of this kind` : '';
-      const hint = WAYS[kind] ?? OTHERS[program];
-      all[0]?.add('warning', 'kind', ['kind'], `this ${title} is left alone${more}`, hint);
+      all[0]?.add('warning', 'kind', ['kind'], `${title}${more}`, hint);
     }
   }
 }

@@ -8,7 +8,7 @@ import { amount, anything, anyOf, clusterName, dnsName, foreign, list, optionalT
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */
-const PLACEMENT_LABEL = 'cluster.open-cluster-management.io/placement';
+export const PLACEMENT_LABEL = 'cluster.open-cluster-management.io/placement';
 const GROUP_NAME = 'cluster.open-cluster-management.io/decision-group-name';
 const GROUP_INDEX = 'cluster.open-cluster-management.io/decision-group-index';
 

@@ -30,6 +30,7 @@ import {
   SET_BINDING,
   type PlaceableCluster,
 } from './placement.ts';
+import { unusedIn } from './unused.ts';
 
 export interface OcmDocument<File> {
   readonly file: File;
@@ -69,8 +70,8 @@ interface Known {
 }
 
 /**
- * The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. One with a
- * problem stays as it is.
+ * The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`, and the
+ * documents that none of these uses. One with a problem stays as it is.
  */
 export function readOcm<File, Cluster extends { readonly name: string; readonly labels: Labels }>(
   documents: readonly OcmDocument<File>[],
@@ -166,5 +167,5 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
       findings,
     }));
   });
-  return { clusters: labeled, addons };
+  return { clusters: labeled, addons, unused: unusedIn(documents, managements, onClusters) };
 }

@@ -1,0 +1,55 @@
+/** Documents of Open Cluster Management that nothing in their folder uses. */
+import { readFleet } from '../../src/fleet/read.ts';
+import * as assert from '../support/assert.ts';
+import { cluster, documents } from '../support/fleet-files.ts';
+import {
+  addOnTemplate,
+  binding,
+  clusterSet,
+  configOf,
+  decision,
+  deploymentConfig,
+  managedCluster,
+  managementAddOn,
+  onCluster,
+  placement,
+} from '../support/ocm-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('fleet/unused');
+
+function found(...all: readonly object[]): readonly string[] {
+  const { diagnostics } = readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text: documents(...all) }]);
+  return diagnostics.map(({ severity, code, message }) => `${severity} ${code}: ${message}`);
+}
+
+test('what no add-on uses is named once for each kind, unless a document cannot be read', () => {
+  const everyone = clusterSet('global', { clusterSelector: { selectorType: 'LabelSelector', labelSelector: {} } });
+  const all = [cluster('nice', { env: 'prod' }), managedCluster('nice'), addOnTemplate('web-1', [])];
+  const used = [binding(), ...all, everyone, placement('prod'), deploymentConfig('small', {}), onCluster('nice')];
+  const web = managementAddOn({ prod: { configs: [configOf('small')] } });
+  assert.equal(found(...used, web), []);
+  const elsewhere = { name: 'blue', namespace: 'elsewhere' };
+  const others = [
+    ...['a', 'b'].map((name) => placement(name)),
+    decision('a', ['nice'], [0, '']),
+    addOnTemplate('web-2', []),
+    deploymentConfig('large', {}),
+    clusterSet('blue'),
+    { ...binding('blue'), metadata: elsewhere },
+    { ...onCluster('nice'), metadata: { name: 'other', namespace: 'nice' } },
+  ];
+  const kinds = others.slice(1).map((one) => (one as { readonly kind: string }).kind);
+  const lines = kinds.map((kind) => {
+    const like = kind === 'Placement' ? ', like 1 more of this kind' : '';
+    return `warning fleet/kind: this ${kind} of Open Cluster Management is left alone: no add-on uses it${like}`;
+  });
+  assert.equal(found(...used, web, ...others).toSorted(), lines.toSorted());
+  const wrong = managementAddOn({ prod: { colour: 'red' } });
+  assert.equal(
+    found(...others, wrong).filter((one) => one.includes('left alone')),
+    [],
+  );
+});
+
+test.run();
