@@ -191,7 +191,12 @@ const rollout = fields({
   maxConcurrency: v.exactOptional(about('Most clusters that change at the same time.', part)),
   minSuccessTime: v.exactOptional(about('How long a cluster must be healthy before the next one begins.', duration)),
   progressDeadline: v.exactOptional(about('How long one cluster may take; 30m by default.', duration)),
-  maxFailures: v.exactOptional(about('Failures beyond which nothing new begins; 0 by default.', part)),
+  maxFailures: v.exactOptional(
+    about(
+      'Failures beyond which nothing new begins. 1 by default; of one or two clusters, and in mandatory groups, 0.',
+      part,
+    ),
+  ),
   onFailure: oneOf(['Stop', 'Rollback'], 'After too many failures, nothing new begins (default), or all goes back.'),
   approval: v.exactOptional(about('Groups that begin only after a person has approved them.', list(aText))),
   windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),

@@ -102,7 +102,8 @@ interface Upgraded extends BatchMember {
 
 function upgrade(state: PlanState, workers: readonly SeenMachine[], current: string): WorkersTurn {
   const { policy, wanted } = state;
-  const strategy = policy.workers ?? FEW;
+  // What breaks one worker may break the next: unlike clusters, they are alike.
+  const strategy = { maxFailures: 0, ...(policy.workers ?? FEW) };
   const members = workers.map((machine): Upgraded => {
     const { name, labels = {}, kubelet, cordon, failed, ready } = machine;
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
@@ -126,6 +127,7 @@ function upgrade(state: PlanState, workers: readonly SeenMachine[], current: str
       : `${broken.length} of ${workers.length} workers are not ready`;
   const groups = groupsOf(members, { rules: strategy.groups ?? [], size: strategy.groupSize });
   advance(groups, strategy, {
+    rules: 'native',
     reached: 0,
     unresolved: [],
     stopped,

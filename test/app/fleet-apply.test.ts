@@ -53,7 +53,7 @@ test('a bad manifest at the canary stops there, although no record says so, and 
 test('a bad version that five clusters have taken goes back to the last good one, whose file is gone', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   await using scene = await openFleetScene(names);
-  const rollout = { type: 'Progressive', minSuccessTime: '1h', onFailure: 'Rollback' };
+  const rollout = { type: 'Progressive', maxFailures: 0, minSuccessTime: '1h', onFailure: 'Rollback' };
   await scene.fleet([addon('web')]);
   await scene.manifest('1');
   await scene.apply();

@@ -1,7 +1,7 @@
 /** Which clusters of an add-on begin now: group after group, at most so many at once, and so many failures. Pure. */
 import { groupBy } from '../../core/group-by.ts';
 import { selectorKey, type Group } from './groups.ts';
-import { sizeOf } from './limits.ts';
+import { sizeOf, type Rules } from './limits.ts';
 import { failuresOf, isFailure, isMandatory, type State, type Strategy } from './strategy.ts';
 
 export interface BatchMember {
@@ -48,6 +48,14 @@ export interface Unresolved {
   readonly isGone: boolean;
 }
 
+/** Failures that are not of members, and whose rules say how many may fail. */
+interface Failures {
+  readonly rules: Rules;
+  readonly unresolved: readonly Unresolved[];
+  /** Further failures of unknown clusters, which count in the last stage. */
+  readonly assumed?: number;
+}
+
 /** A mandatory group in which no cluster has proven what is rolled out. */
 export interface Unproven<M> {
   readonly group: Pick<Group<M>, 'name' | 'index'>;
@@ -75,7 +83,7 @@ function countIn<M>(groups: readonly Group<M>[], counts: (member: M) => boolean 
 function stagesOf<M>(
   groups: readonly Group<M>[],
   strategy: Strategy,
-  { unresolved, assumed = 0 }: { readonly unresolved: readonly Unresolved[]; readonly assumed?: number },
+  { rules, unresolved, assumed = 0 }: Failures,
 ): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
   let remaining = unresolved;
@@ -113,7 +121,7 @@ function stagesOf<M>(
     const failures = unresolvedIn(own);
     const unnamed = own.at(-1) === rest.at(-1) ? assumed : 0;
     const total = countIn(own) + failures.filter(({ isGone }) => isGone).length + unnamed;
-    const allowed = type === 'All' ? Infinity : failuresOf(strategy, total, 'native');
+    const allowed = type === 'All' ? Infinity : failuresOf(strategy, total, rules);
     const number = numberOf(own[0]?.name ?? '');
     return { title, number, allowed, unresolved: failures.length + unnamed, groups: own, proof: [] };
   };
@@ -131,11 +139,8 @@ function stagesOf<M>(
 export function advance<M extends BatchMember>(
   groups: readonly Group<M>[],
   strategy: Strategy,
-  progress: {
+  progress: Failures & {
     readonly reached: number;
-    readonly unresolved: readonly Unresolved[];
-    /** Further failures of unknown clusters, which count in the last stage. */
-    readonly assumed?: number;
     readonly stopped: string | undefined;
     readonly mayStayUnproven: (group: Pick<Group<M>, 'name' | 'index'>) => boolean;
     readonly hold: (member: M, place: Slot) => Hold | undefined;

@@ -145,6 +145,7 @@ function planOf(run: Rollout): AddonPlan {
     run.rules === 'ocm' && !run.rolledBack
       ? advanceAsOcm(staged, run, sizes)
       : advance(groups, strategy, {
+          rules: run.rules,
           reached: begun.reached,
           unresolved: unresolved.map(([cluster, group]) => ({
             group,

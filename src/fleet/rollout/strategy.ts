@@ -83,7 +83,10 @@ export function settle(state: State, age: number, { soak, deadline }: Times, rul
   return { state: isFinal || state === 'Succeeded' ? state : 'TimedOut', holds: false, recheckAfter: Infinity };
 }
 
-/** How many may fail among so many clusters before a rollout stops; 0 by default. */
+/**
+ * How many may fail among so many clusters before a rollout stops. Natively 1 by default, so that one broken cluster, whatever it reports,
+ * does not hold the others. Of one or two clusters none may, or a bad version would reach all of them; by other rules, none either.
+ */
 export function failuresOf({ maxFailures }: Strategy, total: number, rules: Rules): number {
-  return sizeOf(maxFailures, total, 0, rules);
+  return sizeOf(maxFailures, total, rules === 'native' && total > 2 ? 1 : 0, rules);
 }

@@ -65,7 +65,8 @@ function everywhere(names: readonly string[], content: string): string {
 }
 
 test('a version that becomes bad after five of six clusters took it goes back before the sixth gets it', async () => {
-  const rollout = { type: 'Progressive', maxConcurrency: 5, minSuccessTime: '1h', onFailure: 'Rollback' };
+  const times = { maxConcurrency: 5, minSuccessTime: '1h' };
+  const rollout = { type: 'Progressive', ...times, maxFailures: 0, onFailure: 'Rollback' };
   await using memory = await openMemoryHub([...sites(), hubAddon('web', { rollout })]);
   let now = NOW;
   await pass(memory, now);

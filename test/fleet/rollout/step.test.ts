@@ -66,6 +66,37 @@ test('a failure within the budget frees its place', () => {
   assert.is(world.why('d'), 'Stopped: the rest: 2 failed, and 1 may');
 });
 
+test('one broken cluster holds no other by default, and a second one stops what is new', () => {
+  for (const onFailure of ['Stop', 'Rollback'] as const) {
+    const rollout = { type: 'Progressive', maxConcurrency: 1, onFailure } as const;
+    const world = new TestFleet(ring('shop', 'a', 'b', 'c', 'd'), addon('net', { rollout }));
+    assert.equal(world.begin(), ['a']);
+    world.report('Failed', 'a');
+    assert.equal(world.begin(), ['b']);
+    world.report('Failed', 'b');
+    assert.equal(world.begin(), []);
+    assert.match(world.why('c') ?? '', /^Stopped: .*the rest: 2 failed, and 1 may/);
+  }
+});
+
+test('each failure of one or two clusters stops what follows by default, and so does one by the rules of others', () => {
+  const stages = { type: 'ProgressivePerGroup', groups: [ringGroup('canary')] } as const;
+  const one = { type: 'Progressive', maxConcurrency: 1 } as const;
+  for (const [clusters, more] of [
+    [ring('shop', 'a'), { rollout: one }],
+    [ring('shop', 'a', 'b'), { rollout: one }],
+    [[...ring('canary', 'a', 'b'), ...ring('shop', 'c', 'd', 'e')], { rollout: stages }],
+    [ring('shop', 'a', 'b', 'c', 'd'), { rollout: one, compat: 'caaph' }],
+    [ring('shop', 'a', 'b', 'c', 'd'), { rollout: one, compat: 'ocm' }],
+  ] as const) {
+    const world = new TestFleet(clusters, addon('net', more));
+    assert.is(world.begin()[0], 'a');
+    world.report('Failed', 'a');
+    assert.equal(world.begin(), []);
+    assert.match(world.status('net')?.stopped ?? '', /: 1 failed, and 0 may|more clusters have failed than may/);
+  }
+});
+
 test('an attempt without an answer fails after 30 minutes', () => {
   const world = canaryFleet();
   world.step();
@@ -197,7 +228,7 @@ test('what fails goes back to what was known as good, and nothing begins until t
 });
 
 test('what has lasted stays when a later cluster fails, and a person can still take all back', () => {
-  const world = canaryFleet({ ...CANARY, onFailure: 'Rollback' });
+  const world = canaryFleet({ ...CANARY, maxFailures: 0, onFailure: 'Rollback' });
   world.settle();
   world.release('net', '2.0.0');
   world.step();

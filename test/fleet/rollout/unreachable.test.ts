@@ -1,4 +1,5 @@
 /** Clusters that do not answer: from the beginning, or since something began there. */
+import type { Strategy } from '../../../src/fleet/rollout/strategy.ts';
 import * as assert from '../../support/assert.ts';
 import { ringGroup, CANARY, canaryFleet } from '../../support/fleet.ts';
 import { suite } from '../../support/suite.ts';
@@ -103,7 +104,8 @@ test('what ceases to answer in the middle of its attempt keeps its place until t
 });
 
 test('an update that makes each cluster unreachable reaches only as many as are updated at once', () => {
-  const rollout = { type: 'Progressive', maxConcurrency: 1, minSuccessTime: '10m', progressDeadline: '20m' } as const;
+  const times = { minSuccessTime: '10m', progressDeadline: '20m' };
+  const rollout: Strategy = { type: 'Progressive', maxConcurrency: 1, maxFailures: 0, ...times };
   const world = canaryFleet(rollout);
   world.settle();
   world.release('net', '1.1.0');
@@ -120,7 +122,8 @@ test('an update that makes each cluster unreachable reaches only as many as are 
 });
 
 test('what could not be reported is not late, and what was reported before counts', () => {
-  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 2, progressDeadline: '30m', onFailure: 'Rollback' });
+  const rollout = { type: 'Progressive', maxConcurrency: 2, maxFailures: 0, onFailure: 'Rollback' } as const;
+  const world = canaryFleet({ ...rollout, progressDeadline: '30m' });
   assert.equal(world.begin(), ['s1', 's2']);
   world.report('Succeeded', 's1');
   world.now += 2400;
@@ -136,7 +139,7 @@ test('what could not be reported is not late, and what was reported before count
 });
 
 test('a failure counts although its cluster ceases to answer later', () => {
-  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 1 });
+  const world = canaryFleet({ type: 'Progressive', maxConcurrency: 1, maxFailures: 0 });
   assert.equal(world.begin(), ['s1']);
   world.report('Failed', 's1');
   world.now += 60;
@@ -153,7 +156,7 @@ test('a time far ahead of now, by the clock of a site, says nothing: soak, deadl
   soaking.report('Succeeded', 's1');
   soaking.now += 300;
   assert.equal(soaking.begin(), ['s2']);
-  const late = canaryFleet({ type: 'Progressive', maxConcurrency: 1, progressDeadline: '30m' });
+  const late = canaryFleet({ type: 'Progressive', maxConcurrency: 1, maxFailures: 0, progressDeadline: '30m' });
   assert.equal(late.begin(), ['s1']);
   late.changeCluster('s1', { available: false, since: late.now + ahead });
   assert.equal(late.begin(), []);
