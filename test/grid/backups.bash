@@ -21,7 +21,11 @@ start_s3() {
 }
 
 stop_s3() {
-  pkill --parent "$(cat "$S3/pid")" && ! grid_until 5 in_network curl --silent --max-time 2 --output /dev/null "http://$S3_ADDRESS/"
+  local process child
+  process="$(cat "$S3/pid")"
+  # The server is the last of the programs of which each has started the next.
+  while child="$(pgrep --parent "$process")"; do process="$child"; done
+  kill "$process" && ! grid_until 5 in_network curl --silent --max-time 2 --output /dev/null "http://$S3_ADDRESS/"
 }
 
 # An identity of age, and one that is for nothing. The keys of S3 are on the node only where the page says.
