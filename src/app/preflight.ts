@@ -6,6 +6,7 @@ import { readLimited } from '../platform/files/read-limited.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { checkNodesFor, EXCLUDED, ignoreTitles, packageResults } from '../runtime/host/host-checks.ts';
+import { runtimeResults } from '../runtime/host/host-plan.ts';
 import { requireSystemOf } from '../runtime/host/own-system.ts';
 import { addonSpecs, versionsOf } from '../runtime/host/preflight-specs.ts';
 import { missingPackages } from '../runtime/host/required-packages.ts';
@@ -69,7 +70,8 @@ export const preflight = useCase(PREFLIGHT, async (input, context: Context): Pro
   const { facts } = outcome;
   // Facts describe another machine, whose cluster is not this one.
   const nodes = builtIn && factsFile === undefined ? await nodeResults(read, request, context) : [];
-  const made = ignoreTitles([...outcome.results, ...nodes], request.ignore ?? [], { report });
+  const runtime = request.root === undefined && factsFile === undefined ? await runtimeResults(required, library) : [];
+  const made = ignoreTitles([...runtime, ...outcome.results, ...nodes], request.ignore ?? [], { report });
   const results = [...packageResults(missing), ...made];
   const counts = countsOf(results);
   if (missing !== undefined) {

@@ -5,12 +5,14 @@ import { checksOf } from '../../src/app/install-request.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import type { HostChecks } from '../../src/runtime/host/host-checks.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
+import { NODE_PLATFORM } from '../support/image-packages.ts';
 import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-command.ts';
 import { boxWith, bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { trace, tracer } from '../support/node-install.ts';
 import { specText } from '../support/preflight.ts';
-import { runCommand } from '../support/run-command.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import type { InstallRequest } from '../../src/requests/node.ts';
@@ -74,6 +76,29 @@ test('warnings are told and the run goes on; its results are kept with it', asyn
     saved.results.map(({ title }) => title),
     ['warn', 'pass'],
   );
+});
+
+test('images that nothing can load stop a run before its first hook; dry run and preflight say so, too', async () => {
+  const images = [{ id: 'web', reference: 'example.com/web:1', digest: digestOf('web'), platform: NODE_PLATFORM }];
+  await using box = await boxWith([{ ...tracer('web'), extra: { images } }]);
+  const env = { CONTAINERD_ADDRESS: box.at('no.sock'), DOCKER_HOST: `unix://${box.at('no.sock')}` };
+  const words = ['--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
+  for (const more of [[], ['--dry-run']]) {
+    const { exitCode, stdout, stderr } = await runTraced(['install', ...words, ...more], box, env);
+    assert.is(exitCode, 26, stderr);
+    assert.match(stdout + stderr, /images(?: cannot be loaded)?: no container runtime responds/);
+    assert.equal(await trace(box), []);
+  }
+  const looked = await runTraced(['preflight', ...words], box, env);
+  assert.is(looked.exitCode, 1);
+  assert.match(
+    looked.stdout.replaceAll(/\s+/g, ' '),
+    '[FAIL] Container runtime: images cannot be loaded: no container runtime responds',
+  );
+  const skipped = await runTraced(['preflight', ...words, '--ignore', 'Container runtime'], box, env);
+  assert.is(skipped.exitCode, 0, skipped.stderr);
+  const { exitCode, stderr } = await runTraced(['install', ...words, '--skip-images'], box, env);
+  assert.is(exitCode, 0, stderr);
 });
 
 test('warnings stop a run that is told so', async () => {

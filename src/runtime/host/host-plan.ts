@@ -1,6 +1,7 @@
 /** The effects of a plan on this machine: disk space, ports, missing images. */
 import { join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
+import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import {
@@ -20,8 +21,10 @@ import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { planImages as planLoads } from '../images/load-plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import { stagingOf } from '../node/put-in-place.ts';
+import type { SourcePackage } from '../node/source.ts';
 import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../plan/ports.ts';
 import type { RunPlan } from '../plan/run-plan.ts';
+import type { PreflightResult } from '../preflight/analyze.ts';
 import type { RunView } from '../prepare/request.ts';
 
 /** Images of one add-on. */
@@ -59,10 +62,14 @@ export async function planHost(view: RunView & Cancellable): Promise<HostPlan> {
   return { disk, ports, images, memory: await memoryFacts(view) };
 }
 
-/** Throws `NO_SPACE` if the plan does not fit on this machine; ports in use are only warnings. */
+/**
+ * Throws `NO_SPACE` if the plan does not fit on this machine, and `IMAGE_LOAD_FAILED` if nothing could load its images; ports in use are
+ * only warnings.
+ */
 export async function requireHost(view: RunView & Cancellable & { readonly report: Report }): Promise<void> {
-  const { disk, ports } = await planHost(view);
+  const { disk, ports, images } = await planHost(view);
   requireRoom(disk);
+  if (images.skipped === NO_RUNTIME) throw noRuntime(NO_RUNTIME);
   // The program that uses the port may end in time; if not, kubernetes itself reports it.
   for (const text of portConflicts(ports)) view.report({ type: 'note', level: 'warning', text });
 }
@@ -76,6 +83,26 @@ export async function requireImageRoom(images: ImageRoom, { signal }: Cancellabl
 
 /** Why images cannot be loaded. */
 export const NO_RUNTIME = 'no container runtime responds, and the spec has none';
+
+/** The error of a run whose images nothing loads. */
+export function noRuntime(why: string): CurlewError {
+  return new CurlewError('IMAGE_LOAD_FAILED', `cannot load images: ${why}`, {
+    hint: 'start the container runtime, then run the same command again; --skip-images installs without them',
+  });
+}
+
+/** The check of `curlew preflight` that a runtime can load the images of these packages. Empty if they have none. */
+export async function runtimeResults(
+  packages: readonly Pick<SourcePackage, 'ref' | 'addon'>[],
+  { env, signal }: Cancellable & Pick<RunView['request'], 'env'>,
+): Promise<readonly PreflightResult[]> {
+  const needsRuntime = packages.some(({ addon }) => addon.images.length > 0);
+  if (!needsRuntime || packages.some(({ ref }) => isContainerRuntime(ref))) return [];
+  const runtime = await findImageRuntime({ env, order: runtimeOrder(packages), signal });
+  const common = { title: 'Container runtime', strict: false, spec: 'built-in' };
+  if (runtime === undefined) return [{ ...common, verdict: 'fail', message: `images cannot be loaded: ${NO_RUNTIME}` }];
+  return [{ ...common, verdict: 'pass', message: `${runtime.name} loads the images` }];
+}
 
 async function planImages({ request, sources: all, plan, signal }: RunView & Cancellable): Promise<ImagePlan> {
   const { env, skipImages } = request;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { NO_RUNTIME } from '../host/host-plan.ts';
+import { NO_RUNTIME, noRuntime } from '../host/host-plan.ts';
 import { adoptCarried, lookUpFunctions, runHook } from '../hooks/hook.ts';
 import { withRollbackHint } from '../hooks/hook-failure.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
@@ -153,10 +153,7 @@ async function loadImages(actions: readonly PlannedAction[], run: Run): Promise<
   const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
   if (runtime === undefined) {
     const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
-    const why = isPlanned ? 'neither containerd nor docker responds' : NO_RUNTIME;
-    throw new CurlewError('IMAGE_LOAD_FAILED', `cannot load images: ${why}`, {
-      hint: 'start the container runtime, then run the same command again; --skip-images installs without them',
-    });
+    throw noRuntime(isPlanned ? 'neither containerd nor docker responds' : NO_RUNTIME);
   }
   const packages = actions.map(({ id, addon }) => {
     const { ref, addon: json, files: listed } = sourceOf(run, addon);

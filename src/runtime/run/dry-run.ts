@@ -56,7 +56,7 @@ export interface DryRun extends SavedPlan {
   /** Reasons why a run would stop before its first change, or may fail. */
   readonly problems: readonly string[];
   /** The error with which the run would stop before its first change. */
-  readonly stops: 'NO_SPACE' | 'PREFLIGHT_FAILED' | undefined;
+  readonly stops: 'NO_SPACE' | 'IMAGE_LOAD_FAILED' | 'PREFLIGHT_FAILED' | undefined;
   /** The file that the plan was saved to. */
   readonly out: string | undefined;
 }
@@ -90,7 +90,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
     along: view.companions.length === 0 ? undefined : view.companions.map(companionOutlook),
     checks,
     problems,
-    stops: stopsBy(host.disk.fits, unfit),
+    stops: stopsBy(host.disk.fits, unloaded, unfit),
     out,
   };
 }
@@ -99,8 +99,10 @@ function companionOutlook({ ref: { name, version }, because }: RunView['companio
   return { name, version, because };
 }
 
-function stopsBy(fits: boolean, unfit: readonly string[]): DryRun['stops'] {
+/** Precedence is that of a run's checks. */
+function stopsBy(fits: boolean, unloaded: readonly string[], unfit: readonly string[]): DryRun['stops'] {
   if (!fits) return 'NO_SPACE';
+  if (unloaded.length > 0) return 'IMAGE_LOAD_FAILED';
   return unfit.length === 0 ? undefined : 'PREFLIGHT_FAILED';
 }
 

@@ -49,7 +49,7 @@ function stateHint({ plan }: Run, reached: Phase): string {
 }
 
 /**
- * Executes a run that was prepared. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` occur before any change, `HOOK_FAILED` if a
+ * Executes a run that was prepared. `UNSUPPORTED`, `NO_SPACE`, `PREFLIGHT_FAILED` and a missing container runtime occur before any change, `HOOK_FAILED` if a
  * hook fails. After any error the same call resumes from a consistent state.
  */
 export async function execute(view: RunView, options: RunOptions): Promise<RunResult> {
