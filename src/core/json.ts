@@ -10,6 +10,11 @@ export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
+/** A map with the same names and changed values. */
+export function mapped<From, To>(all: Readonly<Record<string, From>>, change: (one: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, change(one)]));
+}
+
 /** A list of strings. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import type { Entry } from '../cluster/channel/channel.ts';
 import type { AddonRecord } from '../cluster/channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
-import { exactJson, exactValue, isObject } from '../core/json.ts';
+import { exactJson, exactValue, isObject, mapped } from '../core/json.ts';
 import { byKey, convert, finite, integer, type Read } from '../core/schema.ts';
 import type { FleetAddon, FleetAddonStatus } from './rollout/fleet.ts';
 import type { Look } from './fleet.ts';
@@ -158,10 +158,6 @@ function notAhead({ status, previous, failures, removing, begun, ...own }: Addon
     removing: mapped(removing, (since) => Math.min(since, now)),
     ...(begun && { begun: mapped(begun, limited) }),
   };
-}
-
-function mapped<T>(all: Readonly<Record<string, T>>, change: (one: T) => T): Readonly<Record<string, T>> {
-  return Object.fromEntries(Object.entries(all).map(([key, one]) => [key, change(one)]));
 }
 
 /**

@@ -187,6 +187,12 @@ const addonStatus = fields({
   since: about('When the rollout of this revision began.', time),
   reached: about('How many stages are done.', amount),
   rolledBack: v.boolean('true or false'),
+  soaking: v.exactOptional(
+    about(
+      'Clusters on which what is new has not lasted minSuccessTime yet, with the time at which the controller first saw its success, if it has; at most 100, and 5 KiB of JSON.',
+      byKey(aText),
+    ),
+  ),
   failed: v.exactOptional(
     about(
       'Clusters that have failed. One that is deleted still counts until a newer order to retry.',

@@ -1,6 +1,6 @@
 /** What the objects of a hub say, as a step of the fleet sees it. Pure. */
 import * as v from 'valibot';
-import { exactValue, isObject } from '../../core/json.ts';
+import { exactValue, isObject, mapped } from '../../core/json.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
 import { capiObject } from '../upstream/capi-cluster.ts';
@@ -261,11 +261,12 @@ const UNREAD_REMOVALS = [{ at: '', begun: UNREAD.begun }];
 
 type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
 
-function readStatus(status: AddonStatus): FleetAddonStatus {
+function readStatus({ soaking, ...status }: AddonStatus): FleetAddonStatus {
   const { conditions: _c, moreWaiting: _more, since, failed, retry, removals, removed, waiting, ...others } = status;
   return {
     ...others,
     since: secondsOf(since),
+    ...(soaking && { soaking: mapped(soaking, secondsOf) }),
     ...(failed && { failed: { ...failed, retry: secondsOf(failed.retry) } }),
     ...(retry && { retry: { at: secondsOf(retry.at), seen: secondsOf(retry.seen) } }),
     ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),

@@ -1,5 +1,6 @@
 /** What a step writes into a hub: contents of clusters, and how far each add-on is. Pure. */
 import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
+import { mapped } from '../../core/json.ts';
 import { timeOf } from '../../core/time.ts';
 import type { HubAddon } from './observe.ts';
 import type { Condition } from './hub-kinds.ts';
@@ -15,10 +16,11 @@ export function specObject({ startedAt, ...spec }: ClusterAddonSpec, hub: string
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
 export function statusObject(status: FleetAddonStatus, object: HubAddon, now: number): Values {
   const { addon, conditions } = object;
-  const { since, retry, removals, removed, stopped, wentBack, asks, failed, waiting, ...others } = status;
+  const { since, soaking, retry, removals, removed, stopped, wentBack, asks, failed, waiting, ...others } = status;
   return {
     ...others,
     since: timeOf(since),
+    ...(soaking && { soaking: mapped(soaking, (at) => (at === 0 ? '' : timeOf(at))) }),
     ...(failed && { failed: { ...failed, retry: timeOf(failed.retry) } }),
     ...(retry && { retry: { at: timeOf(retry.at), seen: timeOf(retry.seen) } }),
     ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),

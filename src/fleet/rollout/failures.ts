@@ -23,7 +23,7 @@ export function failedIn(
   unresolved: readonly Failure[],
   { more: before = 0 }: FailedClusters,
 ): { readonly failed: FailedClusters; readonly assumed: number } {
-  const named = new Names();
+  const named = new Names<string>();
   for (const one of unresolved) named.add(one);
   let unnamed = 0;
   for (const { name, members } of groups) {

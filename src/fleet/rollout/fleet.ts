@@ -153,6 +153,11 @@ export interface FleetAddonStatus {
   /** How many of its stages are done, also of those without clusters. Clusters that come later into these are the last. */
   readonly reached: number;
   readonly rolledBack: boolean;
+  /**
+   * Clusters on which what began has not lasted {@link Strategy.minSuccessTime} yet, and when a step first saw its success, or 0: a site
+   * may date back what it reports. At most 100, and 5 KiB.
+   */
+  readonly soaking?: Readonly<Record<string, number>>;
   /** Until a retry is ordered that is newer than this one. */
   readonly failed?: FailedClusters & { readonly retry: number };
   /** The order to retry that counts, and when a step first saw it: what had failed by then, and is not tried again, was not meant. */
@@ -237,7 +242,7 @@ export interface Observed {
   readonly emptied?: boolean;
   readonly addons: readonly FleetAddon[];
   readonly clusterAddons: readonly ClusterAddon[];
-  /** Since when clusters can report: nothing was late before. */
+  /** Since when clusters can report, if they do so by themselves: nothing was late before. */
   readonly heardSince?: number;
   /** Version of curlew here; agents may be one minor older or newer. */
   readonly version?: string;

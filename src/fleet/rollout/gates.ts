@@ -8,7 +8,8 @@ import type { Approval } from './fleet.ts';
 import { compareNames, selectorKey } from './groups.ts';
 import { isLeft } from './leaving.ts';
 import { voidNote } from './orders.ts';
-import { identityOn, isRemoval, isUnderRemoval, whyOf, SILENT, targetOf, type Rollout, type Target } from './target.ts';
+import { whyOf } from './reported.ts';
+import { identityOn, isRemoval, isUnderRemoval, SILENT, targetOf, type Rollout, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;

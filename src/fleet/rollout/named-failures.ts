@@ -1,4 +1,4 @@
-/** Failed clusters that a status names, and how many more there are. Pure. */
+/** Clusters that a status names, and how many more of them have failed. Pure. */
 import type { FailedClusters, FleetAddon, FleetAddonStatus } from './fleet.ts';
 
 /** Names of clusters in a status. */
@@ -15,23 +15,23 @@ export function failedBefore(
   retry: number,
 ): FailedClusters {
   if (failed === undefined || deleting === true || retry > failed.retry) return { clusters: {} };
-  const named = new Names();
+  const named = new Names<string>();
   const unnamed = Object.entries(failed.clusters).filter((one) => !named.add(one)).length;
   const more = (failed.more ?? 0) + unnamed;
   return { clusters: named.clusters, ...(more > 0 && { more }) };
 }
 
 /** Clusters that a status names, as many as have room. */
-export class Names {
-  readonly clusters: Record<string, string> = {};
+export class Names<Note extends string | number> {
+  readonly clusters: Record<string, Note> = {};
   #count = 0;
   #bytes = 2;
 
   /** False if it has no room. */
-  add([cluster, group]: Failure): boolean {
-    const bytes = Buffer.byteLength(JSON.stringify([cluster, group]));
+  add([cluster, note]: readonly [cluster: string, note: Note]): boolean {
+    const bytes = Buffer.byteLength(JSON.stringify([cluster, note]));
     if (this.#count >= MAX_NAMES || this.#bytes + bytes > MAX_BYTES) return false;
-    this.clusters[cluster] = group;
+    this.clusters[cluster] = note;
     this.#count += 1;
     this.#bytes += bytes;
     return true;

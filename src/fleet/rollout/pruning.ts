@@ -1,13 +1,14 @@
 /** What becomes of objects that a content no longer has. Pure. */
 import type { ClusterAddon, FleetAddon, Pruning } from './fleet.ts';
+import { reportOf } from './reported.ts';
 
 /** Why a content is skipped that would delete most objects. */
 export const DELETIONS = 'Deletions';
 
 /** Does its content wait on the cluster for an approval of deletions? */
-export function asks({ spec, status }: Partial<ClusterAddon> = {}): boolean {
-  const isAbout = status?.applied.revision === spec?.revision && status?.applied.hash === spec?.specHash;
-  return isAbout && status?.state === 'Skipped' && status.reason === DELETIONS;
+export function asks(record: Partial<ClusterAddon> | undefined): boolean {
+  const { state, reason } = reportOf(record) ?? {};
+  return state === 'Skipped' && reason === DELETIONS;
 }
 
 /** What a content that begins now may delete. What was good has been there. */

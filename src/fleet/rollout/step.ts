@@ -18,21 +18,12 @@ import { holdOf, letsStayUnproven, unprovenNote } from './gates.ts';
 import { compareNames, groupsOf, type Group, type Grouping } from './groups.ts';
 import { isLeft } from './leaving.ts';
 import { retryNote, voidNote } from './orders.ts';
-import { MAX_NAMES } from './named-failures.ts';
+import { MAX_NAMES, Names } from './named-failures.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { asks, DELETIONS, pruningOf } from './pruning.ts';
+import { seenAt, whyOf } from './reported.ts';
 import { isFailure, type State } from './strategy.ts';
-import {
-  begins,
-  Fleet,
-  identityOn,
-  isRemoval,
-  isUnderRemoval,
-  targetOf,
-  whyOf,
-  type Rollout,
-  type Target,
-} from './target.ts';
+import { begins, Fleet, identityOn, isRemoval, isUnderRemoval, targetOf, type Rollout, type Target } from './target.ts';
 
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
@@ -290,6 +281,22 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
   return waiting;
 }
 
+/** What begins, and what was not there for long enough, with when its success was first seen. */
+function soakingIn({ run, targets }: AddonPlan): Pick<FleetAddonStatus, 'soaking'> {
+  if (run.isFrozen) return run.begun.soaking ? { soaking: run.begun.soaking } : {};
+  if (run.seen === undefined) return {};
+  const names = new Names<number>();
+  for (const target of targets) {
+    const { cluster, record, own, isGood } = target;
+    const isNew = begins(target);
+    if (isNew ? isRemoval(target) : isGood || record?.spec.action !== 'Install') continue;
+    const isSuccess = !isNew && own === 'Succeeded';
+    // What has succeeded before its cluster had a name here is as old as it says.
+    if (!isSuccess || run.seen.has(cluster.name)) names.add([cluster.name, isSuccess ? seenAt(run, cluster) : 0]);
+  }
+  return Object.keys(names.clusters).length > 0 ? { soaking: names.clusters } : {};
+}
+
 /** The status after this step. */
 function statusOf(plan: AddonPlan): FleetAddonStatus {
   const { run, targets, lost, held, stopped, reached, failed } = plan;
@@ -323,6 +330,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     since: begun.since,
     reached: Math.max(begun.reached, reached),
     rolledBack,
+    ...soakingIn(plan),
     ...((Object.keys(failed.clusters).length > 0 || failed.more !== undefined) && {
       failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), ...failed },
     }),

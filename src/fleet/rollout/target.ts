@@ -24,6 +24,7 @@ import { firstSeen, laterThanRetry, MAX_AHEAD, ordersAt } from './orders.ts';
 import { problemOf, removalLimitsOf } from './problem.ts';
 import { asks, pruningOf } from './pruning.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
+import { reportOf, seenAt, whyOf } from './reported.ts';
 import { closedWindows, windowProblem, type Window } from './windows.ts';
 
 interface Rival {
@@ -168,6 +169,7 @@ function runOf(
   const rules: Rules = addon.compat ?? 'native';
   const wrong = problemOf(addon);
   const strategy = wrong === undefined ? (addon.rollout ?? {}) : removalLimitsOf(addon.rollout);
+  const times = timesOf(strategy, rules);
   const timeout = (wrong === undefined && addon.remove?.timeout) || '30m';
   const records = new Map<string, ClusterAddon>();
   let first: { readonly name: string | undefined } | undefined;
@@ -187,10 +189,12 @@ function runOf(
     begun,
     /** By cluster. */
     records,
+    /** Kept where sites report by themselves, and something must last. */
+    seen: fleet.heardSince > 0 && times.soak > 0 ? new Map(Object.entries(status?.soaking ?? {})) : undefined,
     /** From the add-on over those that it depends on back to itself. */
     circle: circleOf(addon.name, (name) => addons.get(name)?.dependsOn),
     rules,
-    times: timesOf(strategy, rules),
+    times,
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders,
     /** Why other orders do not count, and when one of a later time does. */
@@ -335,12 +339,6 @@ function isOtherChart({ rules, contents }: Rollout, cluster: Cluster, { source }
   return ['repoURL', 'oci', 'name'].some((field) => before[field] !== next[field]);
 }
 
-/** Why its state is as it is, unless that is about an earlier revision. */
-export function whyOf({ spec, status }: Partial<ClusterAddon> = {}): string | undefined {
-  const counts = status?.applied.revision === spec?.revision && status?.applied.hash === spec?.specHash;
-  return counts ? status?.message : undefined;
-}
-
 interface Standing extends Settled {
   /** Before time is considered. */
   readonly raw: State;
@@ -356,18 +354,20 @@ const NEW: Standing = { ...UNTRIED, raw: 'ToApply', age: 0, isLost: false };
 function settledOf(run: Rollout, cluster: Cluster, record: ClusterAddon | undefined): Standing {
   const { fleet, times, removalTimes, rules } = run;
   if (record === undefined) return NEW;
-  const { spec, status } = record;
-  const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
+  const { spec } = record;
+  const report = reportOf(record);
   const isInstall = spec.action === 'Install';
   // Offline, a success does not become older, and then lasts from the return; a removal must end.
   const isFrozen = isInstall && !cluster.available;
   const turned = fleet.past(cluster.since);
   const now = isFrozen ? (turned ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (turned ?? 0);
-  const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
+  const { state: said } = report ?? NEW;
+  const isFinal = said === 'Succeeded' || said === 'Skipped' || isFailure(said);
   const heard = isFinal ? 0 : fleet.heardSince;
-  const since = Math.max(spec.startedAt, counts ? (fleet.past(status.since) ?? 0) : 0, back, heard);
-  const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
+  const state = isFinal ? said : isInstall ? 'Progressing' : 'Removing';
+  const seen = state === 'Succeeded' ? seenAt(run, cluster) : 0;
+  const since = Math.max(spec.startedAt, fleet.past(report?.since) ?? 0, back, heard, seen);
   const age = now - since;
   const settled = isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native');
   const isLost = rules !== 'ocm' && isFrozen && settled.holds && (cluster.since ?? 0) >= spec.startedAt;

@@ -71,14 +71,17 @@ test('a version that becomes bad after five of six clusters took it goes back be
   let now = NOW;
   await pass(memory, now);
   await report(memory, now, 'Succeeded', ...FIRST);
+  await pass(memory, now);
   await pass(memory, (now += HOUR));
   assert.is(contents(memory), everywhere(SITES, '1.2.3@1'));
   await report(memory, now, 'Succeeded', 'turin');
+  await pass(memory, now);
   await pass(memory, (now += HOUR));
   await change(memory, '/spec/source', hubChart('9.9.9'));
   await pass(memory, now);
   assert.is(contents(memory), `${everywhere(FIRST, '9.9.9@2')} turin:1.2.3@1`);
   await report(memory, (now += 60), 'Succeeded', ...FIRST);
+  await pass(memory, now);
   await pass(memory, (now += HOUR - 1));
   assert.is(contents(memory), `${everywhere(FIRST, '9.9.9@2')} turin:1.2.3@1`);
   await report(memory, now, 'Failed', 'lyon');
@@ -108,6 +111,7 @@ test('a rollout that is paused gets no write and no restart from the controller 
   await pass(first, NOW);
   // What was under way ends.
   await report(first, NOW, 'Succeeded', 'lyon');
+  await pass(first, NOW);
   await pass(first, NOW + HOUR);
   await using next = await openMemoryHub(first.objects());
   await pass(next, NOW + 5 * HOUR);
