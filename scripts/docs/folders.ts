@@ -222,7 +222,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'fleet/upstream',
     'kinds of the Helm add-on provider of Cluster API and of Open Cluster Management: their rules, and what they become',
-    'core formats/yaml cluster/channel fleet/rollout',
+    'core formats/yaml formats/signing cluster/channel fleet/rollout',
   ],
   [
     'fleet',
@@ -248,14 +248,14 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'fleet/agent',
-    'the agent of a cluster: its folder, and its certificate',
-    'core platform/files formats/signing cluster/kube fleet/upstream fleet/hub',
+    'the agent of a cluster: its folder, its certificate, and those of add-ons',
+    'core platform/limit platform/files formats/signing cluster/kube fleet/rollout fleet/upstream fleet/hub',
   ],
   [
     'fleet/agent/run',
     'the loop of an agent: deliveries to its own cluster, and what it reports to its hub',
     `core platform/limit platform/files formats/signing own cluster/channel cluster/kube cluster/deliver requests
-      steps/open fleet/rollout fleet fleet/hub fleet/run fleet/hub/run`,
+      steps/open fleet/rollout fleet/upstream fleet fleet/hub fleet/run fleet/hub/run fleet/agent`,
   ],
   ['machine/ssh', "programs on other machines, by OpenSSH's own client", 'core platform/process platform/files'],
   [

@@ -1,6 +1,7 @@
 /** The agent of a cluster: delivers what its hub has for it, and reports. */
 import { join, resolve } from 'node:path';
 import { AgentFolder } from '../fleet/agent/folder.ts';
+import { AddonCertificates } from '../fleet/agent/addon-certificates.ts';
 import { renewIfDue } from '../fleet/agent/certificate.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -43,6 +44,12 @@ export const runAgent = useCase(AGENT_RUN, async (request, context: Context): Pr
     api,
     lease: agentLease(cluster).name,
     packages: packagesOf({ ...request, root }, context, allowUnsigned ? undefined : paths),
+    certificates: new AddonCertificates({
+      cluster,
+      hubApi,
+      api,
+      hub: async () => (await folder.readKubeconfig())?.hub,
+    }),
     renew: async () => renewIfDue(folder, { api: hubApi, signal: context.signal }),
   });
 });

@@ -20,6 +20,7 @@ import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../fleet/rollout/content.ts';
+import { AddonRights } from '../fleet/hub/run/addon-rights.ts';
 import { clusterReader } from '../fleet/hub/run/cluster-reader.ts';
 import { Heartbeats } from '../fleet/hub/run/heartbeats.ts';
 import { StoredStatuses } from '../fleet/hub/run/stored-statuses.ts';
@@ -139,6 +140,8 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
           ...watching,
         });
   const call = openCalls(api, { patienceMs: 0, signal, guard: lease.guard });
+  const asked = new Wake();
+  const takesAddons = reconcile.flat().includes('clustermanagementaddons');
   const hub: Hub = {
     uid,
     signal,
@@ -150,7 +153,14 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       look: clusterReader((text) => say('warning', text)),
     }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readFleetAddon }),
-    clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
+    clusterAddons: new Watch(api, {
+      onChange: () => {
+        changes.set();
+        if (takesAddons) asked.set();
+      },
+      resource: resourceOf('ClusterAddon'),
+      look: readClusterAddon,
+    }),
     channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readHubChannel }),
     leases,
     heartbeats,
@@ -162,14 +172,17 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   };
   // Controllers and agents have clocks of their own; what is written has that of the hub.
   const now = (): number => Math.floor(direct.now().getTime() / 1000);
-  const asked = new Wake();
-  const requests = new Watch(api, { onChange: () => asked.set(), resource: SIGNING_REQUESTS, look: readAgentRequest });
+  const { clusterAddons } = hub;
+  const onAsked = { onChange: () => asked.set() };
+  const addons = takesAddons ? new AddonRights(api, { call, clusterAddons, ...onAsked }) : undefined;
+  const requests = new Watch(api, { ...onAsked, resource: SIGNING_REQUESTS, look: readAgentRequest });
   const answers = saying(context);
   // Apart from the passes: whoever may ask for certificates cannot hold them up.
-  const answering = decideRequests({ call, signal, requests, backoff: new Backoff(), say: answers }, asked).catch(
-    (error: unknown) => over.abort(error),
-  );
-  const watches = [hub.clusters, hub.addons, hub.clusterAddons, hub.channels, requests, leases, upstream].map(
+  const answering = decideRequests(
+    { call, signal, requests, addons, backoff: new Backoff(), say: answers },
+    asked,
+  ).catch((error: unknown) => over.abort(error));
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons, hub.channels, requests, addons, leases, upstream].map(
     async (one) => one?.run(signal).catch(() => undefined),
   );
   const pushes = new Pushes(hub, { request, context, now, onEnd: () => changes.set() });

@@ -84,7 +84,7 @@ async function choose(request: Parameters<typeof planAcceptance>[0], context: Co
   const { api } = await openClusterApi(request, context);
   const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
   await identifyHub(call, `accept ${cluster}`);
-  const all = (await requestsOf(call, cluster)).filter(({ kind }) => kind !== 'renewal');
+  const all = (await requestsOf(call, cluster)).filter(({ kind }) => kind === 'join' || kind === 'rejoin');
   const present = await readAccepted(call, cluster);
   const pending = all.filter(({ isPending }) => isPending);
   // Without one that waits, what was accepted may not have been done to the end.

@@ -3,13 +3,13 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import { agentLease } from '../fleet/hub/identity.ts';
+import { agentLease, clusterLabel } from '../fleet/hub/identity.ts';
 import { agentRights, resourceOfRight } from '../fleet/hub/rights.ts';
-import { decision, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
-import { openCalls } from '../cluster/kube/call.ts';
+import { ADDON_LABEL, decision, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
+import { openCalls, type Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
-import { deleteObject, patchObject } from '../cluster/kube/objects.ts';
-import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
+import { deleteObject, listObjects, patchObject, type LiveObject } from '../cluster/kube/objects.ts';
+import { BINDINGS, readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { deleteToken, tokensOf } from '../fleet/hub/run/token.ts';
 import { FLEET_DETACH } from '../requests/registration.ts';
 
@@ -35,6 +35,13 @@ export const detachCluster = useCase(FLEET_DETACH, async (request, context: Cont
   return detach(request, context, true);
 });
 
+/** What add-ons on the cluster may do at the hub. */
+async function addonBindings(call: Call, cluster: string): Promise<readonly LiveObject[]> {
+  const [label = ''] = Object.entries(clusterLabel(cluster)).map((one) => one.join('='));
+  const options = { labelSelector: `${label},${ADDON_LABEL}`, onlyMetadata: true };
+  return (await listObjects(call, BINDINGS, options)) ?? [];
+}
+
 async function detach(
   request: RequestOf<typeof FLEET_DETACH.fields>,
   context: Context,
@@ -56,6 +63,7 @@ async function detach(
   if (!isFor) return detachment;
   for (const right of agentRights({ cluster, user: '', by: '', request: '' }))
     await deleteObject(call, resourceOfRight(right), right.metadata);
+  for (const { metadata } of await addonBindings(call, cluster)) await deleteObject(call, BINDINGS, metadata);
   // An agent without rights is not silent, but gone.
   await deleteObject(call, LEASES, agentLease(cluster));
   for (const name of tokens) await deleteToken(call, name);

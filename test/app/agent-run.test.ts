@@ -55,15 +55,15 @@ test('what is unsigned, signed by a stranger, or not what its digest says is ref
   assert.is(await scene.version(), '-');
 });
 
-test('a template is refused at once, also by an agent that accepts unsigned content, and no file is read for it', async () => {
+test('a template is refused at once by an agent that accepts only signed content, and no file is read for it', async () => {
   await using scene = await openAgentScene();
   await scene.order({ source: { template: 'web' } });
   await scene.order({ source: { manifest: 'https://example.com/page.yaml' } }, 'two');
-  await scene.start({ allowUnsigned: true });
+  await scene.start();
   await scene.becomes('1 Failed Content');
   assert.match(
     textAt(await scene.status(), 'message'),
-    /^an agent installs no template, .*access.kubeconfigSecret in the Cluster of this site$/,
+    /^nothing signs a template: register .* --allow-unsigned, .*access.kubeconfigSecret in the Cluster of this site$/,
   );
   await scene.becomes('1 Failed Unreadable', 'two');
   await scene.order({ source: { template: 'web' }, revision: 2, action: 'Remove' });

@@ -120,7 +120,7 @@ test('an accepted token ends soon, and no other site is accepted by it', async (
 });
 
 test('a hub that signs nothing is named before a token is made', async () => {
-  await using scene = await registrationScene({ signs: false });
+  await using scene = await registrationScene({ signs: () => false });
   const error = await assert.rejectsWith(scene.token('paris'), 'CLUSTER_FAILED');
   assert.match(error.message, /the hub has signed no client certificate in 10 s/);
   assert.match(error.hint ?? '', /--cluster-signing-cert-file/);
@@ -275,7 +275,7 @@ test('the controller approves renewals of the accepted agent alone, and leaves t
   const agent = apiClient(conf);
   const ask = async (commonName: string, more: object = {}): Promise<string> => {
     const key = createPrivateKey(makeKeyPair(undefined).privateKey);
-    const request = makeRequest({ commonName, organization: 'curlew:clusters' }, key);
+    const request = makeRequest({ commonName, organizations: ['curlew:clusters'] }, key);
     const value = requestObject('curlew-paris-', request) as { readonly spec: object };
     const { body } = await agent.create(REQUESTS, { ...value, spec: { ...value.spec, ...more } });
     return textAt(body, 'metadata.name');

@@ -22,6 +22,7 @@ function request(place: number, more: Partial<AgentRequest> = {}): AgentRequest 
     user: 'curlew:cluster:paris:1',
     fingerprint: '',
     isPending: true,
+    isApproved: false,
     isIssued: false,
     problem: 'its usages are not exactly "client auth"',
     ...more,

@@ -200,6 +200,11 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
         api: await open('here'),
         lease: 'curlew-agent',
         packages,
+        certificates: {
+          bring: async () => Promise.resolve({ isHeld: false }),
+          remove: async () => Promise.resolve(),
+          renew: async () => Promise.resolve({ problem: undefined }),
+        },
         renew: async () => Promise.resolve(),
       }).then(
         () => undefined,

@@ -7,12 +7,11 @@ import {
   ECDSA_SHA256,
   INTEGER,
   namePart,
-  ORGANIZATION,
   pem,
   SEQUENCE,
   derTime,
 } from '../../src/formats/signing/der.ts';
-import { readRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
+import { encodeSubject, readRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { at, textAt, type ApiClient } from './api-client.ts';
 import { isMap, type Json, type JsonObject } from './api-server/fields.ts';
 
@@ -26,13 +25,8 @@ export interface Life {
 }
 
 /** A client certificate in PEM, of a signer that no server of a test knows. */
-export function issueCertificate(
-  { commonName, organization }: RequestSubject,
-  key: KeyObject,
-  life: Life = {},
-): string {
+export function issueCertificate(subject: RequestSubject, key: KeyObject, life: Life = {}): string {
   const { from = Date.now(), days = 30 } = life;
-  const name = der(SEQUENCE, namePart(ORGANIZATION, organization), namePart(COMMON_NAME, commonName));
   const body = der(
     SEQUENCE,
     der(0xa0, der(INTEGER, Buffer.from([2]))),
@@ -40,7 +34,7 @@ export function issueCertificate(
     ECDSA_SHA256,
     der(SEQUENCE, namePart(COMMON_NAME, 'test signer')),
     der(SEQUENCE, derTime(new Date(from)), derTime(new Date(from + days * DAY))),
-    name,
+    encodeSubject(subject),
     key.export({ type: 'spki', format: 'der' }),
   );
   const signature = der(BIT_STRING, Buffer.from([0]), sign('sha256', body, signerKey));

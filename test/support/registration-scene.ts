@@ -41,9 +41,9 @@ export interface RegistrationScene extends AsyncDisposable {
 }
 
 export async function registrationScene({
-  signs = true,
+  signs = () => true,
   ...options
-}: MemoryApiOptions & { readonly signs?: boolean } = {}): Promise<RegistrationScene> {
+}: MemoryApiOptions & { readonly signs?: () => boolean } = {}): Promise<RegistrationScene> {
   const box = await tree();
   const server = await startMemoryApiServer({ certificate, users: true, ...options });
   const client = apiClient(server.kubeconfig);
@@ -52,9 +52,8 @@ export async function registrationScene({
   for (const one of rights) await client.create(`${RBAC}/clusterrolebindings`, one);
   const ended = new AbortController();
   const signing = (async (): Promise<void> => {
-    if (!signs) return;
     while (!ended.signal.aborted) {
-      await signApproved(client);
+      if (signs()) await signApproved(client);
       await wait(50);
     }
   })();

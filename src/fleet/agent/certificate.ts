@@ -6,10 +6,10 @@ import { visible } from '../../core/diagnostic.ts';
 import { convert } from '../../core/schema.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import { makeKeyPair } from '../../formats/signing/keys.ts';
-import { makeRequest, readRequest } from '../../formats/signing/certificate-request.ts';
+import { makeRequest, readRequest, type RequestSubject } from '../../formats/signing/certificate-request.ts';
 import { agentUser, clusterOfUser, ORGANIZATION } from '../hub/identity.ts';
 import type { HubAddress } from '../hub/kubeconfig.ts';
-import { fingerprintOf, requestObject, SIGNING_REQUESTS, requestPrefix } from '../hub/requests.ts';
+import { fingerprintOf, requestObject, SIGNING_REQUESTS, requestPrefix, type AskedFor } from '../hub/requests.ts';
 import type { KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls, Refused } from '../../cluster/kube/call.ts';
 import { createObject, getObject } from '../../cluster/kube/objects.ts';
@@ -43,7 +43,13 @@ export interface Asking {
 }
 
 export type Asked =
-  | { readonly state: 'waiting'; readonly request: string; readonly fingerprint: string }
+  | {
+      readonly state: 'waiting';
+      readonly request: string;
+      readonly fingerprint: string;
+      /** The hub has approved it, and its signer has not signed it. */
+      readonly isApproved: boolean;
+    }
   | { readonly state: 'issued'; readonly certificate: string; readonly key: Secret };
 
 /**
@@ -52,24 +58,37 @@ export type Asked =
  * which is then forgotten.
  */
 export async function askForCertificate(folder: AgentFolder, asking: Asking): Promise<Asked> {
-  const { api, signal, cluster } = asking;
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
   const pending = await currentRequest(folder, asking);
+  const subject = { commonName: pending.user, organizations: [ORGANIZATION] };
+  return takeStep({ ...asking, subject, keep: async (next) => folder.writeRequest(next) }, pending);
+}
+
+export interface Wanted extends Pick<Asking, 'api' | 'signal' | 'cluster'> {
+  readonly subject: RequestSubject;
+  /** Default: what an agent asks for. */
+  readonly askedFor?: AskedFor;
+  /** Keeps what waits; undefined when nothing does any more. */
+  readonly keep: (pending: PendingRequest | undefined) => Promise<void> | void;
+}
+
+/** The step after those that `pending` has behind it. */
+export async function takeStep(
+  { api, signal, cluster, subject, askedFor, keep }: Wanted,
+  pending: PendingRequest,
+): Promise<Asked> {
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
   const { user } = pending;
   const key = createPrivateKey(pending.key.reveal());
   const fingerprint = fingerprintOf(createPublicKey(key));
   if (pending.name === undefined) {
-    const value = requestObject(
-      requestPrefix(cluster),
-      makeRequest({ commonName: user, organization: ORGANIZATION }, key),
-    );
+    const value = requestObject(requestPrefix(cluster), makeRequest(subject, key), askedFor);
     const created = await createObject(call, SIGNING_REQUESTS, { name: requestPrefix(cluster), value });
     if (created === undefined) throw failed('the hub does not serve certificates.k8s.io/v1');
     const { name } = created.metadata;
-    await folder.writeRequest({ ...pending, name, at: api.now().getTime() });
-    return { state: 'waiting', request: name, fingerprint };
+    await keep({ ...pending, name, at: api.now().getTime() });
+    return { state: 'waiting', request: name, fingerprint, isApproved: false };
   }
-  const waiting = { state: 'waiting', request: pending.name, fingerprint } as const;
+  const waiting = { state: 'waiting', request: pending.name, fingerprint, isApproved: false } as const;
   const object = await getObject(call, SIGNING_REQUESTS, { name: pending.name }).catch((error: unknown) => {
     // The right to read it comes with the approval.
     if (error instanceof Refused && error.isForbidden) return waiting;
@@ -79,16 +98,16 @@ export async function askForCertificate(folder: AgentFolder, asking: Asking): Pr
   const read = convert(answered, object);
   // The hub has forgotten it, or was restored and has another one of this name: the next step asks again.
   if ('problems' in read || !isOwn(read.value.spec.request, { user, key })) {
-    await folder.writeRequest({ user, key: pending.key });
+    await keep({ user, key: pending.key });
     return waiting;
   }
   const { certificate, conditions } = read.value.status;
   const refusal = conditions.find(({ type }) => type === 'Denied' || type === 'Failed');
   if (refusal !== undefined) {
-    await folder.writeRequest(undefined);
+    await keep(undefined);
     throw failed(`the hub refuses ${pending.name}: ${visible(refusal.message)}`, 'ask who administers the hub');
   }
-  if (certificate === undefined) return waiting;
+  if (certificate === undefined) return { ...waiting, isApproved: conditions.some(({ type }) => type === 'Approved') };
   const text = Buffer.from(certificate, 'base64').toString();
   requireOwn(text, { user, key });
   return { state: 'issued', certificate: text, key: pending.key };
@@ -135,7 +154,7 @@ function requireOwn(text: string, { user, key }: Own): void {
   throw failed('what the hub has issued is not for the key and the name of the request');
 }
 
-function certificateIn(text: string): X509Certificate | undefined {
+export function certificateIn(text: string): X509Certificate | undefined {
   try {
     return new X509Certificate(text);
   } catch {
@@ -143,7 +162,7 @@ function certificateIn(text: string): X509Certificate | undefined {
   }
 }
 
-function subjectOf(certificate: X509Certificate): string | undefined {
+export function subjectOf(certificate: X509Certificate): string | undefined {
   return /^CN=(.*)$/m.exec(certificate.subject)?.[1];
 }
 
@@ -160,10 +179,15 @@ export async function readCertificate(folder: AgentFolder): Promise<AgentCertifi
   const certificate = certificateIn(Buffer.from(data, 'base64').toString());
   const user = certificate && subjectOf(certificate);
   if (certificate === undefined || user === undefined || clusterOfUser(user) === undefined) return undefined;
+  return { user, ...lifeOf(certificate) };
+}
+
+/** When a certificate is renewed, and when it ends, in milliseconds since 1970. */
+export function lifeOf(certificate: X509Certificate): Omit<AgentCertificate, 'user'> {
   const [from, endsAt] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   // Jitter that is the same each time: agents that were registered together do not all ask at once.
   const jitter = Number.parseInt(certificate.fingerprint256.slice(0, 2), 16) / 0xff - 0.5;
-  return { user, endsAt, renewAt: from + (endsAt - from) * (2 / 3 + jitter * JITTER) };
+  return { endsAt, renewAt: from + (endsAt - from) * (2 / 3 + jitter * JITTER) };
 }
 
 /**

@@ -1,8 +1,9 @@
 /** The content of a ClusterAddon as the entry of a channel has it, by which it is delivered. Pure. */
 import type { Entry, Source } from '../../cluster/channel/channel.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
-import { convert } from '../../core/schema.ts';
+import { convert, fits } from '../../core/schema.ts';
 import type { AddonContent } from '../rollout/fleet.ts';
+import { certificatesOf, type AddonCertificate } from '../upstream/registration.ts';
 import { resolvedSource } from './hub-kinds.ts';
 
 /** What a hub names by the digest of a package, which is installed by a node. */
@@ -53,6 +54,22 @@ export function contentOf(
     place: { file: location, line: 1, column: 1, length: 1 },
   };
   return source && { entry, isTemplate: template !== undefined, hasSecret: valuesSecret !== undefined };
+}
+
+/** Which add-on of Open Cluster Management on which cluster. */
+export interface AddonPlace {
+  readonly cluster: string;
+  readonly addon: string;
+}
+
+/** The add-on whose template a ClusterAddon has, by its name at the hub, and the certificates that it asks for. */
+export function registrationIn(
+  cluster: string,
+  { source, values }: Pick<AddonContent, 'source' | 'values'>,
+): (AddonPlace & { readonly certificates: readonly AddonCertificate[] }) | undefined {
+  const { template: addon } = fits(resolvedSource, source) ? source : {};
+  if (addon === undefined) return undefined;
+  return { cluster, addon, certificates: certificatesOf(values, { cluster, addon }) };
 }
 
 const { namespace: RECORDS } = CHANNEL_RECORDS;

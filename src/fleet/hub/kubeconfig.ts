@@ -33,7 +33,11 @@ export interface HubKubeconfig {
 }
 
 /** JSON, which is YAML. */
-export function formatKubeconfig({ hub, user: own, binding: bound }: HubKubeconfig): Secret {
+export function formatKubeconfig({
+  hub,
+  user: own,
+  binding: bound,
+}: Omit<HubKubeconfig, 'user'> & { readonly user: Readonly<Record<string, string | undefined>> }): Secret {
   const parts = {
     apiVersion: 'v1',
     kind: 'Config',

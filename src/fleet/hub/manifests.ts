@@ -257,8 +257,11 @@ const CAPI_RULES = [
   may('infrastructure.cluster.x-k8s.io', ['*'], ['get']),
 ];
 
-/** On each cluster that a placement selects, as the manager of add-ons does. */
-const OCM_RULES = [may('addon.open-cluster-management.io', ['managedclusteraddons'], ['create', 'delete'])];
+/** On each cluster that a placement selects, as the manager of add-ons does; the API server lets it bind only roles that it may `bind`. */
+const OCM_RULES = [
+  may('addon.open-cluster-management.io', ['managedclusteraddons'], ['create', 'delete']),
+  may(RBAC, ['rolebindings'], ['list', 'watch', 'create', 'patch', 'delete']),
+];
 
 /** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
 export const REGISTRATION = 'curlew-registration';

@@ -1,13 +1,19 @@
 /** Requests for certificates of agents: what they are, and which of them are as the rules demand. Pure. */
 import { createHash, type KeyObject } from 'node:crypto';
 import * as v from 'valibot';
+import { canonicalJson } from '../../core/digest.ts';
 import { convert } from '../../core/schema.ts';
-import { readRequest } from '../../formats/signing/certificate-request.ts';
+import { readRequest, type RequestSubject } from '../../formats/signing/certificate-request.ts';
 import { KUBE_SIGNER } from '../upstream/registration.ts';
 import { clusterOfUser, ORGANIZATION } from './identity.ts';
 
 /** Seconds that a certificate is valid; a hub may make it shorter. */
 const LIFE_S = 30 * 86_400;
+/** The certificate of an add-on lives shorter. A cluster that is registered again has its names: what is left of the former one ends soon. */
+const ADDON_LIFE_S = 86_400;
+/** The label of Open Cluster Management that says which add-on a request is for. */
+export const ADDON_LABEL = 'open-cluster-management.io/addon-name';
+const MAX_ADDON = 63;
 
 export const SIGNING_REQUESTS = {
   apiVersion: 'certificates.k8s.io/v1',
@@ -24,15 +30,31 @@ export function requestPrefix(cluster: string): string {
   return `curlew-${cluster}-`.slice(0, MAX_PREFIX);
 }
 
-/** `request` in PEM; `lifeS` in seconds. */
-export function requestObject(prefix: string, request: string, lifeS: number = LIFE_S): object {
+export interface AskedFor {
+  /** Seconds. */
+  readonly lifeS?: number;
+  readonly signer?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** What is asked for an add-on. */
+export function addonRequest(addon: string, signer: string): AskedFor {
+  return { lifeS: ADDON_LIFE_S, signer, labels: { [ADDON_LABEL]: addon } };
+}
+
+/** `request` in PEM. */
+export function requestObject(
+  prefix: string,
+  request: string,
+  { lifeS = LIFE_S, signer = KUBE_SIGNER, labels }: AskedFor = {},
+): object {
   return {
     apiVersion: SIGNING_REQUESTS.apiVersion,
     kind: SIGNING_REQUESTS.kind,
-    metadata: { generateName: prefix },
+    metadata: { generateName: prefix, ...(labels && { labels }) },
     spec: {
       request: Buffer.from(request).toString('base64'),
-      signerName: KUBE_SIGNER,
+      signerName: signer,
       usages: ['client auth'],
       expirationSeconds: lifeS,
     },
@@ -62,6 +84,7 @@ const object = v.object({
     name: v.string(),
     resourceVersion: v.string(),
     creationTimestamp: v.string(),
+    labels: v.optional(v.record(v.string(), v.string()), {}),
   }),
   spec: v.object({
     request: v.string(),
@@ -86,7 +109,7 @@ export interface AgentRequest {
   readonly resourceVersion: string;
   /** RFC 3339. */
   readonly createdAt: string;
-  readonly kind: TokenKind | 'renewal';
+  readonly kind: TokenKind | 'renewal' | 'addon';
   /** The cluster to which the sender is bound. */
   readonly cluster: string;
   /** The user that sent it. */
@@ -94,8 +117,11 @@ export interface AgentRequest {
   /** The user that it is for, and the fingerprint of its key; empty if it is of no form that is accepted. */
   readonly user: string;
   readonly fingerprint: string;
+  /** What an add-on asks for: its name, the signer, and the subject in one text. */
+  readonly addon?: { readonly name: string; readonly signer: string; readonly subject: string };
   /** Nothing has been decided about it. */
   readonly isPending: boolean;
+  readonly isApproved: boolean;
   readonly isIssued: boolean;
   /** Why it must not be approved. */
   readonly problem: string | undefined;
@@ -114,29 +140,55 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   if (sender === undefined) return undefined;
   const csr = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
   const user = csr?.subject.commonName ?? '';
-  const { name, resourceVersion, creationTimestamp: createdAt } = metadata;
+  const { name, resourceVersion, creationTimestamp: createdAt, labels } = metadata;
   const prefix = requestPrefix(sender.cluster);
+  const { [ADDON_LABEL]: addon } = sender.kind === 'renewal' ? labels : {};
+  const lifeS = addon === undefined ? LIFE_S : ADDON_LIFE_S;
   const rules: readonly (readonly [boolean, string])[] = [
-    [spec.signerName === KUBE_SIGNER, `it is for another signer than ${KUBE_SIGNER}`],
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
-    [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
+    [(spec.expirationSeconds ?? Infinity) <= lifeS, `its certificate would live longer than ${lifeS} seconds`],
     [name.startsWith(prefix), `its name does not begin with ${prefix}`],
-    [csr?.subject.organization === ORGANIZATION, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
-    [clusterOfUser(user) === sender.cluster, `it is for another name than the cluster ${sender.cluster}`],
-    [sender.kind !== 'renewal' || user === by, 'an agent can only renew its own certificate'],
+    ...(addon === undefined
+      ? agentRules(sender, { by, csr: csr?.subject, signer: spec.signerName })
+      : ([[csr !== undefined && addon.length <= MAX_ADDON, 'it is no request with a P-256 key']] as const)),
   ];
   return {
     name,
     resourceVersion,
     createdAt,
     ...sender,
+    ...(addon !== undefined &&
+      csr && {
+        kind: 'addon' as const,
+        addon: { name: addon, signer: spec.signerName, subject: subjectText(csr.subject) },
+      }),
     by,
     user,
     fingerprint: csr === undefined ? '' : fingerprintOf(csr.key),
     isPending: status.conditions.length === 0,
+    isApproved: status.conditions.some(({ type }) => type === 'Approved'),
     isIssued: status.certificate !== undefined,
     problem: rules.find(([holds]) => !holds)?.[1],
   };
+}
+
+/** Subjects are equal if their texts are. */
+export function subjectText({ commonName, organizations, units = [] }: RequestSubject): string {
+  return canonicalJson({ commonName, organizations, units });
+}
+
+function agentRules(
+  { kind, cluster }: Pick<AgentRequest, 'kind' | 'cluster'>,
+  { by, csr, signer }: { readonly by: string; readonly csr: RequestSubject | undefined; readonly signer: string },
+): readonly (readonly [boolean, string])[] {
+  const { commonName: user = '', organizations = [], units = [] } = csr ?? {};
+  const isOfAgents = organizations.join('\n') === ORGANIZATION && units.length === 0;
+  return [
+    [signer === KUBE_SIGNER, `it is for another signer than ${KUBE_SIGNER}`],
+    [isOfAgents, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
+    [clusterOfUser(user) === cluster, `it is for another name than the cluster ${cluster}`],
+    [kind !== 'renewal' || user === by, 'an agent can only renew its own certificate'],
+  ];
 }
 
 function senderOf(by: string, groups: readonly string[]): Pick<AgentRequest, 'kind' | 'cluster'> | undefined {

@@ -4,10 +4,14 @@ import { CONTROLLER_ACCOUNT, GROUP, may, RBAC, REGISTRATION, type Manifest } fro
 import { namespaceOf } from './observe.ts';
 import { SIGNING_REQUESTS } from './requests.ts';
 
-interface Right extends Manifest {
+export interface Right extends Manifest {
   readonly apiVersion: string;
   readonly kind: 'Role' | 'RoleBinding' | 'ClusterRole' | 'ClusterRoleBinding';
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
 }
 
 export interface Accepted {
@@ -45,7 +49,7 @@ export function agentRights({ cluster, user, by, request }: Accepted): readonly 
       may('coordination.k8s.io', ['leases'], ['get', 'update'], [AGENT]),
     ]),
     bound('ClusterRoleBinding', { name: names.create }, { kind: 'ClusterRole', name: REGISTRATION }, [agent]),
-    requestRole(cluster, request),
+    requestRole(cluster, [request]),
     bound('ClusterRoleBinding', { name: names.read }, { kind: 'ClusterRole', name: names.read }, [
       agent,
       { ...agent, name: by },
@@ -62,9 +66,9 @@ export function resourceOfRight({ apiVersion, kind, metadata }: Right) {
   return { apiVersion, kind, plural: `${kind.toLowerCase()}s`, namespaced: metadata.namespace !== undefined };
 }
 
-/** Which request an agent may read: the name is made by the API server, so each request needs its own. */
-export function requestRole(cluster: string, request: string): Right {
-  const rule = may('certificates.k8s.io', [SIGNING_REQUESTS.plural], ['get'], [request]);
+/** Which requests an agent may read: the name is made by the API server, so each request needs its own. */
+export function requestRole(cluster: string, requests: readonly string[]): Right {
+  const rule = may('certificates.k8s.io', [SIGNING_REQUESTS.plural], ['get'], requests);
   return role('ClusterRole', { name: namesOf(cluster).read }, [rule]);
 }
 
@@ -72,7 +76,7 @@ function role(kind: 'Role' | 'ClusterRole', metadata: Right['metadata'], rules: 
   return { apiVersion: `${RBAC}/v1`, kind, metadata, rules };
 }
 
-function bound(
+export function bound(
   kind: 'RoleBinding' | 'ClusterRoleBinding',
   metadata: Right['metadata'],
   to: { readonly kind: 'Role' | 'ClusterRole'; readonly name: string },

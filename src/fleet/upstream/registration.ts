@@ -1,6 +1,7 @@
 /** Certificates that an AddOnTemplate of Open Cluster Management asks its hub for: whom they name, and where they are kept. Pure. */
 import * as v from 'valibot';
-import { fields, type Read } from '../../core/schema.ts';
+import { fields, fits, type Read } from '../../core/schema.ts';
+import type { RequestSubject } from '../../formats/signing/certificate-request.ts';
 import { like, list, optionalText, secretName } from './kinds.ts';
 
 /** The signer in kube-controller-manager of client certificates. */
@@ -78,7 +79,8 @@ export const REGISTRATIONS = v.pipe(
   v.maxLength(MAX_REGISTRATIONS, 'a list of at most 8 registrations'),
   v.check((all) => new Set(all.map(signerOf)).size === all.length, 'a list with each signer once'),
 );
-export type Registration = Read<typeof registration>;
+type Registration = Read<typeof registration>;
+type HubPermission = Read<typeof permission>;
 
 export function signerOf({ type, customSigner }: Registration): string {
   return (type === 'CustomSigner' ? customSigner?.signerName : undefined) ?? KUBE_SIGNER;
@@ -95,4 +97,66 @@ export function secretOf(addon: string, signer: string) {
     volume: `cert-${plain.replaceAll('.', '-')}`,
     mountPath: `/managed/${plain}`,
   };
+}
+
+/** A right at the hub that comes with a certificate. */
+export interface Permission {
+  readonly namespace: string;
+  readonly kind: 'Role' | 'ClusterRole';
+  readonly name: string;
+}
+
+/** A certificate of an add-on on a cluster. */
+export interface AddonCertificate extends ReturnType<typeof secretOf> {
+  readonly signer: string;
+  readonly subject: RequestSubject;
+  readonly permissions: readonly Permission[];
+  /** The Secret with the authority of a signer of its own. */
+  readonly signingCA?: { readonly name: string; readonly namespace?: string };
+}
+
+/** The group of an add-on on a cluster, which gets its rights there, and of no other. */
+export function addonGroup(cluster: string, addon: string): string {
+  return `system:open-cluster-management:cluster:${cluster}:addon:${addon}`;
+}
+
+export function agentName(addon: string): string {
+  return `${addon}-agent`;
+}
+
+const asking = v.object({
+  templates: v.exactOptional(v.array(v.object({ registration: v.exactOptional(REGISTRATIONS) }))),
+});
+
+/** The certificates that the values of an add-on ask for; none if they cannot be read. `addon`: its name at the hub. */
+export function certificatesOf(
+  values: unknown,
+  { cluster, addon }: { readonly cluster: string; readonly addon: string },
+): readonly AddonCertificate[] {
+  if (!fits(asking, values)) return [];
+  const group = addonGroup(cluster, addon);
+  const own = {
+    commonName: `${group}:agent:${agentName(addon)}`,
+    organizations: [group, `system:open-cluster-management:addon:${addon}`, 'system:authenticated'],
+  };
+  return (values.templates?.[0]?.registration ?? []).map((one): AddonCertificate => {
+    const signer = signerOf(one);
+    const base = { ...secretOf(addon, signer), signer };
+    const { subject, signingCA } = one.customSigner ?? {};
+    if (signer !== KUBE_SIGNER) {
+      const { user: commonName, groups: organizations = [], organizationUnits: units } = subject ?? { user: '' };
+      const named = subject ? { commonName, organizations, ...(units && units.length > 0 && { units }) } : own;
+      return { ...base, subject: named, permissions: [], ...(signingCA && { signingCA }) };
+    }
+    const permissions = one.kubeClient?.hubPermissions ?? [];
+    return { ...base, subject: own, permissions: permissions.flatMap((permission) => permitted(permission, cluster)) };
+  });
+}
+
+function permitted({ type, currentCluster, singleNamespace }: HubPermission, cluster: string): readonly Permission[] {
+  if (type === 'CurrentCluster' && currentCluster !== undefined)
+    return [{ namespace: cluster, kind: 'ClusterRole', name: currentCluster.clusterRoleName }];
+  if (type !== 'SingleNamespace' || singleNamespace === undefined) return [];
+  const { namespace, roleRef } = singleNamespace;
+  return [{ namespace, kind: roleRef.kind, name: roleRef.name }];
 }

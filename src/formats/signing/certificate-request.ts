@@ -1,31 +1,42 @@
-/** Requests for client certificates (PKCS#10, RFC 2986) of one exact form: one name, one organization, an ECDSA P-256 key. Pure. */
+/** Requests for client certificates (PKCS#10, RFC 2986) of one exact form: a name, organizations and units, and an ECDSA P-256 key. Pure. */
 import { createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 import {
   BIT_STRING,
   COMMON_NAME,
   der,
   ECDSA_SHA256,
+  elementsIn,
   INTEGER,
   namePart,
   oid,
   ORGANIZATION,
   pem,
   SEQUENCE,
+  UNIT,
 } from './der.ts';
 
 export interface RequestSubject {
   readonly commonName: string;
-  readonly organization: string;
+  readonly organizations: readonly string[];
+  readonly units?: readonly string[] | undefined;
 }
 
-/** Bytes of a P-256 key with its algorithm (RFC 5480). */
-const KEY_BYTES = 91;
-const MAX_BYTES = 4096;
+const MAX_BYTES = 8192;
+const EMPTY = Buffer.alloc(0);
 
 /** The signed part: no attributes, so no other names and no extensions. */
-function bodyOf({ commonName, organization }: RequestSubject, spki: Uint8Array): Buffer {
-  const name = der(SEQUENCE, namePart(ORGANIZATION, organization), namePart(COMMON_NAME, commonName));
-  return der(SEQUENCE, der(INTEGER, Buffer.from([0])), name, spki, der(0xa0));
+function bodyOf(subject: RequestSubject, spki: Uint8Array): Buffer {
+  return der(SEQUENCE, der(INTEGER, Buffer.from([0])), encodeSubject(subject), spki, der(0xa0));
+}
+
+/** A subject in the order that certificates have. */
+export function encodeSubject({ commonName, organizations, units = [] }: RequestSubject): Buffer {
+  return der(
+    SEQUENCE,
+    ...organizations.map((text) => namePart(ORGANIZATION, text)),
+    ...units.map((text) => namePart(UNIT, text)),
+    namePart(COMMON_NAME, commonName),
+  );
 }
 
 /** The request in PEM, signed with the private key. */
@@ -38,13 +49,13 @@ function encode(body: Uint8Array, signature: Uint8Array): Buffer {
   return der(SEQUENCE, body, ECDSA_SHA256, der(BIT_STRING, Buffer.from([0]), signature));
 }
 
-/** The text of the part of a name that comes first. */
-function textOf(bytes: Buffer, id: string): string {
-  const part = oid(id);
-  const index = bytes.indexOf(part);
-  // Tag and length of the text follow.
-  const from = index + part.length + 2;
-  return index === -1 ? '' : bytes.toString('utf8', from, from + (bytes[from - 1] ?? 0));
+/** The texts of all parts of a name with this identifier. */
+function textsIn(subject: Buffer, id: string): readonly string[] {
+  const parts = elementsIn(subject).flatMap(({ content }) => elementsIn(content));
+  return parts.flatMap(({ content }) => {
+    const [kind, text] = elementsIn(content);
+    return kind?.whole.equals(oid(id)) === true && text !== undefined ? [text.content.toString()] : [];
+  });
 }
 
 /**
@@ -57,15 +68,17 @@ export function readRequest(text: string): { readonly subject: RequestSubject; r
       text.slice(0, MAX_BYTES),
     ) ?? [];
   const bytes = Buffer.from(inner, 'base64');
-  const subject = { commonName: textOf(bytes, COMMON_NAME), organization: textOf(bytes, ORGANIZATION) };
-  // The body begins behind the header of the whole, and ends with the key and two bytes for no attributes.
-  const [, first = 0] = bytes;
-  const from = first < 0x80 ? 2 : 2 + (first & 0x7f);
-  const end = from + bodyOf(subject, Buffer.alloc(KEY_BYTES)).length;
-  const spki = bytes.subarray(end - 2 - KEY_BYTES, end - 2);
+  const [whole] = elementsIn(bytes);
+  const [signed, , signatureBits] = elementsIn(whole?.content ?? EMPTY);
+  const [, name, publicKey] = elementsIn(signed?.content ?? EMPTY);
+  const named = name?.content ?? EMPTY;
+  const [commonName = ''] = textsIn(named, COMMON_NAME);
+  const units = textsIn(named, UNIT);
+  const subject = { commonName, organizations: textsIn(named, ORGANIZATION), ...(units.length > 0 && { units }) };
+  const spki = publicKey?.whole ?? EMPTY;
   const body = bodyOf(subject, spki);
-  // Tag, length and the number of unused bits come before it.
-  const signature = bytes.subarray(end + ECDSA_SHA256.length + 3);
+  // The number of unused bits comes before it.
+  const signature = signatureBits?.content.subarray(1) ?? EMPTY;
   if (!encode(body, signature).equals(bytes)) return undefined;
   try {
     const key = createPublicKey({ key: spki, type: 'spki', format: 'der' });

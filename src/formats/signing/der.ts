@@ -17,7 +17,29 @@ export function oid(hex: string): Buffer {
 
 export const ECDSA_SHA256: Buffer = der(SEQUENCE, oid('2a8648ce3d040302'));
 /** Object identifiers of the parts of a name. */
-export const [COMMON_NAME, ORGANIZATION] = ['550403', '55040a'] as const;
+export const [COMMON_NAME, ORGANIZATION, UNIT] = ['550403', '55040a', '55040b'] as const;
+
+/** An element as it is: `whole` with its tag and its length. */
+interface Element {
+  readonly whole: Buffer;
+  readonly content: Buffer;
+}
+
+/** The elements one after the other, up to the first one that is cut; their tags are not looked at. */
+export function elementsIn(bytes: Buffer): readonly Element[] {
+  const all: Element[] = [];
+  for (let at = 0; at + 2 <= bytes.length;) {
+    const first = bytes[at + 1] ?? 0;
+    const more = first < 0x80 ? 0 : first & 0x7f;
+    if (more > 2 || at + 2 + more > bytes.length) break;
+    const from = at + 2 + more;
+    const to = from + (more === 0 ? first : bytes.readUIntBE(at + 2, more));
+    if (to > bytes.length) break;
+    all.push({ whole: bytes.subarray(at, to), content: bytes.subarray(from, to) });
+    at = to;
+  }
+  return all;
+}
 
 /** One part of a name. */
 export function namePart(id: string, text: string): Buffer {

@@ -48,7 +48,7 @@ async function scene(life: Life | undefined, before: (request: string) => void =
   if (life !== undefined) {
     const { privateKey } = makeKeyPair(undefined);
     const key = createPublicKey(createPrivateKey(privateKey));
-    const subject = { commonName: USER, organization: 'curlew:clusters' };
+    const subject = { commonName: USER, organizations: ['curlew:clusters'] };
     const issued = {
       certificate: issueCertificate(subject, key, life),
       key: secret(privateKey),

@@ -17,14 +17,14 @@ const YEAR_S = 365 * 86_400;
 
 interface Asked {
   readonly commonName?: string;
-  readonly organization?: string;
+  readonly organization?: string | readonly string[];
   readonly metadata?: object;
   readonly spec?: object;
 }
 
 /** A request as the API server has it, by default of the token of paris. */
 function asked({ commonName = PARIS, organization = ORGANIZATION, metadata, spec }: Asked = {}) {
-  const csr = makeRequest({ commonName, organization }, KEY);
+  const csr = makeRequest({ commonName, organizations: [organization].flat() }, KEY);
   const made = requestObject(requestPrefix('paris'), csr) as { readonly metadata: object; readonly spec: object };
   return readAgentRequest({
     metadata: {
@@ -58,6 +58,7 @@ for (const [title, given, problem] of [
   ['for no agent', { commonName: 'admin' }, OTHER_NAME],
   ['for administrators', { organization: 'system:masters' }, OTHER_SUBJECT],
   ['for an organization that begins with that of agents', { organization: 'curlew:clusters2' }, OTHER_SUBJECT],
+  ['for a second organization', { organization: [ORGANIZATION, 'system:masters'] }, OTHER_SUBJECT],
   ['for the beginning of the organization of agents', { organization: 'curlew:cluster' }, OTHER_SUBJECT],
   ['under the name of a neighbor', { metadata: { name: 'curlew-rome-x7k2p' } }, OTHER_ORIGIN],
   [

@@ -14,12 +14,14 @@ import type { TrustedKey } from '../../../formats/signing/keys.ts';
 import { verifyText } from '../../../formats/signing/signature.ts';
 import type { AgentDone, AgentJob, AgentRecord } from '../../hub/agent.ts';
 import { contentOf } from '../../hub/content.ts';
+import type { AddonCertificates } from '../addon-certificates.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
 import { readFound, writeStateFile } from '../../../platform/files/state-file.ts';
 import { failureOf, Runner } from '../../run/runner.ts';
 import { openChannels } from '../../../steps/open/channel-files.ts';
 import { signaturePath } from '../../../steps/open/trust.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
+import { objectsOf } from '../../upstream/template-objects.ts';
 
 const MAX_BYTES = 64 << 20;
 
@@ -29,22 +31,60 @@ const REFUSALS: ReadonlyMap<CurlewError['code'], string> = new Map([
   ['NOT_FOUND', 'NotFound'],
 ]);
 
+export type Certificates = Pick<AddonCertificates, 'bring' | 'remove'>;
+
 interface Tools {
+  readonly certificates: Certificates;
   readonly request: AgentRunRequest;
   readonly context: Context;
+  /** The name of the cluster at the hub. */
+  readonly name: string;
   /** Where verified files are kept. */
   readonly files: string;
   readonly keys: readonly TrustedKey[];
   readonly allowUnsigned: boolean;
 }
 
-/** Does a job with a manifest or a chart. Throws only what the signal throws. */
-export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Promise<AgentDone> {
-  const { request, context } = tools;
+type Delivered = Exclude<NonNullable<ReturnType<typeof contentOf>>, { readonly package: unknown }>;
+
+/** Does a job with a manifest, a chart or a template, whose certificates come before it and go after it. Throws only what the signal throws. */
+export async function deliverHere(job: AgentJob, content: Delivered, tools: Tools): Promise<AgentDone> {
+  const { certificates, allowUnsigned, context } = tools;
+  const { spec, act } = job;
+  const unfit = act === 'install' ? unfitFor(content, allowUnsigned) : undefined;
+  if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: `${unfit} ${TO_PUSH}` };
+  if (!content.isTemplate) return deliverContent(job, content, tools);
+  const { signal } = context;
+  try {
+    const brought = act === 'install' ? await certificates.bring(spec, signal) : undefined;
+    if (brought?.isHeld === true) return { result: 'later', reason: 'Registration', message: brought.problem ?? '' };
+    const done = await deliverContent(job, content, tools);
+    if (act === 'remove' && done.result === 'done') await certificates.remove(spec, signal);
+    return done;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    return { result: 'later', reason: 'Registration', message: error.message.split('\n')[0] ?? '' };
+  }
+}
+
+const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the Cluster of this site';
+
+/** Why only the hub itself can deliver it. */
+function unfitFor(
+  { isTemplate, hasSecret }: { readonly isTemplate: boolean; readonly hasSecret: boolean },
+  allowUnsigned: boolean,
+) {
+  if (isTemplate && !allowUnsigned) return 'nothing signs a template: register the agent with --allow-unsigned, or';
+  return hasSecret ? 'an agent cannot read valuesSecret, which stays in the hub:' : undefined;
+}
+
+async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, tools: Tools): Promise<AgentDone> {
+  const { request, context, name } = tools;
   const { addon, spec, act } = job;
   let begun = false;
   try {
-    const content = act === 'install' ? await verified(entry, tools) : undefined;
+    const content = act === 'install' && !isTemplate ? await verified(entry, tools) : undefined;
     const cluster = await openChannelCluster(request, context);
     await using held = await holdCluster(cluster, { doing: `${act} ${addon}`, context });
     begun = true;
@@ -60,7 +100,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       entry,
       content: { source: spec.source, ...(version !== undefined && { version }), values: spec.values, specHash },
       revision: specHash,
-      rendered: undefined,
+      rendered: isTemplate ? objectsOf(spec.values, name, entry.name) : undefined,
       rules: undefined,
     };
     const one: Job = {
@@ -78,6 +118,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       contentFor: () => revision,
       read: async () => Promise.resolve(content ?? new Uint8Array()),
       live: undefined,
+      isRegistered: true,
     });
     const { result, reason: message, orphans } = await runner.run(one);
     if (result === 'done') return { result, reason: '', message, orphans };

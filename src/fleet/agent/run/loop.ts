@@ -34,12 +34,13 @@ import { writeStateFile } from '../../../platform/files/state-file.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import { Wake } from '../../../platform/limit/wake.ts';
+import type { AddonCertificates } from '../addon-certificates.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { failureOf } from '../../run/runner.ts';
 import { resourceOf } from '../../hub/run/hub-pass.ts';
 import { serveMetrics } from '../../../steps/open/readiness.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
-import { deliverHere, sweepFiles } from './deliver.ts';
+import { deliverHere, sweepFiles, type Certificates } from './deliver.ts';
 import { AgentHub } from './hub.ts';
 import { OwnCluster, type Found } from './look.ts';
 import { readRecord, type OnDisk } from './record-file.ts';
@@ -81,6 +82,8 @@ export interface AgentParts {
   /** Name of the Lease in the namespace of the cluster. */
   readonly lease: string;
   readonly packages: Packages;
+  /** Certificates of add-ons. */
+  readonly certificates: Certificates & Pick<AddonCertificates, 'renew'>;
   /** Renews the certificate if that is due. */
   readonly renew: () => Promise<unknown>;
 }
@@ -161,6 +164,7 @@ class Loop {
       afterDelay(async () => this.#watch.run(signal)),
       afterDelay(async () => this.#each(MINUTE_MS, async () => this.#hub.beat(holder))),
       afterDelay(async () => this.#each(RENEW_MS, renew)),
+      afterDelay(async () => this.#each(RENEW_MS, async () => this.#renewAddons())),
       this.#each(MINUTE_MS, async () => this.#lookNow()),
     ].map(async (one) =>
       one.catch((error: unknown) => {
@@ -198,6 +202,15 @@ class Loop {
   #say(level: 'info' | 'warning', text: string): void {
     if (text !== this.#lastNote) this.#parts.context.report({ type: 'note', level, text });
     this.#lastNote = text;
+  }
+
+  /** A job brings the certificates of what is not here yet. */
+  async #renewAddons(): Promise<void> {
+    const here = Object.values(this.#record.addons).filter(
+      ({ state, spec }) => state === 'Succeeded' && spec.action === 'Install',
+    );
+    const { problem } = await this.#parts.certificates.renew(here, this.#signal);
+    if (problem !== undefined) this.#say('warning', problem);
   }
 
   async #lookNow(): Promise<void> {
@@ -304,21 +317,17 @@ class Loop {
   }
 
   async #do(job: AgentJob): Promise<AgentDone> {
-    const { context: outer, packages, request, folder, keys, allowUnsigned } = this.#parts;
+    const { context: outer, packages, request, folder, keys, allowUnsigned, cluster: name, certificates } = this.#parts;
     const { addon, spec, act } = job;
     const content = contentOf(addon, spec);
     const context = { ...outer, signal: this.#signal };
     const { version, revision } = spec;
     this.#say('info', `${act} ${addon}${version === undefined ? '' : ` ${version}`}, revision ${revision}`);
-    const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
+    const tools = { request, context, name, files: join(folder, 'files'), keys, allowUnsigned, certificates };
     if (content === undefined)
       return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
-    const unfit = 'entry' in content && act === 'install' ? unfitFor(content) : undefined;
-    if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: `${unfit}: ${TO_PUSH}` };
     const done =
-      'entry' in content
-        ? await deliverHere(job, content.entry, tools)
-        : await this.#package(job, content.package, packages);
+      'entry' in content ? await deliverHere(job, content, tools) : await this.#package(job, content.package, packages);
     if (done.result !== 'done') this.#say('warning', `${act} ${addon}: ${done.message}`);
     return done;
   }
@@ -361,14 +370,6 @@ class Loop {
       this.#isBusy = false;
     }
   }
-}
-
-const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the Cluster of this site';
-
-/** Why only the hub itself can deliver it. */
-function unfitFor({ isTemplate, hasSecret }: { readonly isTemplate: boolean; readonly hasSecret: boolean }) {
-  if (isTemplate) return 'an agent installs no template, which nothing signs';
-  return hasSecret ? 'an agent cannot read valuesSecret, which stays in the hub' : undefined;
 }
 
 /** What is at fault with a package. */

@@ -11,7 +11,7 @@ import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject, mapObjects } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
 
-const BINDINGS: Resource = {
+export const BINDINGS: Resource = {
   apiVersion: `${RBAC}/v1`,
   kind: 'RoleBinding',
   plural: 'rolebindings',

@@ -1,4 +1,4 @@
-/** What a controller decides about requests for certificates: renewals of accepted agents, and whatever breaks the rules. */
+/** What a controller decides about requests for certificates: of accepted agents for themselves and for add-ons, and whatever breaks the rules. */
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { decision, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import { requestRole, resourceOfRight } from '../rights.ts';
@@ -10,11 +10,14 @@ import { eachLimited } from '../../../platform/limit/each.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import type { Wake } from '../../../platform/limit/wake.ts';
 import { readAccepted } from './accepted-agents.ts';
+import type { AddonRights } from './addon-rights.ts';
 
 const AT_ONCE = 4;
 /** A sender of many requests holds neither the controller nor other senders: a pass decides about so many. */
 const MAX_AT_A_TIME = 16;
 const PASS_MS = 1000;
+/** An agent reads the answers to its last requests. */
+const MAX_READ = 50;
 /** Even if nothing has changed. */
 export const RESYNC_MS = 36_000_000;
 
@@ -27,6 +30,8 @@ export interface Renewing {
   /** For those that could not be decided, by name. */
   readonly backoff: Backoff;
   readonly say: Say;
+  /** Rights of add-ons; undefined if none is taken. */
+  readonly addons?: AddonRights | undefined;
 }
 
 /** Decides whenever `changes` is set, at most once a second, until the signal aborts, whose reason it throws. */
@@ -42,21 +47,23 @@ export async function decideRequests(hub: Renewing, changes: Wake): Promise<neve
 }
 
 /**
- * Approves renewals, and denies what breaks a rule, what a newer request of the agent replaces, and requests of agents that were
+ * Writes the rights of add-ons, approves renewals and what add-ons ask for, and denies what breaks a rule, what a newer request of the agent replaces, and requests of agents that were
  * detached: 16 of them, in turn of their senders. A request by a token waits for a person. Returns why something could not be decided,
  * and after how many milliseconds there is more to do.
  */
 export async function passRequests(
   hub: Renewing,
 ): Promise<{ readonly problem: string | undefined; readonly nextMs: number }> {
-  const { requests, signal, backoff } = hub;
+  const { requests, signal, backoff, addons } = hub;
   if (requests.problem !== undefined) return { problem: requests.problem, nextMs: Infinity };
-  const pending = requests.values().flatMap((one) => (one?.isPending === true ? [one] : []));
-  const newest = newestRenewals(pending);
-  let problem: string | undefined;
+  const rights = await addons?.pass(signal);
+  const all = requests.values().flatMap((one) => one ?? []);
+  const pending = all.filter(({ isPending }) => isPending);
+  const seen = { all, newest: newestOf(pending) };
+  let problem = rights?.problem;
   const work = async (one: AgentRequest): Promise<void> => {
     try {
-      await decide(hub, one, newest.get(one.user));
+      await decide(hub, one, seen);
       backoff.succeeded(one.name);
     } catch (error) {
       signal.throwIfAborted();
@@ -65,24 +72,36 @@ export async function passRequests(
       backoff.failed(one.name);
     }
   };
-  const due = pending.filter((one) => isOurs(one) && backoff.mayBegin(one.name));
+  // Without all that is known of add-ons, nothing is decided about them.
+  const isKnown = ({ kind }: AgentRequest): boolean => kind !== 'addon' || addons?.problem === undefined;
+  const due = pending.filter((one) => isOurs(one) && isKnown(one) && backoff.mayBegin(one.name));
   await eachLimited(inTurn(due, MAX_AT_A_TIME), work, { width: AT_ONCE, signal });
   const nextMs = backoff.keep(new Set(pending.map(({ name }) => name)));
-  return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : nextMs };
+  return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : Math.min(nextMs, rights?.nextMs ?? Infinity) };
 }
 
 /** True for what no person decides about. */
 function isOurs({ problem, kind }: AgentRequest): boolean {
-  return problem !== undefined || kind === 'renewal';
+  return problem !== undefined || kind === 'renewal' || kind === 'addon';
 }
 
-/** By user. */
-function newestRenewals(pending: readonly AgentRequest[]): ReadonlyMap<string, AgentRequest> {
+/** What a request is for: only the newest one counts. */
+function purposeOf({ by, user, addon }: AgentRequest): string {
+  return addon === undefined ? user : `${by} ${addon.name} ${addon.signer}`;
+}
+
+/** All requests, and the newest one of each {@link purposeOf}. */
+interface Seen {
+  readonly all: readonly AgentRequest[];
+  readonly newest: ReadonlyMap<string, AgentRequest>;
+}
+
+function newestOf(pending: readonly AgentRequest[]): Seen['newest'] {
   const newest = new Map<string, AgentRequest>();
   for (const one of pending) {
-    if (one.problem !== undefined || one.kind !== 'renewal') continue;
-    const before = newest.get(one.user);
-    if (before === undefined || isLater(one, before)) newest.set(one.user, one);
+    if (one.problem !== undefined || !isOurs(one)) continue;
+    const before = newest.get(purposeOf(one));
+    if (before === undefined || isLater(one, before)) newest.set(purposeOf(one), one);
   }
   return newest;
 }
@@ -100,15 +119,17 @@ function inTurn(all: readonly AgentRequest[], most: number): readonly AgentReque
   return rounds.flat().slice(0, most);
 }
 
-async function decide(hub: Renewing, one: AgentRequest, newest: AgentRequest | undefined): Promise<void> {
+async function decide(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void> {
   const { call } = hub;
   if (one.problem !== undefined) return answer(hub, one, 'Denied', one.problem);
-  const { user, cluster } = one;
-  if (newest !== one) return answer(hub, one, 'Denied', 'the agent has made a newer request');
-  if ((await readAccepted(call, cluster)) !== user)
+  const { by, cluster, kind } = one;
+  const older = seen.newest.get(purposeOf(one)) === one ? undefined : 'the agent has made a newer request';
+  if (kind !== 'addon' && older !== undefined) return answer(hub, one, 'Denied', older);
+  if ((await readAccepted(call, cluster)) !== by)
     return answer(hub, one, 'Denied', `this is not the accepted agent of ${cluster}`);
+  const why = kind === 'addon' ? (addonProblem(hub, one, seen) ?? older) : undefined;
   // The agent may read the request before its certificate is there, and cannot get it otherwise.
-  const role = requestRole(cluster, one.name);
+  const role = requestRole(cluster, namesOf(one, seen));
   const changed = await mergeObject(call, resourceOfRight(role), role.metadata, { rules: role['rules'] });
   if (changed === undefined) {
     throw new CurlewError(
@@ -119,7 +140,24 @@ async function decide(hub: Renewing, one: AgentRequest, newest: AgentRequest | u
       },
     );
   }
-  return answer(hub, one, 'Approved', 'a renewal by the accepted agent');
+  if (why !== undefined) return answer(hub, one, 'Denied', why);
+  return answer(hub, one, 'Approved', one.addon ? `for ${one.addon.name}` : 'a renewal by the accepted agent');
+}
+
+function addonProblem({ addons }: Renewing, one: AgentRequest, { all }: Seen): string | undefined {
+  const { fingerprint, name } = one;
+  const used = all.find((other) => other.fingerprint === fingerprint && other.name !== name);
+  if (used !== undefined) return `its key is also that of ${used.name}`;
+  return addons === undefined ? 'the controller takes no add-ons of Open Cluster Management' : addons.problemOf(one);
+}
+
+/** This one and the last ones of its sender that count, so that one answer does not hide another. */
+function namesOf({ by, name }: AgentRequest, { all, newest }: Seen): readonly string[] {
+  const counts = (one: AgentRequest): boolean =>
+    one.isApproved || one.kind === 'addon' || newest.get(purposeOf(one)) === one;
+  const own = all.filter((one) => one.by === by && one.name !== name && counts(one));
+  const last = own.toSorted((a, b) => (isLater(a, b) ? -1 : 1)).slice(0, MAX_READ - 1);
+  return [name, ...last.map((one) => one.name)];
 }
 
 function isLater(a: AgentRequest, b: AgentRequest): boolean {

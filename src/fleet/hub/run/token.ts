@@ -71,7 +71,9 @@ async function requireSigner(call: Call, signal: AbortSignal): Promise<void> {
   const key = createPrivateKey(makeKeyPair(undefined).privateKey);
   const commonName = `curlew:check:${randomBytes(8).toString('hex')}`;
   const prefix = 'curlew-check-';
-  const value = requestObject(prefix, makeRequest({ commonName, organization: 'curlew:check' }, key), CHECK_LIFE_S);
+  const value = requestObject(prefix, makeRequest({ commonName, organizations: ['curlew:check'] }, key), {
+    lifeS: CHECK_LIFE_S,
+  });
   const created = await createObject(call, SIGNING_REQUESTS, { name: prefix, value });
   if (created === undefined) throw cannot('the hub does not serve certificates.k8s.io/v1', SIGNER_HINT);
   const { name } = created.metadata;

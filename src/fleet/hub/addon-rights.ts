@@ -1,0 +1,48 @@
+/** What add-ons of Open Cluster Management may do at a hub, and which of their requests for certificates are as their template asks. Pure. */
+import { addonGroup, type AddonCertificate, type Permission } from '../upstream/registration.ts';
+import type { AddonPlace } from './content.ts';
+import { clusterLabel } from './identity.ts';
+import { CONTROLLER_ACCOUNT, RBAC } from './manifests.ts';
+import { ADDON_LABEL, subjectText, type AgentRequest } from './requests.ts';
+import { bound, type Right } from './rights.ts';
+
+export const BINDING_PREFIX = 'curlew:addon:';
+
+/** The RoleBinding by which an add-on has a permission: one for each cluster, so that one can lose it. */
+export function addonBinding({ cluster, addon }: AddonPlace, { namespace, kind, name }: Permission): Right {
+  const metadata = {
+    namespace,
+    name: `${BINDING_PREFIX}${cluster}:${addon}:${kind.toLowerCase()}:${name}`,
+    labels: { ...clusterLabel(cluster), [ADDON_LABEL]: addon },
+  };
+  const group = { apiGroup: RBAC, kind: 'Group', name: addonGroup(cluster, addon) };
+  return bound('RoleBinding', metadata, { kind, name }, [group]);
+}
+
+/** What a controller without this right says, and what gives it. */
+export function unbindable({ namespace, kind, name }: Permission, { cluster }: AddonPlace): string {
+  const role = `curlew-bind-${name}`;
+  const where = namespace === cluster && kind === 'ClusterRole' ? '' : ` -n ${namespace}`;
+  const prefix = where === '' ? 'cluster' : '';
+  const { namespace: of, name: account } = CONTROLLER_ACCOUNT;
+  const rule = `--verb=bind --resource=${kind.toLowerCase()}s.${RBAC} --resource-name=${name}`;
+  const binds = `--${prefix}role=${role} --serviceaccount=${of}:${account}`;
+  return (
+    `the controller may not bind ${kind} ${name} in ${namespace}. Whoever wants that runs ` +
+    `kubectl create ${prefix}role ${role} ${rule}${where} && kubectl create ${prefix}rolebinding ${role} ${binds}${where}`
+  );
+}
+
+/** Why a request is not one that the template asks for; undefined if it is. `certificates`: undefined without the add-on. */
+export function requestProblem(
+  { cluster, addon }: Pick<AgentRequest, 'cluster' | 'addon'>,
+  certificates: readonly AddonCertificate[] | undefined,
+): string | undefined {
+  const { name = '', signer, subject } = addon ?? {};
+  if (certificates === undefined) return `${cluster} is to have no add-on ${name}`;
+  const wanted = certificates.find((one) => one.signer === signer);
+  if (wanted === undefined) return `the template of ${name} asks for no certificate of ${signer}`;
+  return subjectText(wanted.subject) === subject
+    ? undefined
+    : `it is not exactly for user and groups of ${name} on ${cluster}`;
+}
