@@ -120,18 +120,24 @@ export class Contents {
 
   /**
    * Why there is no content on a cluster of which no more is known than what its file says; undefined also if that depends on what the
-   * cluster answers.
+   * cluster answers. `more`: what is not known either, such as facts that its agent reports.
    */
-  problemUnasked(cluster: Cluster): string | undefined {
+  problemUnasked(cluster: Cluster, ...more: readonly 'facts'[]): string | undefined {
     const chosen = this.sourceOf(cluster);
     if (chosen === undefined) return cluster.kubernetes === '' ? undefined : unfit(cluster);
     try {
-      const rendered = this.#render(cluster, chosen, { isAsked: false });
+      const rendered = this.#render(cluster, chosen, unasked(cluster, more));
       return typeof rendered === 'string' ? rendered : undefined;
     } catch (error) {
       if (error instanceof Unasked) return undefined;
       throw error;
     }
+  }
+
+  /** There is no content, whatever the site reports: its facts are its own. */
+  neverHas(cluster: Cluster, record: ClusterAddon | undefined): boolean {
+    const isMissing = typeof this.contentOf(cluster, record) === 'string';
+    return isMissing && this.problemUnasked({ ...cluster, kubernetes: '' }, 'facts') !== undefined;
   }
 
   #make(cluster: Cluster, matches: string, own: Values = {}): AddonContent | string {
@@ -150,11 +156,10 @@ export class Contents {
   #render(
     cluster: Cluster,
     { version = '', namespace = this.#addon.namespace ?? '' }: Source,
-    { isAsked = true }: { readonly isAsked?: boolean } = {},
+    seen = seenOf(cluster),
   ): Values | string {
     const { name, valuesTemplate = '', compat } = this.#addon;
     try {
-      const seen = isAsked ? seenOf(cluster) : unasked(cluster);
       const data = { ...cluster.roots, Cluster: seen, Addon: { name, namespace, version } } as ValueMap;
       const text = renderText(valuesTemplate, data, { strict: compat === 'caaph' ? 'cased' : 'nested' });
       const { value, diagnostics } = readYaml(name, text, { kubernetes: () => true });
@@ -190,7 +195,7 @@ function seenOf(cluster: Cluster): Values {
 class Unasked extends Error {}
 
 /** What templates see of a cluster that has not been asked: to use what it would answer throws {@link Unasked}. */
-function unasked(cluster: Cluster): Values {
+function unasked(cluster: Cluster, more: readonly string[]): Values {
   const hide = (object: Values, ...names: readonly string[]): Values => {
     const get = (): never => {
       throw new Unasked();
@@ -201,7 +206,7 @@ function unasked(cluster: Cluster): Values {
     );
   };
   const kubernetes = cluster.kubernetes === '' && { kubernetes: hide({}, 'version', 'major', 'minor') };
-  return hide({ ...seenOf(cluster), ...kubernetes, facts: hide({}, 'version') }, 'server');
+  return hide({ ...seenOf(cluster), ...kubernetes, facts: hide({}, 'version') }, 'server', ...more);
 }
 
 /** The entries of its channel, if it is in a hub. */

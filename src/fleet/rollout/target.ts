@@ -177,7 +177,7 @@ function runOf(
     fleet,
     addon,
     contents,
-    /** Name of the first cluster whose values cannot be rendered. */
+    /** Name of the first cluster whose values cannot be rendered, whatever it reports. */
     unrendered: (): string | undefined => {
       first ??= { name: firstProblem(fleet, addon, contents, records) };
       return first.name;
@@ -230,7 +230,7 @@ function firstProblem(
   const chosen = [...clusters.values()].filter((cluster) => isSelected(addon, cluster, records.get(cluster.name)));
   return chosen
     .toSorted((a, b) => compareNames(a.name, b.name, 'caaph'))
-    .find((cluster) => typeof contents.contentOf(cluster, records.get(cluster.name)) === 'string')?.name;
+    .find((cluster) => contents.neverHas(cluster, records.get(cluster.name)))?.name;
 }
 
 export interface Target extends BatchMember {

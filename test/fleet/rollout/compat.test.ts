@@ -97,4 +97,25 @@ test('by the rules of the Helm add-on provider, values that cannot be rendered h
   assert.equal(waiting('caaph'), [['a'], ['b', 'c: b comes before it, and its values cannot be rendered']]);
 });
 
+test('by the rules of the Helm add-on provider, values that what a site reports keeps from being rendered hold only this site', () => {
+  const forged = { kubernetes: 'v0.0.0', facts: { version: 'v0.0.0', nodes: 0 }, server: 'https://bad' };
+  const clusters = clustersOf({ all: ['a', 'b', 'c'] }).map((one) => {
+    return { ...one, facts: { nodes: 3 }, server: 'https://b', ...(one.name === 'b' && forged) };
+  });
+  for (const wrong of [
+    'eq .Cluster.kubernetes.version "v0.0.0"',
+    'eq .Cluster.facts.nodes 0',
+    'eq .Cluster.server "https://bad"',
+  ]) {
+    const valuesTemplate = `{{ if ${wrong} }}{{ fail "not known" }}{{ end }}`;
+    const addons = [addonOf({}, { valuesTemplate, compat: 'caaph' })];
+    const { put } = step({ complete: true, clusters, addons, clusterAddons: [] }, NOW);
+    assert.equal(
+      put.map(({ cluster }) => cluster),
+      ['a', 'c'],
+      wrong,
+    );
+  }
+});
+
 test.run();
