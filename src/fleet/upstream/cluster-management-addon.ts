@@ -40,10 +40,8 @@ export const CLUSTER_MANAGEMENT_ADDON = foreign(fleetAddonName, {
 });
 export type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
 
+/** Templates do not use the `installNamespace`, and a hub sets it in `v1alpha1` where it is not written. */
 export const MANAGED_CLUSTER_ADDON = foreign(fleetAddonName, { installNamespace: optionalText, configs: references });
-
-/** Where `v1beta1` has the installNamespace of `v1alpha1`. */
-const INSTALL_NAMESPACE = 'addon.open-cluster-management.io/v1alpha1-install-namespace';
 
 /** A ManagedClusterAddOn, whose namespace is the name of its cluster. */
 export interface OnCluster {
@@ -90,10 +88,9 @@ export function fromClusterManagementAddon(
   }
   const base = layerOf(defaultsOf(spec), around, { supported, findings });
   const layersOn = onClusters.map(({ value, findings: at }) => {
-    const { namespace: cluster = '', annotations = {} } = value.metadata;
-    const { installNamespace: namespace = annotations[INSTALL_NAMESPACE], configs = [] } = value.spec;
-    const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, findings: at });
-    return { names: [cluster], values: { ...layer, ...(namespace && { namespace }) } };
+    const { namespace: cluster = '' } = value.metadata;
+    const configs = locate(value.spec.configs ?? [], ['spec', 'configs']);
+    return { names: [cluster], values: layerOf(configs, around, { supported, findings: at }) };
   });
   const parts = partsOf(
     { name, spec, findings },

@@ -9,8 +9,6 @@ import { secretOf, signerOf } from './registration.ts';
 export interface TemplateValues {
   readonly templates?: readonly Template[];
   readonly configs?: readonly DeploymentConfig[];
-  /** Namespace of all objects that have one, unless a configuration has another. */
-  readonly namespace?: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -34,12 +32,12 @@ export interface TemplateObjects {
 
 /** `addon`: its name at the hub. */
 export function objectsOf(
-  { templates: [template] = [], configs = [], namespace: chosen = '' }: TemplateValues,
+  { templates: [template] = [], configs = [] }: TemplateValues,
   cluster: string,
   addon: string,
 ): TemplateObjects {
   const config = Object.assign({}, ...configs) as DeploymentConfig;
-  const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : chosen);
+  const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : '');
   const variables = configs.flatMap(({ customizedVariables = [] }) => customizedVariables);
   const chosenValues = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
   const registrations = template?.registration ?? [];
