@@ -102,6 +102,25 @@ test('a pass over a fleet that is as it is to be asks the hub nothing', async ()
   assert.equal(first.requests.slice(before), []);
 });
 
+test('a success that a site dates back lasts from when it was first seen, also for the controller that takes over', async () => {
+  const rollout = { type: 'Progressive', maxConcurrency: 1, minSuccessTime: '10m' };
+  await using first = await openMemoryHub([...sites(), hubAddon('web', { rollout })]);
+  await pass(first, NOW);
+  await report(first, NOW, 'Failed', 'bergen');
+  await pass(first, NOW + 60);
+  assert.is(contents(first), everywhere(SITES.slice(0, 2), '1.2.3@1'));
+  await report(first, NOW, 'Succeeded', 'bergen', 'lyon');
+  await pass(first, NOW + HOUR);
+  const { length } = first.writes;
+  await pass(first, NOW + HOUR + 300);
+  assert.is(first.writes.length, length);
+  await using next = await openMemoryHub(first.objects());
+  await pass(next, NOW + HOUR + 599);
+  assert.equal(next.writes, []);
+  await pass(next, NOW + HOUR + 600);
+  assert.is(contents(next), everywhere(SITES.slice(0, 3), '1.2.3@1'));
+});
+
 test('a rollout that is paused gets no write and no restart from the controller that takes over, hours later', async () => {
   const rollout = { type: 'Progressive', maxConcurrency: 2, minSuccessTime: '5m' };
   await using first = await openMemoryHub([...sites(), hubAddon('web', { rollout })]);
