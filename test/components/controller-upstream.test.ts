@@ -1,13 +1,26 @@
 /** Objects of other programs on a real API server, taken by a controller with the rights that the manifests give. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { hubManifests } from '../../src/fleet/hub/manifests.ts';
-import { at, textAt } from '../support/api-client.ts';
+import { apiClient, at, textAt } from '../support/api-client.ts';
 import { isMap } from '../support/api-server/fields.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
 import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
+import {
+  addOnTemplate,
+  binding,
+  configOf,
+  deploymentConfig,
+  managedCluster,
+  managementAddOn,
+  onCluster,
+  placement,
+  templateOf,
+} from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { CAPI_KINDS, definitionsOf, OCM_KINDS } from '../support/upstream-kinds.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
@@ -18,6 +31,8 @@ const test = suite('components/controller-upstream', { timeoutMs: 240_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const opened = createOpened();
 const PROXY = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies/page';
+/** Clusters, of which the first two are canaries, one after the other. */
+const CLUSTERS = ['canary-west', 'canary-east', 'berlin', 'athens'];
 const ADDON = '/apis/addon.open-cluster-management.io/v1alpha1';
 
 if (reason === undefined) {
@@ -38,7 +53,10 @@ if (reason === undefined) {
     box = opened.keep(await tree());
     server = opened.keep(await startApiServer(box.at('server')));
     const reconcile = ['helmchartproxies', 'clustermanagementaddons'] as const;
-    await apply(...hubManifests({ reconcile, push: ['paris'] }), ...definitionsOf([...CAPI_KINDS, ...OCM_KINDS]));
+    await apply(
+      ...hubManifests({ reconcile, push: ['paris', ...CLUSTERS] }),
+      ...definitionsOf([...CAPI_KINDS, ...OCM_KINDS]),
+    );
     const admin = await readFile(server.kubeconfig, 'utf8');
     hub = opened.keep(await openHubScene(admin));
     const token = await server.kubectl(['create', 'token', 'curlew-controller', '-n', 'curlew-system']);
@@ -144,6 +162,84 @@ if (reason === undefined) {
     assert.is(textAt(body, 'status.configReferences.0.lastAppliedConfig.specHash'), hash);
     await server.kubectl(['delete', 'clustermanagementaddon', 'page', '--timeout=60s']);
     assert.is((await hub.client.get('/api/v1/namespaces/default/configmaps/page')).status, 404);
+  });
+
+  test('groups of a placement follow each other, with the configuration of the add-on, the placement or the cluster', async () => {
+    const begun: string[] = [];
+    const texts = new Map<string, () => Promise<string>>();
+    const certificate = await makeCertificate();
+    await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fleet-ops' } });
+    for (const name of CLUSTERS) {
+      const before = (request: string): void => {
+        if (request.includes('/configmaps/hello') && !begun.includes(name)) begun.push(name);
+      };
+      const own = opened.keep(await startMemoryApiServer({ certificate, before }));
+      const client = apiClient(own.kubeconfig);
+      const path = '/api/v1/namespaces/default/configmaps/hello';
+      texts.set(name, async () => textAt((await client.get(path)).body, 'data.text'));
+      const metadata = { name: 'conf', namespace: `fleet-${name}` };
+      const data = { value: Buffer.from(own.kubeconfig).toString('base64') };
+      await apply(
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+        { apiVersion: 'v1', kind: 'Secret', metadata, data },
+        hubCluster(name, {}, { access: { kubeconfigSecret: 'conf' } }),
+        managedCluster(name, { group: name, tier: name.startsWith('canary') ? 'canary' : 'rest' }),
+      );
+    }
+    const labeled = (matchLabels: object): object => ({ labelSelector: { matchLabels } });
+    const tier = (name: string): object[] => [{ requiredClusterSelector: labeled({ tier: name }) }];
+    const canaries = CLUSTERS.slice(0, 2);
+    const decisionGroups = canaries.map((groupName) => {
+      return { groupName, groupClusterSelector: labeled({ group: groupName }) };
+    });
+    const mandatoryDecisionGroups = canaries.map((groupName) => ({ groupName }));
+    const config = (text: string): object =>
+      deploymentConfig(text, { agentInstallNamespace: '', customizedVariables: [{ name: 'TEXT', value: text }] });
+    const map = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'hello', namespace: 'default' },
+      data: { text: '{{TEXT}} of {{CLUSTER_NAME}}' },
+    };
+    const placements = {
+      canary: { rolloutStrategy: { type: 'Progressive', progressive: { mandatoryDecisionGroups } } },
+      rest: { configs: [configOf('placement')] },
+    };
+    const add = managementAddOn(placements, { defaultConfigs: [templateOf('web-1'), configOf('default')] });
+    await apply(
+      binding(),
+      placement('canary', { predicates: tier('canary'), decisionStrategy: { groupStrategy: { decisionGroups } } }),
+      placement('rest', { predicates: tier('rest') }),
+      addOnTemplate('web-1', [map]),
+      ...['default', 'placement', 'cluster'].map(config),
+      onCluster('athens', { configs: [configOf('cluster')] }),
+      { ...add, apiVersion: 'addon.open-cluster-management.io/v1alpha1' },
+    );
+    const own = (name: string): string => `${ADDON}/namespaces/${name}/managedclusteraddons/web`;
+    await eventually(async () => {
+      const reached = await Promise.all(CLUSTERS.map(async (name) => condition(own(name), 'Progressing')));
+      return reached.every((one) => one === 'False Completed');
+    });
+    assert.equal(
+      begun.filter((name) => canaries.includes(name)),
+      canaries,
+    );
+    const expected = { 'canary-west': 'default', 'canary-east': 'default', berlin: 'placement', athens: 'cluster' };
+    for (const [name, level] of Object.entries(expected)) {
+      assert.is(await texts.get(name)?.(), `${level} of ${name}`);
+      const { body } = await hub.client.get(own(name));
+      assert.is(textAt(body, 'status.configReferences.1.lastAppliedConfig.name'), level, name);
+    }
+    // Objects that the controller has created, and its server completes, change nothing that is delivered.
+    assert.is(await hub.contents('web'), 'canary-east:@1 canary-west:@1');
+    await eventually(async () => {
+      const { body } = await hub.client.get(`${ADDON}/clustermanagementaddons/web`);
+      return [0, 1].every(
+        (entry) => textAt(body, `status.installProgressions.${entry}.conditions.0.reason`) === 'Completed',
+      );
+    });
+    const found = (await hub.client.get(`${ADDON}/clustermanagementaddons/web`)).body;
+    assert.is(textAt(found, 'status.defaultconfigReferences.1.desiredConfig.name'), 'default');
   });
 } else {
   test.skip('objects of other programs on an API server', reason);

@@ -8,6 +8,8 @@ interface OtherKind {
   readonly plural: string;
   readonly kind: string;
   readonly scope?: 'Cluster';
+  /** Fields of the spec that a server knows. */
+  readonly spec?: object;
 }
 
 export const CAPI_KINDS: readonly OtherKind[] = [
@@ -23,8 +25,10 @@ export const CAPI_KINDS: readonly OtherKind[] = [
 
 export function definitionsOf(kinds: readonly OtherKind[]): readonly object[] {
   const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  const openAPIV3Schema = { type: 'object', properties: { spec: any, status: any } };
-  return kinds.map(({ group, version, plural, kind, scope = 'Namespaced' }) => ({
+  const schemaOf = (properties: object): object => {
+    return { type: 'object', properties: { spec: { ...any, properties }, status: any } };
+  };
+  return kinds.map(({ group, version, plural, kind, scope = 'Namespaced', spec = {} }) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `${plural}.${group}` },
@@ -33,7 +37,13 @@ export function definitionsOf(kinds: readonly OtherKind[]): readonly object[] {
       scope,
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       versions: [
-        { name: version, served: true, storage: true, schema: { openAPIV3Schema }, subresources: { status: {} } },
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schemaOf(spec) },
+          subresources: { status: {} },
+        },
       ],
     },
   }));
@@ -56,7 +66,13 @@ export const OCM_KINDS: readonly OtherKind[] = [
     kind: 'ClusterManagementAddOn',
     scope: 'Cluster',
   },
-  { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'managedclusteraddons', kind: 'ManagedClusterAddOn' },
+  {
+    group: `addon.${OCM}`,
+    version: 'v1alpha1',
+    plural: 'managedclusteraddons',
+    kind: 'ManagedClusterAddOn',
+    spec: { installNamespace: { type: 'string', default: 'open-cluster-management-agent-addon' } },
+  },
   { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addontemplates', kind: 'AddOnTemplate', scope: 'Cluster' },
   { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addondeploymentconfigs', kind: 'AddOnDeploymentConfig' },
   { group: `cluster.${OCM}`, version: 'v1', plural: 'managedclusters', kind: 'ManagedCluster', scope: 'Cluster' },
