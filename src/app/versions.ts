@@ -74,7 +74,8 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
   const compared = before && { since: before.release, changes: changesOf(before, catalog, requested) };
   const addons = chosenOf(catalog, requested, before);
   const proof = signedBy === undefined ? {} : { signedBy };
-  const published = await publishedOf(store, release, context);
+  const published =
+    catalog.published === undefined ? await publishedOf(store, release, context) : { published: catalog.published };
   return { store: store.address, release, ...published, ...proof, addons, ...compared };
 });
 
@@ -92,7 +93,7 @@ function changesOf(before: Catalog, after: Catalog, names: readonly string[]): r
   return [...merged.values()].toSorted((a, b) => compareText(a.name, b.name));
 }
 
-/** Web servers list nothing, and some credentials do not allow it. */
+/** The time of the store, for older catalogs. Web servers list nothing, and some credentials do not allow it. */
 async function publishedOf(
   store: Store,
   release: string,

@@ -53,9 +53,16 @@ export function isChannelName(text: string): boolean {
   return isAddonName(text);
 }
 
+/** True for an instant as catalogs have it: ISO 8601 in UTC, with milliseconds. */
+export function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
 const catalogSchema = v.object({
   format: v.literal(CATALOG_FORMAT),
   release: v.pipe(v.string(), v.check(isRelease, 'not a release')),
+  /** When the release first appeared, ISO 8601 in UTC; a copy of the store keeps it. Absent in older catalogs. */
+  published: v.exactOptional(v.pipe(v.string(), v.check(isTime, 'not a time'))),
   /** Names of the channels that are published with it, sorted; absent when there are none. */
   channels: v.exactOptional(v.array(v.pipe(v.string(), v.check(isChannelName, 'not the name of a channel')))),
   /** By name. */

@@ -4,7 +4,7 @@ import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, type CurrentRelease } from '../store/read-catalog.ts';
+import { currentRelease, findCatalog, type CurrentRelease } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
 import { withStoredExternal } from './merged-catalog.ts';
 import { signCatalog, signCurrent, type SignedCurrent, type Signer } from './sign-release.ts';
@@ -22,11 +22,11 @@ export interface FinishOptions extends Cancellable {
 /** Makes a release the current one. All its packages must be in the store. Returns what was signed about it as the current release. */
 export async function finishRelease(
   store: Store,
-  catalog: Catalog,
+  made: Catalog,
   { current, signer, inputs, signal }: FinishOptions,
 ): Promise<SignedCurrent | undefined> {
-  const { release } = catalog;
-  await writeCatalog(store, catalog, { signal });
+  const { release } = made;
+  const catalog = await writeCatalog(store, made, { signal });
   const texts = { release, catalog: Buffer.from(formatCatalog(catalog)), inputs };
   if (signer !== undefined) await signCatalog(store, texts, signer, { signal });
   await writeVersion(store, release, current, { signal });
@@ -34,27 +34,37 @@ export async function finishRelease(
 }
 
 /**
- * Writes the catalog, then the two files for kURL's readers and the channels. An existing catalog with different content is
- * `STORE_CONFLICT`. All packages must be in the store.
+ * Writes the catalog, then the two files for kURL's readers and the channels. Returns the catalog of the store: an equal one keeps its
+ * time. An existing catalog with different content is `STORE_CONFLICT`. All packages must be in the store.
  */
-async function writeCatalog(store: Store, catalog: Catalog, { signal }: Cancellable): Promise<void> {
-  const { release } = catalog;
+async function writeCatalog(store: Store, made: Catalog, { signal }: Cancellable): Promise<Catalog> {
+  const { release } = made;
   const key = storeKey.catalog(release);
-  const text = Buffer.from(formatCatalog(catalog));
+  const textOf = (one: Catalog): Buffer => Buffer.from(formatCatalog(one));
+  let catalog = made;
   try {
-    await store.put(key, text, { ifNoneMatch: '*', signal });
+    await store.put(key, textOf(made), { ifNoneMatch: '*', signal });
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-    if (!(await hasContent(store, key, text, signal))) {
+    catalog = publishedAs(made, await findCatalog(store, release, { signal }));
+    if (!(await hasContent(store, key, textOf(catalog), signal))) {
       throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
         hint: 'a release never changes: use another release string',
         cause: error,
       });
     }
-    await writeGenerated(store, catalog, { signal });
-    return;
   }
   await writeGenerated(store, catalog, { signal });
+  return catalog;
+}
+
+/** The catalog with the time of an existing one, which may have none. */
+export function publishedAs(
+  { published: _own, ...catalog }: Catalog,
+  existing: { readonly published?: string | undefined } | undefined,
+): Catalog {
+  const published = existing?.published;
+  return published === undefined ? catalog : { ...catalog, published };
 }
 
 /** Writes the two files for kURL's readers, and the channels, if they differ. */

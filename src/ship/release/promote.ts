@@ -14,7 +14,7 @@ import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '.
 import type { Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './make-catalog.ts';
-import { finishRelease, hasContent } from './finish-release.ts';
+import { finishRelease, hasContent, publishedAs } from './finish-release.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
 import { noteReplaced } from './replaced-release.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './release-inputs.ts';
@@ -90,12 +90,11 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   const { to, jobs, report, signal, dryRun, signer } = options;
   const { store: from, catalog: original } = source;
   const release = options.release ?? original.release;
-  const catalog: Catalog = { ...original, release };
   refuseImpossible(source, release, options);
   const current = await currentRelease(to, { signal });
   await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
   noteLowerName(release, { ...options, current });
-  await refuseDifferent(to, catalog, signal);
+  const catalog = await sameIn(to, { ...original, release }, signal);
   const before = current === undefined ? undefined : await packagesOf(to, current, signal);
   const replaced = noteReplaced(listPackages(catalog), before, report);
   await warnUnlisted(source, report, signal);
@@ -126,7 +125,9 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   };
   if (dryRun) return { ...result, latest: 0 };
   const inputs = await copyRecorded(source, to, release, signal);
-  if (signer === undefined) await copySignature(source, to, release, signal);
+  // A target that has its own time of the release has its own signature, too.
+  if (signer === undefined && catalog.published === original.published)
+    await copySignature(source, to, release, signal);
   await finishRelease(to, catalog, { current, signer, inputs, signal });
   return { ...result, latest: await writeUnversionedCopies(to, catalog, { before, jobs, signal }) };
 }
@@ -197,10 +198,11 @@ async function copySignature(
   }
 }
 
-/** Throws before anything is copied if the target has this release with different content. */
-async function refuseDifferent(to: Store, catalog: Catalog, signal: AbortSignal): Promise<void> {
+/** The catalog as the target has it, or will have it. Throws before anything is copied if the target has other content. */
+async function sameIn(to: Store, catalog: Catalog, signal: AbortSignal): Promise<Catalog> {
   const existing = await findCatalog(to, catalog.release, { signal });
-  if (existing === undefined || formatCatalog(existing) === formatCatalog(catalog)) return;
+  if (existing === undefined) return catalog;
+  if (formatCatalog(existing) === formatCatalog(publishedAs(catalog, existing))) return existing;
   throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalog.release} already exists with different content`, {
     hint: 'a release never changes: use another release after the @ of --to',
   });

@@ -30,12 +30,16 @@ export interface PruneRule {
   /** Minimum age in milliseconds; younger releases are kept. */
   readonly olderThan: number | undefined;
   readonly now: Date;
+  /** When each release appeared, from its catalog. Without one, the time in the store counts, which a copy of the store changes. */
+  readonly published: ReadonlyMap<string, Date>;
 }
 
 export interface PruneChoice {
   readonly go: readonly (ReleaseObjects & { readonly because: string })[];
   /** All other release strings. */
   readonly stay: readonly string[];
+  /** Releases of `go` whose age is doubtful, each with one of a lower version that stays: by times of the store that one is newer. */
+  readonly doubtful: ReadonlyMap<string, string>;
 }
 
 /** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package, such as the current channels. */
@@ -70,7 +74,7 @@ const GENERATED_NAME = /^v\d{4}\.\d\d\.\d\d-/;
 export function choosePruned(
   { releases }: Usage,
   { current, signed }: { readonly current: string; readonly signed: string | undefined },
-  { keep = 1, olderThan, now }: PruneRule,
+  { keep = 1, olderThan, now, published }: PruneRule,
 ): PruneChoice {
   const own = releases.get(current)?.catalog;
   if (own === undefined) {
@@ -80,9 +84,12 @@ export function choosePruned(
   }
   // An object without a date counts as new.
   const timeOf = ({ modified = now }: ListedObject): number => modified.getTime();
-  const newestFirst = [...releases.values()]
-    .flatMap((one) => (one.catalog === undefined ? [] : [{ release: one.release, time: timeOf(one.catalog) }]))
-    .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release));
+  const dated = [...releases.values()].flatMap(({ release, catalog }) =>
+    catalog === undefined ? [] : [{ release, time: published.get(release)?.getTime() ?? timeOf(catalog) }],
+  );
+  const times = new Map(dated.map(({ release, time }) => [release, time] as const));
+  const age = (a: string, b: string): number => (times.get(a) ?? 0) - (times.get(b) ?? 0) || compareVersions(a, b);
+  const newestFirst = dated.toSorted((a, b) => age(b.release, a.release));
   const newest = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
   const because = (one: ReleaseObjects): string | undefined => {
     if (one.release === current || one.release === signed) return undefined;
@@ -92,16 +99,30 @@ export function choosePruned(
       const youngest = Math.max(...one.objects.map(timeOf));
       return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
     }
-    const time = timeOf(one.catalog);
-    if (newest.has(one.release) || time >= timeOf(own)) return undefined;
+    const time = times.get(one.release) ?? 0;
+    if (newest.has(one.release) || age(one.release, current) >= 0) return undefined;
+    // A promotion that is under way writes a catalog with an older time, and may yet make it current.
+    const written = timeOf(one.catalog);
+    if (written >= timeOf(own) && now.getTime() - written < DAY) return undefined;
     if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
     return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
   };
   const evaluated = [...releases.values()].map((one) => ({ one, why: because(one) }));
+  const staying = evaluated.flatMap(({ one, why }) =>
+    why === undefined && one.catalog !== undefined ? [one.release] : [],
+  );
+  const doubtful = evaluated.flatMap(({ one: { release, catalog }, why }) => {
+    if (why === undefined || catalog === undefined) return [];
+    const lower = staying.find(
+      (other) => compareVersions(other, release) < 0 && !(published.has(other) && published.has(release)),
+    );
+    return lower === undefined ? [] : [[release, lower] as const];
+  });
   return {
     go: evaluated
       .flatMap(({ one, why }) => (why === undefined ? [] : [{ ...one, because: why }]))
       .toSorted((a, b) => compareVersions(a.release, b.release)),
+    doubtful: new Map(doubtful),
     stay: evaluated.flatMap(({ one, why }) => (why === undefined ? [one.release] : [])).toSorted(compareVersions),
   };
 }

@@ -3,20 +3,21 @@
  * marker last, so that the next run resumes an interrupted removal.
  */
 import type { Reporting } from '../../core/cancellable.ts';
+import { firstOf } from '../../core/counted.ts';
 import { CATALOG_LIMIT } from '../../core/catalog.ts';
 import { canonicalJson } from '../../core/digest.ts';
-import { eachLimited } from '../../platform/limit/each.ts';
+import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalog } from '../store/read-catalog.ts';
+import { currentRelease, findCatalog, publishedAt } from '../store/read-catalog.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous-release.ts';
 import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Usage } from './prune-plan.ts';
 
-export interface PruneOptions extends PruneRule, Reporting {
+export interface PruneOptions extends Omit<PruneRule, 'published'>, Reporting {
   readonly dryRun: boolean;
   /** Number of concurrent deletions. */
   readonly jobs: number;
@@ -24,6 +25,9 @@ export interface PruneOptions extends PruneRule, Reporting {
 
 /** Age in milliseconds after which an unfinished upload counts as abandoned. */
 const UPLOAD_AGE = 7 * 24 * 60 * 60 * 1000;
+
+/** Releases that a message names. */
+const MAX_NAMED = 10;
 
 interface PrunedRelease {
   readonly release: string;
@@ -51,13 +55,21 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
   const { signal, report, dryRun } = options;
   const current = await requireCurrent(store, signal);
   const survey = surveyOf((await keysBelow(store, '', signal)).values());
-  const choice = choosePruned(survey, { current, signed: await signedCurrent(store, signal) }, options);
+  const published = await publishedIn(store, survey, options);
+  const rule = { ...options, published };
+  const choice = choosePruned(survey, { current, signed: await signedCurrent(store, signal) }, rule);
   const orphans = orphansOf(survey, choice);
   const pruned: PrunedRelease[] = [];
   const left: { release: string; why: string }[] = [];
   for (const one of choice.go) {
     const { release, because, objects } = one;
     const row = { release, because, objects: objects.length, bytes: objects.reduce((sum, { size }) => sum + size, 0) };
+    const lower = choice.doubtful.get(release);
+    if (lower !== undefined) {
+      const why = `by the times in the store it is older than ${lower}; a copy of a store has other times: delete ${release}/ manually if it is old`;
+      left.push({ release, why });
+      continue;
+    }
     const why = dryRun
       ? await removalProblem(store, one, signal)
       : await reportStep(
@@ -73,6 +85,27 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
   const gone = new Set(pruned.flatMap(({ release }) => filesOf(survey, release)));
   const latest = [...orphans].filter((file) => gone.has(file));
   return { store: store.address, current, dryRun, pruned, latest, uploads, kept: choice.stay, left };
+}
+
+/** The times in the catalogs, and a warning about releases without one. */
+async function publishedIn(
+  store: Store,
+  { releases }: Usage,
+  { jobs, report, signal }: PruneOptions,
+): Promise<ReadonlyMap<string, Date>> {
+  const finished = [...releases.values()].flatMap(({ release, catalog }) => (catalog === undefined ? [] : [release]));
+  const times = await mapLimited(
+    finished,
+    async (release, context) => [release, await publishedAt(store, release, context)] as const,
+    { width: jobs, signal },
+  );
+  const published = new Map(times.flatMap(([release, time]) => (time === undefined ? [] : [[release, time] as const])));
+  const others = finished.filter((release) => !published.has(release));
+  if (others.length > 0) {
+    const text = `older releases do not have their time in index.json, so that of the store counts: ${firstOf(others, MAX_NAMED)}`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  return published;
 }
 
 /** Aborts abandoned uploads. A failure is only a warning: the uploads cost storage, but the releases are removed. */

@@ -115,12 +115,13 @@ export async function publishPackages(
   const requested = gather(files, previous, options);
   requireSome(requested);
   const { release, placed, fresh } = await placeInFirstFree(requested, previous, { ...options, channels });
-  const catalog = makeCatalog(
+  const made = makeCatalog(
     release,
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
     channels,
   );
+  const catalog = { ...made, published: options.now.toISOString() };
   noteLeftOut(catalog, options.report);
   noteLowerName(release, { ...options, current: previous.current });
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });

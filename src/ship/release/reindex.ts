@@ -13,10 +13,10 @@ import { compareText } from '../../core/ref.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { fileOf, listPackage, listPackages, makeCatalog, type ListedPackage } from './make-catalog.ts';
-import { writeGenerated } from './finish-release.ts';
+import { publishedAs, writeGenerated } from './finish-release.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { digestOfBody, notedDigest } from './object-digest.ts';
-import { parseSupportedVersions, type VersionOrders } from './version-order.ts';
+import { parseSupportedVersions, publishedOf, type VersionOrders } from './version-order.ts';
 
 export interface ReindexOptions extends Cancellable {
   /** Undefined for the current one. */
@@ -73,12 +73,12 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no readable package`);
   }
   const packages = readable.map((one) => one.listed);
-  const { order, orders } = await findOrder(store, release, before.catalog, signal);
+  const { order, orders, published } = await findOrder(store, release, before.catalog, signal);
   const channels =
     before.catalog === undefined
       ? listed.flatMap(({ key }) => channelOfKey(key, release) ?? []).toSorted(compareText)
       : before.catalog.channels;
-  const catalog = makeCatalog(release, packages, orders, channels);
+  const catalog = publishedAs(makeCatalog(release, packages, orders, channels), { published });
   const same = before.catalog !== undefined && formatCatalog(before.catalog) === formatCatalog(catalog);
   if (!dryRun) await replace(store, catalog, { same, etag: before.etag, jobs, signal });
   return {
@@ -172,15 +172,16 @@ async function findOrder(
   release: string,
   before: Catalog | undefined,
   signal: AbortSignal,
-): Promise<{ readonly order: ReindexResult['order']; readonly orders: VersionOrders }> {
+): Promise<Pick<ReindexResult, 'order'> & { readonly orders: VersionOrders; readonly published: string | undefined }> {
   if (before !== undefined) {
     const orders = before.addons.map(({ name, versions }) => [name, versions.map(({ version }) => version)] as const);
-    return { order: 'the catalogue', orders: new Map(orders) };
+    return { order: 'the catalogue', orders: new Map(orders), published: before.published };
   }
   const generated = await store.read(storeKey.supportedVersions(release), { limit: CATALOG_LIMIT, signal });
-  const orders = generated === undefined ? undefined : parseSupportedVersions(Buffer.from(generated.data).toString());
-  if (orders === undefined) return { order: 'descending', orders: new Map() };
-  return { order: 'supported-versions-gen.json', orders };
+  const text = generated === undefined ? '' : Buffer.from(generated.data).toString();
+  const [orders, published] = [parseSupportedVersions(text), publishedOf(text)];
+  if (orders === undefined) return { order: 'descending', orders: new Map(), published };
+  return { order: 'supported-versions-gen.json', orders, published };
 }
 
 /** Packages in the old catalog that are missing in the store. */

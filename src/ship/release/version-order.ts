@@ -1,6 +1,7 @@
 /**
  * The order of an add-on's versions in a catalog; the first is `latest` (kurl.md 3.4). Pure.
  */
+import { isTime } from '../../core/catalog.ts';
 import { asError, errorAbout } from '../../core/errors.ts';
 import { fieldsOf, isObject, jsonIn, shallowJson } from '../../core/json.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
@@ -47,6 +48,12 @@ export function orderVersions<Item extends { readonly version: string }>(
   const ranks = new Map(order.map((version, rank) => [version, rank]));
   const rankOf = ({ version }: Item): number => ranks.get(version) ?? ranks.size;
   return items.toSorted((a, b) => rankOf(a) - rankOf(b) || compareVersions(b.version, a.version));
+}
+
+/** The time of the release in a `supported-versions-gen.json`; undefined if it has none. */
+export function publishedOf(text: string): string | undefined {
+  const published = fieldsOf(jsonIn(text))['_published'];
+  return typeof published === 'string' && isTime(published) ? published : undefined;
 }
 
 /** The version orders in a `supported-versions-gen.json`; undefined if it cannot be parsed. */

@@ -50,6 +50,17 @@ export async function findCatalog(
   }
 }
 
+/** When a release first appeared; undefined if its catalog does not say it, is damaged or does not exist. */
+export async function publishedAt(store: Store, release: string, { signal }: Cancellable): Promise<Date | undefined> {
+  try {
+    const { published } = (await findCatalog(store, release, { signal })) ?? {};
+    return published === undefined ? undefined : new Date(published);
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return undefined;
+    throw error;
+  }
+}
+
 /** The catalog of a release, by default of the current one; `NOT_FOUND` when it does not exist. */
 export async function readCatalog(
   store: Store,

@@ -1,5 +1,7 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { prune, type PruneOptions, type PruneResult } from '../../../src/ship/release/prune.ts';
+import { promote, sourceRelease } from '../../../src/ship/release/promote.ts';
+import { reindex } from '../../../src/ship/release/reindex.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -56,6 +58,96 @@ test('all but the newest go, with the unversioned copies that no release is left
     before.filter((key) => key.startsWith('r1/') || key === 'b-1.tar.gz'),
   );
   assert.is(await readableRelease(store, signal), 'r3');
+});
+
+/** Another folder with the same files: later ones first, as a backup may restore them. */
+async function copied(box: Tree): Promise<Store> {
+  await mkdir(box.at('copy'));
+  for (const name of (await readdir(box.at('store')))
+    .filter((one) => !one.startsWith('.'))
+    .toSorted()
+    .toReversed()) {
+    await cp(box.at('store', name), box.at('copy', name), { recursive: true });
+  }
+  return createFolderStore(box.at('copy'));
+}
+
+test('a copied store is pruned by the times in its catalogs, which an equal publish and a promotion keep', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  await mkdir(box.at('store'));
+  const store = createFolderStore(box.at('store'));
+  for (const day of [1, 2, 3, 4]) {
+    const file = await madePackage(box, 'a', String(day), `a${day}`);
+    const now = new Date(Date.now() - (10 - day) * DAY);
+    await publishAs(store, `r${day}`, [file], signal, { carry: false, now });
+    const text = await readFile(box.at('store', `r${day}/index.json`), 'utf8');
+    assert.match(text, `"published":"${now.toISOString()}"`);
+    await publishAs(store, `r${day}`, [file], signal, { carry: false });
+    assert.is(await readFile(box.at('store', `r${day}/index.json`), 'utf8'), text);
+  }
+  const copy = await copied(box);
+  const later = new Date(Date.now() + 2 * DAY);
+  // Each was written a moment ago, after the current one: it may be a promotion that is under way.
+  assert.equal(names(await run(copy, signal, { keep: 2, dryRun: true })), []);
+  assert.equal(names(await run(copy, signal, { olderThan: 9.5 * DAY, now: later, dryRun: true })), ['r1', 'r2']);
+  const result = await run(copy, signal, { keep: 2, now: later });
+  assert.equal([names(result), result.kept, result.left], [['r1', 'r2'], ['r3', 'r4'], []]);
+  await mkdir(box.at('other'));
+  const to = createFolderStore(box.at('other'));
+  const options = {
+    to,
+    release: undefined,
+    deep: false,
+    stream: false,
+    dryRun: false,
+    jobs: 2,
+    report: noReport,
+    signal,
+  };
+  await promote(await sourceRelease(copy, { release: 'r3', signal }), options);
+  assert.is(
+    await readFile(box.at('other/r3/index.json'), 'utf8'),
+    await readFile(box.at('store/r3/index.json'), 'utf8'),
+  );
+  const r4 = box.at('copy/r4/index.json');
+  const text = await readFile(r4, 'utf8');
+  for (const lost of [[], ['supported-versions-gen.json']]) {
+    for (const name of ['index.json', ...lost]) await rm(box.at('copy/r4', name));
+    await reindex(copy, { release: 'r4', dryRun: false, jobs: 2, signal });
+    const own = lost.length === 0 ? text : text.replace(/"published":"[^"]*",/, '');
+    assert.is(await readFile(r4, 'utf8'), own);
+  }
+});
+
+test('without times in catalogs, a release that only the store says is older than a lower one is not removed', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  await stored(box, signal);
+  for (const release of ['r1', 'r2', 'r3']) {
+    const path = box.at('store', release, 'index.json');
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace(/"published":"[^"]*",/, ''));
+  }
+  await rm(box.at('copy'), { recursive: true, force: true });
+  const copy = createFolderStore(box.at('copy'));
+  await mkdir(box.at('copy'));
+  for (const name of ['r2', 'r1', 'r3', 'VERSION', 'a-1.tar.gz']) {
+    await cp(box.at('store', name), box.at('copy', name), { recursive: true });
+  }
+  const notes: string[] = [];
+  const report: PruneOptions['report'] = (event) => {
+    if (event.type === 'note') notes.push(event.text);
+  };
+  for (const dryRun of [true, false]) {
+    const { pruned, left } = await run(copy, signal, { keep: 2, dryRun, report });
+    assert.equal([pruned, left.map(({ release }) => release)], [[], ['r2']]);
+    assert.match(left[0]?.why ?? '', 'by the times in the store it is older than r1');
+    assert.match(notes.at(-1) ?? '', 'do not have their time in index.json, so that of the store counts: r1, r2, r3');
+  }
+  assert.ok((await keysOf(copy, signal)).includes('r2/index.json'));
 });
 
 test('with an age as well, only what is beyond both goes', async ({ signal }) => {
