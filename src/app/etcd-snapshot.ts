@@ -103,7 +103,8 @@ export async function copySnapshot(
       }
     };
     await writeWhole(path, write, { force: true, size, mode: 0o600 });
-    for (const name of surplus(await readdir(dirname(path)), own, keep)) await rm(join(dirname(path), name));
+    for (const name of surplus(await readdir(dirname(path)), own, keep))
+      await rm(join(dirname(path), name), { force: true });
     return path;
   }
   const store = await openStoreFor(to, request, context, { create: true });

@@ -240,6 +240,27 @@ test('snapshots are for root alone, and the last three are kept', async () => {
   assert.equal((await readdir(box.at('etcd'))).length, 3);
 });
 
+test('snapshots of the same second, as by a timer and by hand, are all taken', async () => {
+  await using box = await tree();
+  for (const hour of [1, 2, 3]) await keepSnapshot(ETCD, new Date(Date.UTC(2026, 1, 1, hour)), within(box));
+  const now = new Date(Date.UTC(2026, 1, 1, 4));
+  let begun = 0;
+  let resume = (): void => undefined;
+  const both = new Promise<void>((resolve) => (resume = resolve));
+  const slow: Etcd = {
+    ...ETCD,
+    save: async (write) => {
+      if (++begun === 2) resume();
+      await both;
+      await ETCD.save(write);
+    },
+  };
+  const files = await Promise.all([1, 2].map(async () => keepSnapshot(slow, now, within(box))));
+  assert.is(files[0], files[1]);
+  await requireOpens(files[0] ?? '', box);
+  assert.is((await readdir(box.at('etcd'))).length, 3);
+});
+
 test('the snapshot that was just taken is never removed, also with a clock that was set back', async () => {
   await using box = await tree();
   for (const hour of [1, 2, 3]) await keepSnapshot(ETCD, new Date(Date.UTC(2026, 1, 1, hour)), within(box));

@@ -28,17 +28,19 @@ export interface SnapshotOptions extends Reporting {
   readonly kubernetes?: string;
   /** Default: that of systemd. */
   readonly units?: string;
+  /** Takes the place of a file that exists. */
+  readonly replace?: boolean;
 }
 
 /**
- * Saves to a file that does not exist yet, in an existing folder. `NO_SPACE` before anything is written there, and `CLUSTER_FAILED` if etcd
+ * Saves to a file that does not exist yet, unless it is to be replaced, in an existing folder. `NO_SPACE` before anything is written there, and `CLUSTER_FAILED` if etcd
  * does not send all of its data.
  */
 export async function saveSnapshot(
   etcd: Pick<Etcd, 'size' | 'save'>,
   file: string,
   now: Date,
-  { directory, report, signal, encrypter, ...from }: SnapshotOptions,
+  { directory, report, signal, encrypter, replace = false, ...from }: SnapshotOptions,
 ): Promise<void> {
   const doing = `write ${file}`;
   const scratch = join(directory, 'etcd');
@@ -64,7 +66,7 @@ export async function saveSnapshot(
           async ({ fd }) => {
             for await (const bytes of packed) writeAll(fd, bytes);
           },
-          async (partial) => nameFile(partial, file, false),
+          async (partial) => nameFile(partial, file, replace),
         );
       },
     );
@@ -96,10 +98,9 @@ export async function keepSnapshot(
     const isFirst = upgradeTo !== undefined && !all.some((name) => name.includes(`${before}.`));
     const own = `etcd-${time}${isFirst ? before : ''}.tar${options.encrypter === undefined ? '' : '.age'}`;
     const file = join(folder, own);
-    // Two of the same second are the same to their reader.
-    await rm(file, { force: true });
-    await saveSnapshot(etcd, file, now, options);
-    for (const name of surplus(all, own, isFirst ? KEPT : keep)) await rm(join(folder, name));
+    // Two of the same second, such as that of a timer, are the same to their reader.
+    await saveSnapshot(etcd, file, now, { ...options, replace: true });
+    for (const name of surplus(all, own, isFirst ? KEPT : keep)) await rm(join(folder, name), { force: true });
     return file;
   } catch (error) {
     throw fileError(`write a snapshot to ${folder}`, error);
