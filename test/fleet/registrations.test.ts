@@ -26,7 +26,7 @@ test('a registration of a template has all that its type needs', () => {
       { type: 'CurrentCluster', currentCluster: { clusterRoleName: 'open-cluster-management:web' } },
       { type: 'SingleNamespace', singleNamespace: { namespace: 'web', roleRef: ROLE } },
     ),
-    signed({ signerName: 'example.com/agents', subject: { user: 'agent', groups: ['a'], organizationUnits: ['b'] } }),
+    signed({ signerName: 'example.com/agents', subject: { user: 'agent', groups: ['a'], organizationUnit: ['b'] } }),
     signed({ signerName: 'example.com/others' }),
   ];
   assert.equal(found(all), []);

@@ -67,7 +67,7 @@ const registration = v.pipe(
     customSigner: v.exactOptional(
       fields({
         signerName,
-        subject: v.exactOptional(fields({ user: name, groups: names, organizationUnits: names })),
+        subject: v.exactOptional(fields({ user: name, groups: names, organizationUnit: names })),
         signingCA: fields({ name: secretName, namespace: optionalText }),
       }),
     ),
@@ -144,7 +144,7 @@ export function certificatesOf(
     const base = { ...secretOf(addon, signer), signer };
     const { subject, signingCA } = one.customSigner ?? {};
     if (signer !== KUBE_SIGNER) {
-      const { user: commonName, groups: organizations = [], organizationUnits: units } = subject ?? { user: '' };
+      const { user: commonName, groups: organizations = [], organizationUnit: units } = subject ?? { user: '' };
       const named = subject ? { commonName, organizations, ...(units && units.length > 0 && { units }) } : own;
       return { ...base, subject: named, permissions: [], ...(signingCA && { signingCA }) };
     }
