@@ -1,5 +1,5 @@
 /** The words of `curlew bundle`, from the sources; the tool for nodes is that of the build. */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
@@ -34,6 +34,32 @@ async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
   assert.is(exitCode, 0, stderr);
   return stdout;
 }
+
+test('a bundle and a plan of a spec with secrets are readable for their owner only, others for all', async ({
+  signal,
+}) => {
+  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: '1.0.0' }), signal);
+  await writeFile(
+    box.at('secret.yaml'),
+    specOf({ alpha: '1.0.0' }).replace('"1.0.0"', '"1.0.0", adminPassword: canary-1'),
+  );
+  for (const [spec, mode] of [
+    ['spec.yaml', 0o644],
+    ['secret.yaml', 0o600],
+  ] as const) {
+    for (const more of [
+      ['--dry-run', '--out', 'made'],
+      ['-o', 'made'],
+    ]) {
+      const words = [spec, '--from', 'store', '--allow-invalid-settings', '--force', ...more];
+      const { exitCode, stderr } = await bundle(box, ...words);
+      assert.is(exitCode, 0, stderr);
+      assert.is((await stat(box.at('made'))).mode & 0o777, mode);
+      assert.is(/made: the spec has secrets \(alpha\)/.test(stderr.replaceAll(/\s+/g, ' ')), mode === 0o600, stderr);
+      assert.not.match(stderr, 'canary-1');
+    }
+  }
+});
 
 test('a plan is saved, carried out to the same bytes, and compared with what it would be now', async ({ signal }) => {
   const packages = [addon('alpha', '1.0.0'), addon('alpha', '1.1.0', 2), addon('beta', '1.0.0', 3)];

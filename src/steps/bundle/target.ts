@@ -5,9 +5,13 @@ import { formatBundlePlan } from '../../ship/bundle/plan-file.ts';
 import { planSource } from '../../ship/bundle/write/plan-source.ts';
 import { writeBundle, writeBundleFile } from '../../ship/bundle/write/write-bundle.ts';
 import { storeBundle } from '../../ship/bundle/write/store-bundle.ts';
+import type { BundlePlan } from '../../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { INSTALLER_YAML } from '../../core/layout.ts';
 import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
+import { parseInstaller } from '../../spec/parse.ts';
+import { withoutSecrets } from '../../spec/secret-settings.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
 import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
@@ -74,7 +78,8 @@ export async function bundleTarget(
   const file = resolve(cwd, output);
   await refuseExisting(file, options.force);
   return async ({ plan, sources, signed }) => {
-    await writeBundleFile(plan, sources, file, { ...options, verify: options.verify || signed });
+    const mode = modeFor(plan, output, context);
+    await writeBundleFile(plan, sources, file, { ...options, mode, verify: options.verify || signed });
     return { file };
   };
 }
@@ -95,9 +100,24 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
   if (saved !== undefined) await refuseExisting(saved, force);
   return async ({ plan, store }) => {
     const older = against === undefined ? undefined : await readBundlePlan(against, context);
-    if (saved !== undefined) await writeText(saved, formatBundlePlan({ store, plan }), { force });
+    if (out !== undefined && saved !== undefined) {
+      await writeText(saved, formatBundlePlan({ store, plan }), { force, mode: modeFor(plan, out, context) });
+    }
     return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
   };
+}
+
+/** The mode of a file that contains the spec of a plan: only its owner may read secrets, which is said. */
+function modeFor({ files }: BundlePlan, file: string, { report }: Pick<Context, 'report'>): number {
+  const spec = files.find(({ path }) => path === INSTALLER_YAML);
+  if (spec === undefined) return 0o644;
+  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec.data).toString());
+  const secret = (readable?.addons ?? []).filter(({ settings }) => withoutSecrets(settings, undefined).hidden);
+  if (secret.length === 0) return 0o644;
+  const names = secret.map(({ name }) => name).join(', ');
+  const text = `${file}: the spec has secrets (${names}), so only you can read this file, but everybody who gets it can; installer-spec-file=FILE of an install adds them on the node instead`;
+  report({ type: 'note', level: 'warning', text });
+  return 0o600;
 }
 
 /** Parts are written directly; the whole bundle is never stored. */

@@ -60,6 +60,8 @@ export async function writeBundle(
 export interface WriteFileOptions extends Pick<WriteBundleOptions, 'verify' | 'report' | 'signal'> {
   /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
+  /** File mode; default 0644. */
+  readonly mode?: number | undefined;
 }
 
 /**
@@ -70,10 +72,10 @@ export async function writeBundleFile(
   plan: BundlePlan,
   sources: readonly BundleSource[],
   path: string,
-  { force, verify, report, signal }: WriteFileOptions,
+  { force, mode = 0o644, verify, report, signal }: WriteFileOptions,
 ): Promise<void> {
   const options = { name: path, title: basename(path), concurrency: WRITE_CONCURRENCY, verify, report, signal };
   const write = async (file: FileHandle): Promise<void> =>
     writeBundle(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
-  await writeWhole(path, write, { force, size: plan.splice.size });
+  await writeWhole(path, write, { force, mode, size: plan.splice.size });
 }
