@@ -5,7 +5,7 @@ import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { MAIN } from '../support/compiled.ts';
-import { curlew } from '../support/curlew.ts';
+import { curlew, curlewOk } from '../support/curlew.ts';
 import { writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
@@ -175,6 +175,7 @@ test('a plan that is no plan is refused before anything else', async () => {
 test('join and upgrade plan, too', async () => {
   await using box = await boxWith([{ ...tracer('aaa'), extra: { hooks: ['aaa_join'] } }]);
   for (const kind of ['join', 'upgrade']) {
+    if (kind === 'upgrade') await curlewOk(['join', '--bundle', 'b.tar.gz', ...PLACE], traced(box));
     const { exitCode, stdout } = await curlew(
       [kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json'],
       traced(box),
