@@ -142,10 +142,24 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const call = openCalls(api, { patienceMs: 0, signal, guard: lease.guard });
   const asked = new Wake();
   const takesAddons = reconcile.flat().includes('clustermanagementaddons');
+  const clusterAddons = new Watch(api, {
+    onChange: () => {
+      changes.set();
+      if (takesAddons) asked.set();
+    },
+    resource: resourceOf('ClusterAddon'),
+    look: readClusterAddon,
+  });
+  const onRights = (): void => {
+    changes.set();
+    asked.set();
+  };
+  const addons = takesAddons ? new AddonRights(api, { call, clusterAddons, onChange: onRights }) : undefined;
   const hub: Hub = {
     uid,
     signal,
     upstream,
+    rights: addons,
     call,
     clusters: new Watch(api, {
       ...watching,
@@ -153,14 +167,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       look: clusterReader((text) => say('warning', text)),
     }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readFleetAddon }),
-    clusterAddons: new Watch(api, {
-      onChange: () => {
-        changes.set();
-        if (takesAddons) asked.set();
-      },
-      resource: resourceOf('ClusterAddon'),
-      look: readClusterAddon,
-    }),
+    clusterAddons,
     channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readHubChannel }),
     leases,
     heartbeats,
@@ -172,10 +179,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   };
   // Controllers and agents have clocks of their own; what is written has that of the hub.
   const now = (): number => Math.floor(direct.now().getTime() / 1000);
-  const { clusterAddons } = hub;
-  const onAsked = { onChange: () => asked.set() };
-  const addons = takesAddons ? new AddonRights(api, { call, clusterAddons, ...onAsked }) : undefined;
-  const requests = new Watch(api, { ...onAsked, resource: SIGNING_REQUESTS, look: readAgentRequest });
+  const requests = new Watch(api, { onChange: () => asked.set(), resource: SIGNING_REQUESTS, look: readAgentRequest });
   const answers = saying(context);
   // Apart from the passes: whoever may ask for certificates cannot hold them up.
   const answering = decideRequests(

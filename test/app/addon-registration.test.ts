@@ -4,7 +4,8 @@ import { detachCluster } from '../../src/app/fleet-detach.ts';
 import { addonRequest, requestObject } from '../../src/fleet/hub/requests.ts';
 import { makeRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
-import { textAt } from '../support/api-client.ts';
+import { at, textAt } from '../support/api-client.ts';
+import { isMap, type JsonObject } from '../support/api-server/fields.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import { addonRegistrationScene } from '../support/addon-registration-scene.ts';
 import * as assert from '../support/assert.ts';
@@ -185,6 +186,52 @@ test('an add-on waits with the reason and the command while the controller may n
     /kubectl create (cluster)?role curlew-bind-\S+ --verb=bind --resource=(cluster)?roles\.rbac\S+ --resource-name=/,
   );
   assert.equal([(await scene.here.get(PAGE)).status, await scene.rights()], [404, []]);
+  await controller.stop();
+});
+
+test('the ManagedClusterAddOn says what an add-on registers, and whether the controller could give its rights', async () => {
+  let mayBind = false;
+  await using scene = await addonRegistrationScene({
+    before: (request) => {
+      if (!mayBind && decodeURIComponent(request).includes('rolebindings/curlew:addon'))
+        throw new StatusError(403, 'Forbidden', 'no bind');
+    },
+  });
+  await scene.template([KUBE_CLIENT]);
+  const controller = scene.hub.start({ reconcile: [['clustermanagementaddons']] });
+  await scene.startAgent();
+  const onCluster = async (): Promise<JsonObject> => {
+    const path = '/apis/addon.open-cluster-management.io/v1alpha1/namespaces/paris/managedclusteraddons/web';
+    return (await scene.client.get(path)).body;
+  };
+  const applied = async (): Promise<string> => {
+    const all = at(await onCluster(), 'status.conditions');
+    const found = (Array.isArray(all) ? all.filter(isMap) : []).find((one) => one['type'] === 'RegistrationApplied');
+    return ['status', 'reason', 'message'].map((key) => textAt(found, key)).join(' ');
+  };
+  await eventually(async () => (await applied()).startsWith('False'));
+  assert.match(
+    await applied(),
+    /^False SetPermissionFailed cannot give web on paris its rights: .*kubectl create (cluster)?role curlew-bind-/,
+  );
+  mayBind = true;
+  await eventually(async () => (await applied()).startsWith('True'));
+  assert.is(await applied(), 'True SetPermissionApplied it has the rights that its template asks for');
+  const body = await onCluster();
+  const { commonName: user, organizations: groups } = SUBJECT;
+  assert.equal(at(body, 'status.registrations'), [
+    { signerName: 'kubernetes.io/kube-apiserver-client', subject: { user, groups } },
+  ]);
+  assert.is(textAt(body, 'status.namespace'), 'agents');
+  assert.equal(at(body, 'status.supportedConfigs'), [
+    { group: 'addon.open-cluster-management.io', resource: 'addondeploymentconfigs' },
+    { group: 'addon.open-cluster-management.io', resource: 'addontemplates' },
+  ]);
+  await scene.template([]);
+  await eventually(async () => {
+    const entries = at(await onCluster(), 'status.registrations');
+    return Array.isArray(entries) && entries.length === 0;
+  });
   await controller.stop();
 });
 

@@ -1,7 +1,7 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
 import { groupBy } from '../../core/group-by.ts';
 import { layersIn, type Having } from '../upstream/cluster-management-addon.ts';
-import { keyOf } from '../upstream/config-references.ts';
+import { CONFIG_TYPES, keyOf } from '../upstream/config-references.ts';
 import { COMPAT } from '../upstream/document.ts';
 import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
 import { readOcm } from '../upstream/read-ocm.ts';
@@ -11,7 +11,14 @@ import { isFailure, type State } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
-import { addonStatus, workProbe, type AddonStatus } from '../upstream/status.ts';
+import type { AddonCertificate } from '../upstream/registration.ts';
+import {
+  addonStatus,
+  registrationApplied,
+  registrationEntry,
+  workProbe,
+  type AddonStatus,
+} from '../upstream/status.ts';
 import { findingsOf, FROM, PAUSED, type HubAddon, type Live, type Made } from './observe.ts';
 import { conditionsIn, readForeign, type ForeignObject } from './foreign-objects.ts';
 import { conditionsAt, textOf } from './write.ts';
@@ -209,6 +216,17 @@ const PROGRESS = {
   Succeeded: ['False', 'Completed', 'the configuration is applied'],
 } as const;
 
+/** What the template of an add-on registers on a cluster. */
+export interface AddonRegistration {
+  readonly certificates: readonly AddonCertificate[];
+  /** Where its Secrets are; undefined if that is up to each of its objects. */
+  readonly namespace: string | undefined;
+  /** It has all of its rights. */
+  readonly isBound: boolean;
+  /** Why it cannot have them. */
+  readonly refusal: string | undefined;
+}
+
 /** The status of a ManagedClusterAddOn at `now`; `at` is the place of its FleetAddon among those of its add-on. */
 export function onClusterStatus(
   own: OcmObject,
@@ -218,6 +236,7 @@ export function onClusterStatus(
     record,
     content,
     isHeard,
+    registration,
     configs: around,
     now,
   }: {
@@ -228,6 +247,8 @@ export function onClusterStatus(
     readonly content: AddonContent | string;
     /** The cluster answers. */
     readonly isHeard: boolean;
+    /** Undefined: what the status says of it stays. */
+    readonly registration?: AddonRegistration | undefined;
     readonly configs: Configs;
     readonly now: number;
   },
@@ -254,11 +275,20 @@ export function onClusterStatus(
   const { message } = record.status ?? {};
   const shown = reach === 'Failed' && message !== undefined ? `${text}: ${message}` : text;
   const available = availableOf(record, isHeard);
+  const rights = registration ? registrationApplied(registration.isBound, registration.refusal) : 'unchanged';
   const present = [
     ...(available === 'unchanged' ? [] : [{ type: 'Available', ...available, message: shown }]),
     { type: 'Progressing', status, reason, message: shown },
+    ...(rights === 'unchanged' ? [] : [{ type: 'RegistrationApplied', ...rights }]),
   ];
-  return withConditions(own, { configReferences: references }, present, now);
+  const { certificates, namespace } = registration ?? {};
+  const written = {
+    configReferences: references,
+    supportedConfigs: CONFIG_TYPES,
+    ...(certificates && { registrations: certificates.map((one) => registrationEntry(one, isLater(own))) }),
+    ...(namespace !== undefined && { namespace }),
+  };
+  return withConditions(own, written, present, now);
 }
 
 /** Other fields and conditions stay. */

@@ -23,15 +23,12 @@ const agentSpec = fields({
   manifestConfigs: anything,
   executor: anything,
 });
-export const ADDON_TEMPLATE = foreign(dnsName, {
-  addonName: aText,
-  agentSpec,
-  registration: v.exactOptional(REGISTRATIONS),
-});
+const template = { addonName: aText, agentSpec, registration: v.exactOptional(REGISTRATIONS) };
+export const ADDON_TEMPLATE = foreign(dnsName, template);
 
 export const VARIABLE = '[A-Za-z_][A-Za-z0-9_]*';
 const CONTAINER = /^(?:deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):[^:]+:[^:]+$/;
-export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
+const deploymentConfig = {
   customizedVariables: v.exactOptional(
     list(fields({ name: like(new RegExp(`^${VARIABLE}$`), 'a name of letters, digits and "_"'), value: aText })),
   ),
@@ -44,6 +41,13 @@ export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, {
   resourceRequirements: v.exactOptional(
     list(fields({ containerID: like(CONTAINER, 'KIND:NAME:CONTAINER, each of which may be *'), resources: aMap })),
   ),
+};
+export const ADDON_DEPLOYMENT_CONFIG = foreign(dnsName, deploymentConfig);
+/** The values of an add-on that is made from both. */
+export const TEMPLATE_VALUES = fields({
+  templates: v.exactOptional(list(fields(template))),
+  configs: v.exactOptional(list(fields(deploymentConfig))),
+  namespace: optionalText,
 });
 
 export type Template = Read<typeof ADDON_TEMPLATE>['spec'];

@@ -41,6 +41,11 @@ export interface Configurations {
 
 const TEMPLATES = 'addon.open-cluster-management.io/addontemplates';
 const CONFIGS = 'addon.open-cluster-management.io/addondeploymentconfigs';
+/** The types that an add-on of templates is made from. */
+export const CONFIG_TYPES = [CONFIGS, TEMPLATES].map((title) => {
+  const [group = '', resource = ''] = title.split('/');
+  return { group, resource };
+});
 
 export function isTemplate({ group = '', resource }: Located['reference']): boolean {
   return `${group}/${resource}` === TEMPLATES;

@@ -1,4 +1,5 @@
 /** State and health of an add-on on one cluster by the rules of Open Cluster Management. Pure. */
+import { KUBE_SIGNER, type AddonCertificate } from './registration.ts';
 
 export interface DesiredConfig {
   readonly type: string;
@@ -38,6 +39,24 @@ export function addonStatus(
   return { status: 'Succeeded', ...(reason === 'Completed' ? at : {}) };
 }
 
+/** An entry of `registrations`, in the form of `v1alpha1`, or of a later version. */
+export function registrationEntry({ signer: signerName, subject }: AddonCertificate, isLater: boolean): object {
+  const { commonName: user, organizations: groups, units } = subject;
+  const field = isLater ? 'organizationUnits' : 'organizationUnit';
+  const named = { user, groups, ...(units && { [field]: units }) };
+  if (!isLater) return { signerName, subject: named };
+  return signerName === KUBE_SIGNER
+    ? { type: 'kubeClient', kubeClient: { subject: named } }
+    : { type: 'customSigner', customSigner: { signerName, subject: named } };
+}
+
+/** The condition RegistrationApplied by the rights of an add-on; or that it stays as it is, since nothing is decided. */
+export function registrationApplied(isBound: boolean, refusal: string | undefined): Told | 'unchanged' {
+  if (refusal !== undefined) return { status: 'False', reason: 'SetPermissionFailed', message: refusal };
+  if (!isBound) return 'unchanged';
+  return { status: 'True', reason: 'SetPermissionApplied', message: 'it has the rights that its template asks for' };
+}
+
 type Condition = 'True' | 'False' | 'Unknown';
 
 export interface ProbedWork {
@@ -56,6 +75,10 @@ export interface ProbedWork {
 interface Probed {
   readonly status: Condition;
   readonly reason: string;
+}
+
+interface Told extends Probed {
+  readonly message: string;
 }
 
 /** The condition Available by the work that delivers the add-on; or that it stays as it is. */

@@ -1,8 +1,14 @@
 /** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management -> the objects of one cluster. Pure. */
 import { DELETION_ORPHAN } from '../../cluster/channel/prune.ts';
 import { isObject } from '../../core/json.ts';
-import type { Read } from '../../core/schema.ts';
-import { VARIABLE, type DeploymentConfig, type deleteOption, type Template } from './addon-template.ts';
+import { fits, type Read } from '../../core/schema.ts';
+import {
+  TEMPLATE_VALUES,
+  VARIABLE,
+  type DeploymentConfig,
+  type deleteOption,
+  type Template,
+} from './addon-template.ts';
 import { secretOf, signerOf } from './registration.ts';
 
 /** What an add-on is made from on one cluster; of each list, the last layer of the configuration wins. */
@@ -63,6 +69,14 @@ export function objectsOf(
   const registers = secrets.length > 0;
   const home = where !== '' ? where : registers ? homeOf(objects) : undefined;
   return { objects, hooks, namespace: home, registers };
+}
+
+/** Where an add-on is installed; undefined if that is up to each of its objects, or its values cannot be read. */
+export function namespaceIn(
+  values: unknown,
+  { cluster, addon }: { readonly cluster: string; readonly addon: string },
+): string | undefined {
+  return fits(TEMPLATE_VALUES, values) ? objectsOf(values, cluster, addon).namespace : undefined;
 }
 
 /** Where its first Deployment is, or else its first DaemonSet. */

@@ -13,7 +13,10 @@ import { AGENT, clusterOfUser } from '../identity.ts';
 import { namespaceOf, objectVersion, type HubClusterAddon, type Version } from '../observe.ts';
 import { ADDON_LABEL, type AgentRequest } from '../requests.ts';
 import { resourceOfRight, type Right } from '../rights.ts';
+import type { ClusterAddon } from '../../rollout/fleet.ts';
+import type { AddonRegistration } from '../ocm.ts';
 import type { AddonCertificate, Permission } from '../../upstream/registration.ts';
+import { namespaceIn } from '../../upstream/template-objects.ts';
 import { NAME_LABEL } from '../../upstream/kinds.ts';
 import { BINDINGS } from './accepted-agents.ts';
 import { eachJob, type Errand } from './jobs.ts';
@@ -90,20 +93,21 @@ export class AddonRights {
       jobs.push({ key, run });
     }
     for (const [key, one] of wanted) {
-      if (present.get(key)?.text !== textOf(one.right['roleRef'], one.right['subjects']))
-        jobs.push({ key, run: async () => this.#write(key, one) });
+      if (!isBound(present.get(key), one.right)) jobs.push({ key, run: async () => this.#write(key, one) });
     }
-    for (const key of this.#refused.keys()) if (!wanted.has(key)) this.#refused.delete(key);
+    for (const key of this.#refused.keys()) {
+      if (wanted.has(key)) continue;
+      this.#refused.delete(key);
+      this.#parts.onChange();
+    }
     const { problem } = await eachJob(jobs, { signal, backoff: this.#backoff });
     return { problem, nextMs: this.#backoff.keep(new Set(jobs.map(({ key }) => key))) };
   }
 
   #wanted(agents: ReadonlySet<string>): readonly Wanted[] {
     return this.#parts.clusterAddons.values().flatMap((one) => {
-      const place = one && agents.has(one.record?.cluster ?? '') ? registered(one) : undefined;
-      if (place === undefined) return [];
-      const permissions = place.certificates.flatMap((certificate) => certificate.permissions);
-      return permissions.map((permission) => ({ ...place, permission, right: addonBinding(place, permission) }));
+      const place = one?.record && agents.has(one.record.cluster) ? registered(one.record) : undefined;
+      return place === undefined ? [] : rightsOf(place);
     });
   }
 
@@ -120,7 +124,10 @@ export class AddonRights {
       if (!(error instanceof CurlewError)) throw error;
       const refused =
         error instanceof Refused && error.isForbidden ? failed(place, unbindable(permission, place)) : error;
-      this.#refused.set(key, { cluster, addon, message: refused.message });
+      const { message } = refused;
+      const isNew = this.#refused.get(key)?.message !== message;
+      this.#refused.set(key, { cluster, addon, message });
+      if (isNew) this.#parts.onChange();
       throw refused;
     }
   }
@@ -139,8 +146,31 @@ export class AddonRights {
   /** Undefined if the cluster is to have no such add-on. */
   #certificates({ cluster, addon }: AddonPlace): readonly AddonCertificate[] | undefined {
     const all = this.#parts.clusterAddons.values(namespaceOf(cluster));
-    return all.flatMap((one) => (one && registered(one)) ?? []).find((one) => one.addon === addon)?.certificates;
+    const places = all.flatMap((one) => (one?.record && registered(one.record)) ?? []);
+    return places.find((one) => one.addon === addon)?.certificates;
   }
+
+  /** What an add-on registers, and how far it is with that; undefined if it is to be removed, or has no template. */
+  registrationOf(record: ClusterAddon): AddonRegistration | undefined {
+    const place = registered(record);
+    if (place === undefined) return undefined;
+    const refusal = this.refusalOf(place);
+    const agent = this.#bindings.get({ name: AGENT, namespace: namespaceOf(record.cluster) });
+    // Without an agent, it never gets a certificate for its rights.
+    const isKnown = agent?.kind === 'agent' && this.problem === undefined;
+    const isAll = rightsOf(place).every(({ right }) => isBound(this.#bindings.get(right.metadata), right));
+    return { ...place, refusal, isBound: isAll && isKnown };
+  }
+}
+
+/** All rights of a template, each as the RoleBinding that gives it. */
+function rightsOf(place: Registered): readonly Wanted[] {
+  const permissions = place.certificates.flatMap((certificate) => certificate.permissions);
+  return permissions.map((permission) => ({ ...place, permission, right: addonBinding(place, permission) }));
+}
+
+function isBound(binding: Binding | undefined, right: Right): boolean {
+  return binding?.kind === 'addon' && binding.text === textOf(right['roleRef'], right['subjects']);
 }
 
 function failed({ addon, cluster }: AddonPlace, why: string): CurlewError {
@@ -151,12 +181,17 @@ function keyOf({ namespace = '', name }: { readonly namespace?: string | undefin
   return `${namespace}/${name}`;
 }
 
+type Registered = NonNullable<ReturnType<typeof registrationIn>> & { readonly namespace: string | undefined };
+
 /** By the spec, which is the same object until it changes. */
-const known = new WeakMap<object, ReturnType<typeof registrationIn>>();
+const known = new WeakMap<object, Registered | undefined>();
 
 /** What an add-on that is to be on its cluster registers. */
-function registered({ record }: HubClusterAddon): ReturnType<typeof registrationIn> {
-  if (record?.spec.action !== 'Install') return undefined;
-  if (!known.has(record.spec)) known.set(record.spec, registrationIn(record.cluster, record.spec));
-  return known.get(record.spec);
+function registered({ cluster, spec }: ClusterAddon): Registered | undefined {
+  if (spec.action !== 'Install') return undefined;
+  if (!known.has(spec)) {
+    const place = registrationIn(cluster, spec);
+    known.set(spec, place && { ...place, namespace: namespaceIn(spec.values, place) });
+  }
+  return known.get(spec);
 }

@@ -23,6 +23,7 @@ import type { Backoff } from '../../../platform/limit/backoff.ts';
 import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Values, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
+import type { AddonRights } from './addon-rights.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { tell } from './events.ts';
 import { eachJob, type Errand } from './jobs.ts';
@@ -71,6 +72,8 @@ export interface Hub {
   readonly heartbeats: Heartbeats;
   /** Objects of other programs that the controller takes; undefined if it takes none. */
   readonly upstream: UpstreamPass | undefined;
+  /** Rights of its add-ons; undefined if it takes none that have some. */
+  readonly rights?: Pick<AddonRights, 'registrationOf'> | undefined;
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;

@@ -222,7 +222,10 @@ export class OcmAddons {
         if (own === undefined || cluster === undefined) continue;
         const content = contents.contentOf(this.joined(cluster).cluster, record);
         const isHeard = cluster.cluster.available;
-        const status = onClusterStatus(own, { addon: one, at, record, content, isHeard, configs: fleet.configs, now });
+        const registration = hub.rights?.registrationOf(record);
+        const { configs } = fleet;
+        const seen = { addon: one, at, record, content, isHeard, registration, configs, now };
+        const status = onClusterStatus(own, seen);
         await writeStatus(hub, source, own, status);
       }
     }
