@@ -155,6 +155,7 @@ if (reason === undefined) {
       groups: [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }],
       mandatoryDecisionGroups: [{ groupName: 'canary' }],
       maxConcurrency: 1,
+      maxFailures: 0,
       onFailure: 'Rollback',
     };
     await hub.addon('web', { source: manifest('1'), rollout });
