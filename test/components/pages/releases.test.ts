@@ -42,7 +42,9 @@ curlew promote --from /srv/dist --to s3://mirror/dist --stream`);
     await machine.block('curlew import-external');
     assert.match(await machine.run('curlew versions --from /srv/dist'), /^acme: 2\.0\.0\nweb: 1\.0\.0\n/);
 
-    await machine.run('cd /var/s3/data/bucket/staging && touch -d "31 days ago" v2026.10.{01..11}-0/index.json');
+    await machine.run(`cd /var/s3/data/bucket/staging
+sed -i 's/\\("published": *"\\)[^"]*/\\1'"$(date --utc --date '31 days ago' +%FT%T.000Z)"/ v2026.10.{01..11}-0/index.json
+touch -d "31 days ago" v2026.10.{01..11}-0/index.json`);
     const pruned = await machine.block('curlew prune');
     for (const release of ['v2026.10.01-0', 'v2026.10.02-0']) assert.match(pruned, `${release}: would be removed, `);
     const kept = (await machine.run('cd /var/s3/data/bucket/staging && echo v*')).split(' ');
