@@ -34,6 +34,12 @@ kubectl delete --wait=false -f object.json`);
     assert.match(await cluster.kubectl(left), name);
     await machine.block('kubectl patch');
     assert.is(await cluster.kubectl(left), '');
+    if (kind === 'ClusterManagementAddOn') {
+      await machine.block('kubectl create clusterrole');
+      const controller = '--as=system:serviceaccount:curlew-system:curlew-controller';
+      const may = ['auth', 'can-i', 'bind', 'clusterroles/web-reader', controller];
+      assert.is((await cluster.kubectl(may)).trim(), 'yes');
+    }
     assert.equal(machine.left(), []);
   });
 }
