@@ -198,6 +198,7 @@ export const outputFile: Declare<string, 'one'> = one({
 });
 /** From 1 to 999,999. */
 export const count: Declare<number, 'one'> = one(numberOf(1, 999_999, 'not a number from 1'));
+export const port: Declare<number, 'one'> = one(numberOf(1, 65_535, 'not a port from 1 to 65535'));
 /** `12h`, `30d` or `8w`; in milliseconds. */
 export const age: Declare<number, 'one'> = one({
   schema: AMOUNT,

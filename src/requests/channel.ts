@@ -1,6 +1,6 @@
 /** Requests about channels, and the clusters that follow them. */
 import * as v from 'valibot';
-import { choice, count, duration, flag, path, places, text, texts } from '../core/field.ts';
+import { choice, duration, flag, path, places, port, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { ADDRESS } from './connection.ts';
 import { ALL } from './repository.ts';
@@ -28,7 +28,7 @@ export const CLUSTER = {
 
 export const HELM = { helm: path('FILE', 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)') };
 export const METRICS = {
-  metrics: count('PORT', 'GET /metrics on this port of 127.0.0.1 says how it is, for Prometheus'),
+  metrics: port('PORT', 'GET /metrics on this port of 127.0.0.1 says how it is, for Prometheus'),
 };
 const PRUNING = {
   pruneNamespaces: flag('also delete Namespaces that an add-on no longer has, with all that is in them'),
@@ -93,7 +93,7 @@ const APPLY = {
   ...CHANNELS,
 };
 const only = texts('NAME', 'only this add-on');
-const ready = count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503', {
+const ready = port('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503', {
   with: 'watch',
 });
 export const WATCH = duration('TIME', 'repeat the pass after this time, until it is stopped', { with: 'yes' });

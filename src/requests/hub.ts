@@ -1,6 +1,6 @@
 /** Requests about hubs: clusters whose API server has the kinds of a fleet. */
 import * as v from 'valibot';
-import { choiceOf, count, many, text, texts } from '../core/field.ts';
+import { choiceOf, many, port, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { CLUSTER, HELM, METRICS } from './channel.ts';
 import { WEB } from './connection.ts';
@@ -28,7 +28,7 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
 
 export const CONTROLLER = request('controller', 'Run the controller of a hub', {
   ...CLUSTER,
-  ready: count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
+  ready: port('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
   ...METRICS,
   reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAM.join(', ')}; with commas, or repeated`),
   ...HELM,

@@ -1,4 +1,4 @@
-import { choice, duration, sizeField } from '../../src/core/field.ts';
+import { choice, duration, port, sizeField } from '../../src/core/field.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -45,6 +45,12 @@ test('a time that is too short is refused with the least one', () => {
     'USAGE',
     /--delay 0s: not a duration of at least 1s/,
   );
+});
+
+test('a port that there is not is refused', () => {
+  assert.is(port('PORT', '').read(['65535'], '--ready'), 65_535);
+  for (const text of ['0', '65536', '99999', 'http'])
+    assert.throwsWith(() => port('PORT', '').read([text], '--ready'), 'USAGE', /not a port from 1 to 65535/);
 });
 
 test('what is no amount is refused', () => {
