@@ -6,10 +6,27 @@ import { planFleetPass, planFleets } from '../../src/app/fleet-plan.ts';
 import * as assert from '../support/assert.ts';
 import { addon, channel } from '../support/fleet-files.ts';
 import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
-import { startHelm } from '../support/helm-stand-in.ts';
+import { startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { suite } from '../support/suite.ts';
+import type { Tree } from '../support/tree.ts';
 
 const test = suite('app/fleet-charts');
+
+/** `helm-of-repository`: `show` prints the file `newest`, and `pull` notes its words in `pulled`, and takes the file `page` as the chart. */
+async function writeRepositoryHelm({ at }: Tree, { program }: Pick<HelmStandIn, 'program'>): Promise<void> {
+  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
+  const text = `#!/bin/bash
+if [ "$1" = show ]; then exec cat '${at('newest')}'; fi
+if [ "$1" = pull ]; then
+  echo "$*" >>'${at('pulled')}'
+  while [ "$1" != --destination ]; do shift; done
+  exec cp '${at('page')}' "$2/page.tgz"
+fi
+exec '${program}' "$@"
+`;
+  await writeFile(at('helm-of-repository'), text);
+  await chmod(at('helm-of-repository'), 0o755);
+}
 
 test('values are rendered once, and a release passes to another add-on of the fleet only by name', async () => {
   await using scene = await openFleetScene(['lyon']);
@@ -51,58 +68,7 @@ test('the chart of a HelmChartProxy is downloaded with the login in a Secret amo
   await using scene = await openFleetScene(['lyon']);
   await using helm = await startHelm(scene.api('lyon'), scene.box);
   const { at } = scene.box;
-  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
-  const program = `#!/bin/bash
-if [ "$1" = pull ]; then
-  while [ "$1" != --destination ]; do
-    [ "$1" != --registry-config ] || cp "$2" '${at('logins')}'
-    shift
-  done
-  exec cp '${at('page')}' "$2/page-1.0.0.tgz"
-fi
-exec '${helm.program}' "$@"
-`;
-  await writeFile(at('helm-of-registry'), program);
-  await chmod(at('helm-of-registry'), 0o755);
-  const chart = { repoURL: 'oci://registry.example.com', chartName: 'page', version: '1.0.0' };
-  const credentials = { secret: { name: 'logins' } };
-  const proxy = {
-    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
-    kind: 'HelmChartProxy',
-    metadata: { name: 'page' },
-    spec: { clusterSelector: { matchLabels: { env: 'prod' } }, ...chart, credentials },
-  };
-  const logins = '{"auths":{"registry.example.com":{"auth":"c2VjcmV0"}}}';
-  const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'logins' },
-    stringData: { 'config.json': logins },
-  };
-  await scene.fleet([proxy, secret]);
-  const env = { PATH: process.env['PATH'] };
-  assert.equal(doneIn(await scene.apply({ helm: at('helm-of-registry') }, { env })), ['lyon page install done']);
-  assert.is(await readFile(at('logins'), 'utf8'), logins);
-  const state = await readFile(at('.curlew/fleet/state.json'), 'utf8');
-  assert.is(state.includes('c2VjcmV0'), false);
-});
-
-test('a HelmChartProxy without a version follows the newest chart by the rules of its provider, and stays while that is not known', async () => {
-  await using scene = await openFleetScene(['lyon']);
-  await using helm = await startHelm(scene.api('lyon'), scene.box);
-  const { at } = scene.box;
-  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
-  const program = `#!/bin/bash
-if [ "$1" = show ]; then exec cat '${at('newest')}'; fi
-if [ "$1" = pull ]; then
-  echo "$*" >>'${at('pulled')}'
-  while [ "$1" != --destination ]; do shift; done
-  exec cp '${at('page')}' "$2/page.tgz"
-fi
-exec '${helm.program}' "$@"
-`;
-  await writeFile(at('helm-of-repository'), program);
-  await chmod(at('helm-of-repository'), 0o755);
+  await writeRepositoryHelm(scene.box, helm);
   const proxy = (annotations: object) => ({
     apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
     kind: 'HelmChartProxy',
@@ -140,17 +106,7 @@ test('a chart repository with plain http needs to be allowed, which each verb sa
   await using scene = await openFleetScene(['lyon']);
   await using helm = await startHelm(scene.api('lyon'), scene.box);
   const { at } = scene.box;
-  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
-  const program = `#!/bin/bash
-if [ "$1" = pull ]; then
-  echo "$*" >>'${at('pulled')}'
-  while [ "$1" != --destination ]; do shift; done
-  exec cp '${at('page')}' "$2/page.tgz"
-fi
-exec '${helm.program}' "$@"
-`;
-  await writeFile(at('helm-of-repository'), program);
-  await chmod(at('helm-of-repository'), 0o755);
+  await writeRepositoryHelm(scene.box, helm);
   const chart = { repoURL: 'http://charts.test:8080', name: 'page', version: '1.0.0', namespace: 'default' };
   await scene.fleet([addon('page', { source: { chart } })]);
   const context = { ...scene.context, env: { PATH: process.env['PATH'] } };

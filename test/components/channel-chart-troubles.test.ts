@@ -7,7 +7,7 @@ import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
 import { changes, channelScene, outcomes } from './support/channel-scene.ts';
-import { chartOf, chartScene, entryOf, HELMS, NEVER, PAGE } from './support/chart-scene.ts';
+import { chartOf, chartScene, entryOf, helmsHere, NEVER, PAGE } from './support/chart-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun, run, succeeds } from './support/programs.ts';
 
@@ -22,12 +22,7 @@ test.before(async () => {
 });
 test.after(opened.close);
 
-for (const { major, helm } of HELMS) {
-  const reason = cannotRun(...API_SERVER_PROGRAMS, helm);
-  if (reason !== undefined) {
-    test.skip(`troubles of charts with helm ${major}`, reason);
-    continue;
-  }
+for (const { major, helm } of helmsHere(test, 'troubles of charts')) {
   const given = { helm };
 
   test(`a release that a killed pass has left pending is recovered (helm ${major})`, async () => {

@@ -8,7 +8,7 @@ import { tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
 import { changes, countRequests, outcomes } from './support/channel-scene.ts';
-import { chartOf, chartScene, entryOf, HELMS } from './support/chart-scene.ts';
+import { chartOf, chartScene, entryOf, helmsHere } from './support/chart-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
@@ -23,12 +23,7 @@ test.before(async () => {
 });
 test.after(opened.close);
 
-for (const { major, helm } of HELMS) {
-  const reason = cannotRun(...API_SERVER_PROGRAMS, helm);
-  if (reason !== undefined) {
-    test.skip(`charts of channels with helm ${major}`, reason);
-    continue;
-  }
+for (const { major, helm } of helmsHere(test, 'charts of channels')) {
   const given = { helm };
 
   test(`a chart is shown, installed, recorded, and left alone without running helm (helm ${major})`, async () => {

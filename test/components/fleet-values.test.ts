@@ -9,7 +9,7 @@ import { addon, channel, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { chartOf, HELMS } from './support/chart-scene.ts';
+import { chartOf, helmsHere } from './support/chart-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun, run } from './support/programs.ts';
 
@@ -53,12 +53,7 @@ test.before(async () => {
 });
 test.after(opened.close);
 
-for (const { major, helm } of HELMS) {
-  const reason = cannotRun(...API_SERVER_PROGRAMS, helm);
-  if (reason !== undefined) {
-    test.skip(`values of a fleet with helm ${major}`, reason);
-    continue;
-  }
+for (const { major, helm } of helmsHere(test, 'values of a fleet')) {
   test(`nulls of all layers delete what helm deletes, at the top, in maps and in lists (helm ${major})`, async () => {
     await using box = await tree();
     const [entry, all, group, other, last] = LAYERS;

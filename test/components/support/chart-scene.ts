@@ -3,16 +3,26 @@ import { writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { channelStatus, type ChannelAddonStatus } from '../../../src/app/channel-status.ts';
+import type { Suite } from '../../support/suite.ts';
 import { tarOf } from '../../support/tar-file.ts';
-import type { ApiServer } from './api-server.ts';
+import { API_SERVER_PROGRAMS, type ApiServer } from './api-server.ts';
 import { channelScene, type ChannelScene } from './channel-scene.ts';
-import { ROOT, run } from './programs.ts';
+import { cannotRun, ROOT, run } from './programs.ts';
 
 /** By their major versions. */
 export const HELMS: readonly { readonly major: number; readonly helm: string }[] = [3, 4].map((major) => ({
   major,
   helm: join(ROOT, `.curlew/tools/helm-${major}/helm`),
 }));
+
+/** The versions that can run here, over an API server; each other one is a skipped test of this title. */
+export function helmsHere(test: Suite, title: string): typeof HELMS {
+  return HELMS.filter(({ major, helm }) => {
+    const reason = cannotRun(...API_SERVER_PROGRAMS, helm);
+    if (reason !== undefined) test.skip(`${title} with helm ${major}`, reason);
+    return reason === undefined;
+  });
+}
 
 export const PAGE: string = `apiVersion: v1
 kind: ConfigMap
