@@ -33,7 +33,7 @@ const LABEL = 'fleet.curlew.dev/addon';
 /** How long a hub has for an answer before the agent does something else meanwhile. */
 const ANSWER_MS = 10_000;
 const LOOK_MS = 500;
-/** What was not answered for so long is asked for again, with another key. */
+/** A request that is not answered within this time is made again, with another key. */
 const STALE_MS = 600_000;
 
 interface Parts {

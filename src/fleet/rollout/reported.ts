@@ -12,15 +12,16 @@ export function whyOf(record: Partial<ClusterAddon> | undefined): string | undef
   return reportOf(record)?.message;
 }
 
-/** When successes that have not lasted yet were first seen, by cluster: 0 where there is none yet. Undefined where that is not kept. */
-export type FirstSeen = ReadonlyMap<string, number> | undefined;
-
 /**
  * Seconds since 1970 before which a success on a cluster does not count, whatever its site says: now if it is new, and 0 if it has lasted
- * before.
+ * before. `seen`: when successes that have not lasted yet were first seen, by cluster, 0 where there is none yet; undefined where that is not
+ * kept.
  */
 export function seenAt(
-  { seen, fleet: { now } }: { readonly seen: FirstSeen; readonly fleet: { readonly now: number } },
+  {
+    seen,
+    fleet: { now },
+  }: { readonly seen: ReadonlyMap<string, number> | undefined; readonly fleet: { readonly now: number } },
   { name }: Cluster,
 ): number {
   const at = seen?.get(name);

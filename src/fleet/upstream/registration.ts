@@ -80,7 +80,6 @@ export const REGISTRATIONS = v.pipe(
   v.check((all) => new Set(all.map(signerOf)).size === all.length, 'a list with each signer once'),
 );
 type Registration = Read<typeof registration>;
-type HubPermission = Read<typeof permission>;
 
 export function signerOf({ type, customSigner }: Registration): string {
   return (type === 'CustomSigner' ? customSigner?.signerName : undefined) ?? KUBE_SIGNER;
@@ -153,7 +152,10 @@ export function certificatesOf(
   });
 }
 
-function permitted({ type, currentCluster, singleNamespace }: HubPermission, cluster: string): readonly Permission[] {
+function permitted(
+  { type, currentCluster, singleNamespace }: Read<typeof permission>,
+  cluster: string,
+): readonly Permission[] {
   if (type === 'CurrentCluster' && currentCluster !== undefined)
     return [{ namespace: cluster, kind: 'ClusterRole', name: currentCluster.clusterRoleName }];
   if (type !== 'SingleNamespace' || singleNamespace === undefined) return [];

@@ -51,7 +51,10 @@ export function registrationEntry({ signer: signerName, subject }: AddonCertific
 }
 
 /** The condition RegistrationApplied by the rights of an add-on; or that it stays as it is, since nothing is decided. */
-export function registrationApplied(isBound: boolean, refusal: string | undefined): Told | 'unchanged' {
+export function registrationApplied(
+  isBound: boolean,
+  refusal: string | undefined,
+): (Probed & { readonly message: string }) | 'unchanged' {
   if (refusal !== undefined) return { status: 'False', reason: 'SetPermissionFailed', message: refusal };
   if (!isBound) return 'unchanged';
   return { status: 'True', reason: 'SetPermissionApplied', message: 'it has the rights that its template asks for' };
@@ -75,10 +78,6 @@ export interface ProbedWork {
 interface Probed {
   readonly status: Condition;
   readonly reason: string;
-}
-
-interface Told extends Probed {
-  readonly message: string;
 }
 
 /** The condition Available by the work that delivers the add-on; or that it stays as it is. */
