@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { askForCertificate, keepCertificate, readCertificate } from '../fleet/agent/certificate.ts';
 import { AgentFolder } from '../fleet/agent/folder.ts';
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, requireRefusal } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { readPublicKey, type TrustedKey } from '../formats/signing/keys.ts';
 import { readToken } from '../fleet/hub/kubeconfig.ts';
@@ -139,9 +139,8 @@ async function isKnown(folder: AgentFolder, { env, signal }: Context, cluster: s
   return getObject(call, resourceOf('Cluster'), named).then(
     (object) => object !== undefined,
     (error: unknown) => {
-      signal.throwIfAborted();
-      if (error instanceof CurlewError) return false;
-      throw error;
+      requireRefusal(error, signal);
+      return false;
     },
   );
 }

@@ -100,9 +100,8 @@ async function keepForInstall({ folder = '' }: SnapshotFile, directory: string):
 /** Takes some seconds where there is no quorum. */
 export async function viewOf(etcd: Etcd | undefined, context: Context, kubeconfig = ADMIN): Promise<EtcdView> {
   const members = await etcd?.members().catch((error: unknown) => {
-    context.signal.throwIfAborted();
-    if (error instanceof CurlewError) return undefined;
-    throw error;
+    requireRefusal(error, context.signal);
+    return undefined;
   });
   const agrees = (await etcd?.agrees()) === true;
   // Without a quorum, and without an etcd of its own, only the balancer of the cluster can lead to one.

@@ -2,7 +2,7 @@
 import { firstOf } from '../core/counted.ts';
 import { buffer } from 'node:stream/consumers';
 import { MAX_MANIFEST_BYTES, objectKey, readObjects, type ManifestObject } from '../cluster/channel/objects.ts';
-import { CurlewError } from '../core/errors.ts';
+import { requireRefusal } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
 import { splitYaml } from '../formats/yaml/yaml.ts';
 import { keptPackage } from '../runtime/node/kept-package.ts';
@@ -67,10 +67,9 @@ async function objectsLeft(
     if (names.length === 0) return undefined;
     return `${formatRef(restored.ref)} does not have these objects, which stay in the cluster until a hook or kubectl deletes them: ${firstOf(names, MAX_NAMED)}`;
   } catch (error) {
-    signal.throwIfAborted();
+    requireRefusal(error, signal);
     // A changed package that is to be replaced does not stop the rollback.
-    if (error instanceof CurlewError) return undefined;
-    throw error;
+    return undefined;
   }
 }
 

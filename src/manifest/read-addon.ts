@@ -7,7 +7,7 @@ import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError, fileError, requireRefusal } from '../core/errors.ts';
 import {
   ADDON_JSON,
   INSTALL_SH,
@@ -270,10 +270,9 @@ async function whatIsPacked(path: string, { signal }: Options): Promise<string |
     if (first === undefined) return undefined;
     return more.length === 0 ? `the package of ${formatRef(first)}` : `a bundle of ${more.length + 1} packages`;
   } catch (error) {
-    signal.throwIfAborted();
+    requireRefusal(error, signal);
     // Packing reports files that cannot be read.
-    if (error instanceof CurlewError) return undefined;
-    throw error;
+    return undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import { isUnderWay, releaseAction } from '../channel/helm-release.ts';
 import { takesOver } from '../channel/pass.ts';
 import { addonId, type RecordedRelease } from '../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { withDigits } from '../../core/json.ts';
 import { getObject } from '../kube/objects.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -240,10 +240,9 @@ export async function isChartChanged(
   try {
     return (await chartHash(addon, cluster)) !== record.release.hash;
   } catch (error) {
-    cluster.signal.throwIfAborted();
+    requireRefusal(error, cluster.signal);
     // An archive that cannot be read now is no change; other mistakes are reported when it is applied.
-    if (error instanceof CurlewError) return error.code === 'MANIFEST_INVALID';
-    throw error;
+    return error.code === 'MANIFEST_INVALID';
   }
 }
 

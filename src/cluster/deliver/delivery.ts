@@ -1,7 +1,7 @@
 /** One pass of deliveries to a cluster: what its add-ons have in common. */
 import { entryTitle } from '../channel/channel.ts';
 import type { Context } from '../../core/context.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, redact, requireRefusal } from '../../core/errors.ts';
 import type { Resource } from '../kube/resources.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { Addon, Task } from './addon.ts';
@@ -78,8 +78,7 @@ export class Delivery implements ReleaseTools {
         const { objects } = await this.manifest(task);
         chosen.push({ addon, keys: new Set(objects.map(({ key }) => key)), isUnread: false });
       } catch (error) {
-        this.cluster.signal.throwIfAborted();
-        if (!(error instanceof CurlewError)) throw error;
+        requireRefusal(error, this.cluster.signal);
         chosen.push({ addon, keys, isUnread: true });
       }
     }

@@ -4,7 +4,7 @@ import { inApplyOrder, objectKey } from '../channel/objects.ts';
 import { DELETION_ORPHAN, isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
 import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { Refused } from '../kube/call.ts';
 import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type ApiMeta } from '../kube/objects.ts';
 import { groupOf, type ApiKind, type Resource, type Served } from '../kube/resources.ts';
@@ -277,8 +277,7 @@ async function lookAtKnown(
       const object = await getObject(call, resource, ref, { onlyMetadata: true });
       return object === undefined ? [] : [foundObject(resource, object.metadata)];
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       unread.push(ref);
       errors.push(error);
       return [];
@@ -354,8 +353,7 @@ async function listOne(
     const objects = (await listObjects(call, resource, { ...options, onlyMetadata: true })) ?? [];
     return objects.map(({ metadata }) => foundObject(resource, metadata));
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     errors.push(error);
     return [];
   }

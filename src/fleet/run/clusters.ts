@@ -5,7 +5,7 @@ import { entryFile, type Entry } from '../../cluster/channel/channel.ts';
 import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { asError, CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
 import { openChannelCluster, type OpenRequest } from '../../cluster/deliver/channel-cluster.ts';
 import { observe } from '../../cluster/deliver/deliver.ts';
 import { channelEntries, type Look, type FleetCluster, type WrittenFleet } from '../fleet.ts';
@@ -62,7 +62,7 @@ export async function askCluster<T>(
     context.signal.throwIfAborted();
     if (late.aborted) return { problem: `no answer within ${timeoutMs / 1000} s${slow}` };
     if (!(error instanceof CurlewError)) throw error;
-    return { problem: asError(error).message };
+    return { problem: error.message };
   }
 }
 

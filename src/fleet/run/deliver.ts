@@ -2,7 +2,7 @@
 import type { Entry } from '../../cluster/channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { canonicalJson } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { requireRefusal } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { driftIn } from '../drift.ts';
 import type { FleetCluster } from '../fleet.ts';
@@ -97,8 +97,7 @@ async function runOnCluster(jobs: readonly Job[], written: FleetCluster, parts: 
       done.push(held === undefined ? await runner.run(job) : { ...job, result: 'later', reason: held });
     }
   } catch (error) {
-    context.signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, context.signal);
     const { message } = error;
     return [...done, ...jobs.slice(done.length).map((job): Ended => ({ ...job, result: 'later', reason: message }))];
   }

@@ -2,7 +2,7 @@
 import type { Chart, ChartAccess } from '../../cluster/channel/channel.ts';
 import { chartPlace, helmOf } from '../../cluster/deliver/helm.ts';
 import type { Context } from '../../core/context.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { requireRefusal } from '../../core/errors.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { WebRequest } from '../../requests/connection.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';
@@ -44,9 +44,8 @@ export async function withNewest(
       const version = await find(chart, access);
       return { ...one, entry: { ...entry, version, source: { type: 'chart', chart: { ...chart, version } } } };
     } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof CurlewError) return { ...one, problem: error.message };
-      throw error;
+      requireRefusal(error, signal);
+      return { ...one, problem: error.message };
     }
   };
   return mapLimited(addons, follow, { width: AT_ONCE, signal });

@@ -6,7 +6,7 @@ import { kindChange, type LiveState } from '../../cluster/channel/pass.ts';
 import { recordKey } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { hiding } from '../../core/secret.ts';
 import { hiddenIn, type Addon, type Task } from '../../cluster/deliver/addon.ts';
 import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
@@ -165,8 +165,7 @@ export class Runner {
       const result = errors.length > 0 ? 'failed' : 'done';
       return { ...job, result, reason, orphans: left, revision: prepared.revision };
     } catch (error) {
-      this.#cluster.signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, this.#cluster.signal);
       if (error instanceof HeldDeletion) return { ...job, result: 'asks', reason: error.message };
       const shown = new CurlewError(error.code, hide(error.message), { hint: error.hint });
       this.errors.set(job, shown);

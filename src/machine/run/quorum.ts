@@ -1,6 +1,6 @@
 /** Whether the etcd of this machine's cluster takes requests: without a quorum, an API server answers with anything but the reason. */
 import type { Context } from '../../core/context.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { openEtcd, type Etcd } from '../../cluster/kube/etcd.ts';
 import { lostQuorum } from '../etcd.ts';
 
@@ -19,8 +19,7 @@ export async function quorumProblem(
     const lost = etcd && lostQuorum(await etcd.members());
     return lost === undefined ? undefined : new CurlewError('CLUSTER_FAILED', lost, { hint: HINT });
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) return undefined;
-    throw error;
+    requireRefusal(error, signal);
+    return undefined;
   }
 }

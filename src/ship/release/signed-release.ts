@@ -254,9 +254,8 @@ async function nameOfCurrent(store: Store, signal: AbortSignal): Promise<string 
   try {
     return (await currentRelease(store, { signal }))?.release;
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) return undefined;
-    throw error;
+    requireRefusal(error, signal);
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 /** The current release of a store, and the catalog of a release. */
 import type { Cancellable } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT, isRelease, parseCatalog, type Catalog } from '../../core/catalog.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
 import { compareVersions } from '../../core/ref.ts';
@@ -86,9 +86,8 @@ const SCAN_LIMIT = 20_000;
 export async function missingRelease(store: Store, requested: string, { signal }: Cancellable): Promise<CurlewError> {
   // Web servers cannot list, and some credentials do not allow it. The message then has no list.
   const existing = await listReleases(store, signal).catch((error: unknown) => {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) return [];
-    throw error;
+    requireRefusal(error, signal);
+    return [];
   });
   const near = nearest(requested, existing);
   const more = existing.length > MAX_LISTED ? `, and ${existing.length - MAX_LISTED} more` : '';

@@ -17,7 +17,7 @@ import {
 import { recordKey } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { deliver, observe, preview } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
@@ -132,8 +132,7 @@ class Pass {
       if (needsWork(work)) this.#versions.set(key, outcome.state === 'failed' ? undefined : (entry.version ?? ''));
       return resultOf(work, outcome);
     } catch (error) {
-      this.#parts.cluster.signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, this.#parts.cluster.signal);
       this.#versions.set(key, undefined);
       return resultOf(work, outcomeOf('failed', { errors: [troubleOf(error)] }));
     }

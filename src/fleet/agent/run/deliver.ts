@@ -5,7 +5,7 @@ import { entryFile, type Entry } from '../../../cluster/channel/channel.ts';
 import { recordKey } from '../../../cluster/channel/record.ts';
 import type { Context } from '../../../core/context.ts';
 import { digestOf, hexOf } from '../../../core/digest.ts';
-import { CurlewError, fileError, redact } from '../../../core/errors.ts';
+import { CurlewError, fileError, redact, requireRefusal } from '../../../core/errors.ts';
 import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/channel-cluster.ts';
 import { fleetOwner, recordFor } from '../../observe.ts';
 import type { Job } from '../../pass.ts';
@@ -62,8 +62,7 @@ export async function deliverHere(job: AgentJob, content: Delivered, tools: Tool
     if (act === 'remove' && done.result === 'done') await certificates.remove(spec, signal);
     return done;
   } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, signal);
     return { result: 'later', reason: 'Registration', message: error.message.split('\n')[0] ?? '' };
   }
 }
@@ -127,8 +126,7 @@ async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, t
     const reason = failure === 'later' ? 'Waiting' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
     return { result: failure, reason, message, orphans };
   } catch (error) {
-    context.signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
+    requireRefusal(error, context.signal);
     const [message = ''] = error.message.split('\n');
     const refusal = REFUSALS.get(error.code);
     if (refusal !== undefined) return { result: 'bad', reason: refusal, message };

@@ -1,7 +1,7 @@
 /** What an agent finds out about its own cluster: facts, and the health of what it has delivered. */
 import { healthOf } from '../../../cluster/channel/health.ts';
 import { decodeRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
-import { asError, CurlewError } from '../../../core/errors.ts';
+import { requireRefusal } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
 import { leftOf, ownRecord } from '../../observe.ts';
 import type { AddonHealth } from '../../hub/agent-status.ts';
@@ -80,9 +80,8 @@ export class OwnCluster {
         problem: '',
       };
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
-      return { facts: undefined, problem: asError(error).message };
+      requireRefusal(error, signal);
+      return { facts: undefined, problem: error.message };
     }
   }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { timeOf } from '../../../core/time.ts';
 import type { Context } from '../../../core/context.ts';
-import { asError, CurlewError } from '../../../core/errors.ts';
+import { requireRefusal, type CurlewError } from '../../../core/errors.ts';
 import { exactJson } from '../../../core/json.ts';
 import {
   afterJob,
@@ -191,8 +191,7 @@ class Loop {
       await work();
       return true;
     } catch (error) {
-      this.#signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, this.#signal);
       this.#errors += 1;
       this.#say('warning', error.message);
       return false;
@@ -359,9 +358,8 @@ class Loop {
       } else if (act === 'remove' && brought !== undefined) await packages.remove(brought, { keepGoing });
       return { result: 'done', reason: '', message: '' };
     } catch (error) {
-      this.#signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
-      const [message = ''] = asError(error).message.split('\n');
+      requireRefusal(error, this.#signal);
+      const [message = ''] = error.message.split('\n');
       if (failureOf(error) === 'later') return { result: 'later', reason: 'Waiting', message };
       const bad = BAD.get(error.code);
       if (bad !== undefined) return { result: 'bad', reason: bad, message };

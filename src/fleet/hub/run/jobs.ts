@@ -1,5 +1,5 @@
 /** Writes of a controller that do not wait for each other. */
-import { asError, CurlewError } from '../../../core/errors.ts';
+import { requireRefusal } from '../../../core/errors.ts';
 import type { Backoff } from '../../../platform/limit/backoff.ts';
 import { eachLimited } from '../../../platform/limit/each.ts';
 
@@ -24,10 +24,9 @@ export async function eachJob(
       await run();
       backoff.succeeded(key);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, signal);
       held.add(key);
-      problem ??= asError(error).message;
+      problem ??= error.message;
       backoff.failed(key);
     }
   };

@@ -1,5 +1,5 @@
 /** Deliveries to the clusters whose kubeconfig a hub has: each in its own time, up to 20 at once. */
-import { asError, CurlewError } from '../../../core/errors.ts';
+import { asError, CurlewError, requireRefusal } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
 import type { ChartAccess } from '../../../cluster/channel/channel.ts';
@@ -226,8 +226,7 @@ export class Pushes {
       requireEmbedded(`Secret ${secret.namespace}/${secret.name}`, text);
       return { text, problem: undefined };
     } catch (error) {
-      this.#hub.signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
+      requireRefusal(error, this.#hub.signal);
       return { text: '', problem: error.message };
     }
   }
@@ -242,9 +241,8 @@ export class Pushes {
       const access = await readAccess(this.#hub.call, places);
       return { ...content, access: { ...access, values: values && (await this.#hub.valuesSecrets.read(values)) } };
     } catch (error) {
-      this.#hub.signal.throwIfAborted();
-      if (error instanceof CurlewError) return error;
-      throw error;
+      requireRefusal(error, this.#hub.signal);
+      return error;
     }
   }
 

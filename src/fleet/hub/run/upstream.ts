@@ -1,7 +1,7 @@
 /** Objects of other programs in a hub that the controller takes. */
 import { setMaxListeners } from 'node:events';
 import { canonicalJson } from '../../../core/digest.ts';
-import { CurlewError } from '../../../core/errors.ts';
+import { requireRefusal } from '../../../core/errors.ts';
 import type { HubCluster } from '../observe.ts';
 import { FOREIGN_KINDS, type ForeignKind, type Reconciled } from '../../upstream/foreign-kinds.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
@@ -118,8 +118,7 @@ export class Upstream {
       if (before === undefined && !this.#isRefused) continue;
       // A version of a kind may have gone, or a kind may have come.
       await this.#look(signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        if (!(error instanceof CurlewError)) throw error;
+        requireRefusal(error, signal);
       });
       if (this.problem !== before) this.#options.onChange();
     }
