@@ -2,9 +2,9 @@
 import { addonGroup, type AddonCertificate, type Permission } from '../upstream/registration.ts';
 import type { AddonPlace } from './content.ts';
 import { clusterLabel } from './identity.ts';
-import { CONTROLLER_ACCOUNT, RBAC } from './manifests.ts';
+import { CONTROLLER_ACCOUNT } from './manifests.ts';
+import { bound, RBAC, type Right } from './rbac.ts';
 import { ADDON_LABEL, subjectText, type AgentRequest } from './requests.ts';
-import { bound, type Right } from './rights.ts';
 
 export const BINDING_PREFIX = 'curlew:addon:';
 

@@ -3,6 +3,7 @@ import { CHANNEL_API_VERSION } from '../../cluster/channel/channel.ts';
 import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
 import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
+import { bound, granted, may, RBAC, role } from './rbac.ts';
 import { SIGNING_REQUESTS, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './hub-kinds.ts';
 import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
@@ -37,23 +38,15 @@ export function hubManifests({
   reconcile = [],
 }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
-  const rights = [
-    NAMESPACE_OBJECT,
-    ACCOUNT,
-    CLUSTER_ROLE,
-    CLUSTER_BINDING,
-    ROLE,
-    BINDING,
-    REGISTRATION_ROLE,
-    REGISTRATION_BINDING,
-  ];
   const pushed = push.length === 0 ? [] : [PUSH_ROLE, ...push.flatMap(pushRights)];
   return [
     ...kinds.map(definitionOf),
-    ...rights,
+    NAMESPACE_OBJECT,
+    ACCOUNT,
+    ...RIGHTS,
     ...pushed,
-    ...(valuesSecrets.length === 0 ? [] : [valuesRole(valuesSecrets), VALUES_BINDING]),
-    ...(reconcile.length === 0 ? [] : [upstreamRole(reconcile), UPSTREAM_BINDING]),
+    ...(valuesSecrets.length === 0 ? [] : valuesRights(valuesSecrets)),
+    ...(reconcile.length === 0 ? [] : upstreamRights(reconcile)),
     ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
   ];
 }
@@ -133,118 +126,71 @@ function structural(schema: JsonSchema): JsonSchema {
 const LABELS = { 'app.kubernetes.io/name': 'curlew', 'app.kubernetes.io/component': 'controller' };
 const NAMESPACE_OBJECT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: LABELS } };
 const OWN = { name: NAME, namespace: NAMESPACE };
-export const RBAC = 'rbac.authorization.k8s.io';
 export const CONTROLLER_ACCOUNT = { kind: 'ServiceAccount', ...OWN };
-const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...OWN, labels: LABELS } };
+const CONTROLLER = [CONTROLLER_ACCOUNT];
+const LABELED = { ...OWN, labels: LABELS };
+const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: LABELED };
 
-/** A rule of a Role. */
-export function may(
-  apiGroup: string,
-  resources: readonly string[],
-  verbs: readonly string[],
-  names?: readonly string[],
-) {
-  return { apiGroups: [apiGroup], resources, ...(names && { resourceNames: names }), verbs };
-}
-
-function binding(kind: 'Role' | 'ClusterRole', metadata: object): Manifest {
-  return bindingTo({ kind, name: NAME }, `${kind}Binding`, metadata);
-}
-
-function bindingTo(role: object, kind: string, metadata: object): Manifest {
-  const roleRef = { apiGroup: RBAC, ...role };
-  const subjects = [CONTROLLER_ACCOUNT];
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind,
-    metadata: { ...metadata, labels: LABELS },
-    roleRef,
-    subjects,
-  };
+/** Metadata of what is in no namespace. */
+function clusterWide(name: string) {
+  return { name, labels: LABELS };
 }
 
 const CERTIFICATES = 'certificates.k8s.io';
-const CLUSTER_ROLE = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRole',
-  metadata: { name: NAME, labels: LABELS },
-  rules: [
-    may(GROUP, ['clusters', 'fleetaddons', 'channels', 'clusteraddons'], ['get', 'list', 'watch']),
-    // Finalizers, and the content of clusters.
-    may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['patch']),
-    may(GROUP, ['clusteraddons'], ['create', 'delete']),
-    may(GROUP, ['fleetaddons/status'], ['patch']),
-    may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], HELD_BY),
-    // Agents renew them.
-    may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
-    // Which hub it is, and whether a Cluster goes with its namespace.
-    may('', ['namespaces'], ['get']),
-    may('', ['events'], ['create']),
-    // Renewals: who has been accepted, and the approval of their requests.
-    may(RBAC, ['rolebindings'], ['get'], [AGENT]),
-    may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['get', 'list', 'watch']),
-    may(CERTIFICATES, [`${SIGNING_REQUESTS.plural}/approval`], ['patch']),
-    may(CERTIFICATES, ['signers'], ['approve'], [KUBE_SIGNER]),
-  ],
-};
-const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });
-const ROLE = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'Role',
-  metadata: { ...OWN, labels: LABELS },
-  rules: [may('coordination.k8s.io', ['leases'], ['create', 'get', 'update'])],
-};
-const BINDING = binding('Role', OWN);
+const CLUSTER_RULES = [
+  may(GROUP, ['clusters', 'fleetaddons', 'channels', 'clusteraddons'], ['get', 'list', 'watch']),
+  // Finalizers, and the content of clusters.
+  may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['patch']),
+  may(GROUP, ['clusteraddons'], ['create', 'delete']),
+  may(GROUP, ['fleetaddons/status'], ['patch']),
+  may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], HELD_BY),
+  // Agents renew them.
+  may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
+  // Which hub it is, and whether a Cluster goes with its namespace.
+  may('', ['namespaces'], ['get']),
+  may('', ['events'], ['create']),
+  // Renewals: who has been accepted, and the approval of their requests.
+  may(RBAC, ['rolebindings'], ['get'], [AGENT]),
+  may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['get', 'list', 'watch']),
+  may(CERTIFICATES, [`${SIGNING_REQUESTS.plural}/approval`], ['patch']),
+  may(CERTIFICATES, ['signers'], ['approve'], [KUBE_SIGNER]),
+];
 
 const PUSH = `${NAME}-push`;
 /** Only in the namespaces of clusters that it delivers to: what an agent may there, and Secrets by their names. */
-const PUSH_ROLE = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRole',
-  metadata: { name: PUSH, labels: LABELS },
-  rules: [may('', ['secrets'], ['get']), may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch'])],
-};
+const PUSH_ROLE = role('ClusterRole', clusterWide(PUSH), [
+  may('', ['secrets'], ['get']),
+  may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch']),
+]);
 
 function pushRights(cluster: string): readonly Manifest[] {
   const namespace = namespaceOf(cluster);
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-    bindingTo({ kind: 'ClusterRole', name: PUSH }, 'RoleBinding', { name: PUSH, namespace }),
+    bound('RoleBinding', { name: PUSH, namespace, labels: LABELS }, { kind: 'ClusterRole', name: PUSH }, CONTROLLER),
   ];
 }
 
-const VALUES = { name: `${NAME}-values`, namespace: NAMESPACE };
-const VALUES_BINDING = bindingTo({ kind: 'Role', name: VALUES.name }, 'RoleBinding', VALUES);
-
-function valuesRole(names: readonly string[]): Manifest {
+function valuesRights(names: readonly string[]): readonly Manifest[] {
   const rules = [may('', ['secrets'], ['get'], names)];
-  return { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata: { ...VALUES, labels: LABELS }, rules };
+  return granted('Role', { ...LABELED, name: `${NAME}-values` }, rules, CONTROLLER);
 }
 
-const UPSTREAM_NAME = `${NAME}-upstream`;
-const UPSTREAM_BINDING = bindingTo({ kind: 'ClusterRole', name: UPSTREAM_NAME }, 'ClusterRoleBinding', {
-  name: UPSTREAM_NAME,
-});
-
 /** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */
-function upstreamRole(names: readonly Reconciled[]): Manifest {
+function upstreamRights(names: readonly Reconciled[]): readonly Manifest[] {
   const kinds = names.flatMap((name) => [...FOREIGN_KINDS[name]]);
   const definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind: 'ClusterRole',
-    metadata: { name: UPSTREAM_NAME, labels: LABELS },
-    rules: [
-      ...kinds.flatMap(({ plural, group, isTaken }) => [
-        may(group, [plural], ['get', 'list', 'watch', ...(isTaken ? ['patch'] : [])]),
-        ...(isTaken ? [may(group, [`${plural}/status`], ['patch'])] : []),
-      ]),
-      may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], definitions),
-      may(GROUP, ['fleetaddons'], ['create', 'delete']),
-      ...(names.includes('helmchartproxies') ? CAPI_RULES : []),
-      ...(names.includes('clustermanagementaddons') ? OCM_RULES : []),
-    ],
-  };
+  const rules = [
+    ...kinds.flatMap(({ plural, group, isTaken }) => [
+      may(group, [plural], ['get', 'list', 'watch', ...(isTaken ? ['patch'] : [])]),
+      ...(isTaken ? [may(group, [`${plural}/status`], ['patch'])] : []),
+    ]),
+    may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], definitions),
+    may(GROUP, ['fleetaddons'], ['create', 'delete']),
+    ...(names.includes('helmchartproxies') ? CAPI_RULES : []),
+    ...(names.includes('clustermanagementaddons') ? OCM_RULES : []),
+  ];
+  return granted('ClusterRole', clusterWide(`${NAME}-upstream`), rules, CONTROLLER);
 }
 
 /** Its clusters become those of the fleet, with the Secrets that it keeps next to them; templates may see what they refer to. */
@@ -265,25 +211,22 @@ const OCM_RULES = [
 
 /** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
 export const REGISTRATION = 'curlew-registration';
-const REGISTRATION_ROLE = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRole',
-  metadata: { name: REGISTRATION, labels: LABELS },
-  rules: [may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['create'])],
-};
-const REGISTRATION_BINDING = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'ClusterRoleBinding',
-  metadata: { name: REGISTRATION, labels: LABELS },
-  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: REGISTRATION },
-  subjects: [{ apiGroup: RBAC, kind: 'Group', name: TOKEN_GROUP }],
-};
+const RIGHTS = [
+  ...granted('ClusterRole', clusterWide(NAME), CLUSTER_RULES, CONTROLLER),
+  ...granted('Role', LABELED, [may('coordination.k8s.io', ['leases'], ['create', 'get', 'update'])], CONTROLLER),
+  ...granted(
+    'ClusterRole',
+    clusterWide(REGISTRATION),
+    [may(CERTIFICATES, [SIGNING_REQUESTS.plural], ['create'])],
+    [{ apiGroup: RBAC, kind: 'Group', name: TOKEN_GROUP }],
+  ),
+];
 
 const TOKENS = '/var/run/secrets/kubernetes.io/serviceaccount';
 const CONFIG = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
-  metadata: { ...OWN, labels: LABELS },
+  metadata: LABELED,
   data: {
     kubeconfig: `${JSON.stringify({
       apiVersion: 'v1',
@@ -330,7 +273,7 @@ function deployment(image: string, reconcile: readonly Reconciled[]): Manifest {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { ...OWN, labels: LABELS },
+    metadata: LABELED,
     spec: { replicas: 2, selector: { matchLabels: LABELS }, template: { metadata: { labels: LABELS }, spec: pod } },
   };
 }

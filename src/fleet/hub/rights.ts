@@ -1,18 +1,9 @@
 /** What an agent may do at a hub, as objects. Pure. */
 import { AGENT } from './identity.ts';
-import { CONTROLLER_ACCOUNT, GROUP, may, RBAC, REGISTRATION, type Manifest } from './manifests.ts';
+import { CONTROLLER_ACCOUNT, GROUP, REGISTRATION } from './manifests.ts';
 import { namespaceOf } from './observe.ts';
+import { bound, granted, may, RBAC, role, type Right } from './rbac.ts';
 import { SIGNING_REQUESTS } from './requests.ts';
-
-export interface Right extends Manifest {
-  readonly apiVersion: string;
-  readonly kind: 'Role' | 'RoleBinding' | 'ClusterRole' | 'ClusterRoleBinding';
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-  };
-}
 
 export interface Accepted {
   readonly cluster: string;
@@ -54,33 +45,17 @@ export function agentRights({ cluster, user, by, request }: Accepted): readonly 
       agent,
       { ...agent, name: by },
     ]),
-    role('ClusterRole', { name: names.renew }, [may(RBAC, ['clusterroles'], ['patch'], [names.read])]),
-    bound('ClusterRoleBinding', { name: names.renew }, { kind: 'ClusterRole', name: names.renew }, [
-      CONTROLLER_ACCOUNT,
-    ]),
+    ...granted(
+      'ClusterRole',
+      { name: names.renew },
+      [may(RBAC, ['clusterroles'], ['patch'], [names.read])],
+      [CONTROLLER_ACCOUNT],
+    ),
   ];
-}
-
-/** How it is requested. */
-export function resourceOfRight({ apiVersion, kind, metadata }: Right) {
-  return { apiVersion, kind, plural: `${kind.toLowerCase()}s`, namespaced: metadata.namespace !== undefined };
 }
 
 /** Which requests an agent may read: the name is made by the API server, so each request needs its own. */
 export function requestRole(cluster: string, requests: readonly string[]): Right {
   const rule = may('certificates.k8s.io', [SIGNING_REQUESTS.plural], ['get'], requests);
   return role('ClusterRole', { name: namesOf(cluster).read }, [rule]);
-}
-
-function role(kind: 'Role' | 'ClusterRole', metadata: Right['metadata'], rules: readonly object[]): Right {
-  return { apiVersion: `${RBAC}/v1`, kind, metadata, rules };
-}
-
-export function bound(
-  kind: 'RoleBinding' | 'ClusterRoleBinding',
-  metadata: Right['metadata'],
-  to: { readonly kind: 'Role' | 'ClusterRole'; readonly name: string },
-  subjects: readonly object[],
-): Right {
-  return { apiVersion: `${RBAC}/v1`, kind, metadata, roleRef: { apiGroup: RBAC, ...to }, subjects };
 }

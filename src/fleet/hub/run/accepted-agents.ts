@@ -4,7 +4,7 @@ import { CurlewError } from '../../../core/errors.ts';
 import { convert, fits } from '../../../core/schema.ts';
 import { clusterName } from '../../upstream/kinds.ts';
 import { AGENT } from '../identity.ts';
-import { RBAC } from '../manifests.ts';
+import { RBAC } from '../rbac.ts';
 import { namespaceOf } from '../observe.ts';
 import { readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';

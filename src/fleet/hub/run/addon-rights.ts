@@ -12,7 +12,7 @@ import { registrationIn, type AddonPlace } from '../content.ts';
 import { AGENT, clusterOfUser } from '../identity.ts';
 import { namespaceOf, objectVersion, type HubClusterAddon, type Version } from '../observe.ts';
 import { ADDON_LABEL, type AgentRequest } from '../requests.ts';
-import { resourceOfRight, type Right } from '../rights.ts';
+import { resourceOfRight, type Right } from '../rbac.ts';
 import type { ClusterAddon } from '../../rollout/fleet.ts';
 import type { AddonRegistration } from '../ocm.ts';
 import type { AddonCertificate, Permission } from '../../upstream/registration.ts';

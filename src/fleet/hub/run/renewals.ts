@@ -1,7 +1,8 @@
 /** What a controller decides about requests for certificates: of accepted agents for themselves and for add-ons, and whatever breaks the rules. */
-import { asError, CurlewError } from '../../../core/errors.ts';
+import { CurlewError, requireRefusal } from '../../../core/errors.ts';
 import { decision, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
-import { requestRole, resourceOfRight } from '../rights.ts';
+import { resourceOfRight } from '../rbac.ts';
+import { requestRole } from '../rights.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { mergeObject, patchObject } from '../../../cluster/kube/objects.ts';
 import type { Watch } from '../../../cluster/kube/watch.ts';
@@ -66,9 +67,8 @@ export async function passRequests(
       await decide(hub, one, seen);
       backoff.succeeded(one.name);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof CurlewError)) throw error;
-      problem ??= asError(error).message;
+      requireRefusal(error, signal);
+      problem ??= error.message;
       backoff.failed(one.name);
     }
   };
