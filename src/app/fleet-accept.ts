@@ -12,14 +12,12 @@ import { decision, SIGNING_REQUESTS, requestToken, type AgentRequest } from '../
 import type { KubeApi } from '../cluster/kube/api.ts';
 import { openCalls, type Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
-import { applyObject, createObject, patchObject } from '../cluster/kube/objects.ts';
-import type { Resource } from '../cluster/kube/resources.ts';
+import { applyObject, createNamespace, createObject, patchObject } from '../cluster/kube/objects.ts';
 import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { identifyHub } from '../fleet/hub/run/identify.ts';
 import { resourceOf } from '../fleet/hub/run/hub-pass.ts';
 import { endToken, isIssued } from '../fleet/hub/run/token.ts';
 import { FLEET_ACCEPT } from '../requests/registration.ts';
-import { NAMESPACES } from '../cluster/kube/core-kinds.ts';
 
 const PATIENCE_MS = 30_000;
 const SIGN_MS = 30_000;
@@ -155,14 +153,10 @@ function several(cluster: string, requests: readonly AgentRequest[]): CurlewErro
 /** The namespace of a cluster, the cluster, and the Lease of its agent; what there is stays. */
 async function createParts(call: Call, cluster: string): Promise<void> {
   const namespace = namespaceOf(cluster);
-  const create = async (resource: Resource, name: string, more: object = {}): Promise<void> => {
-    const { apiVersion, kind, namespaced } = resource;
-    const named = { name, ...(namespaced && { namespace }) };
-    await createObject(call, resource, { ...named, value: { apiVersion, kind, metadata: named, ...more } });
-  };
-  await create(NAMESPACES, namespace);
-  await create(resourceOf('Cluster'), cluster, { spec: {} });
-  await create(LEASES, agentLease(cluster).name, { spec: {} });
+  const value = { spec: {} };
+  await createNamespace(call, namespace);
+  await createObject(call, resourceOf('Cluster'), { namespace, name: cluster, value });
+  await createObject(call, LEASES, { ...agentLease(cluster), value });
 }
 
 async function decide(call: Call, request: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {

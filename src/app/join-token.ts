@@ -141,25 +141,14 @@ async function createToken(
     'usage-bootstrap-signing': 'true',
     'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
   };
-  const value = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
-    type: 'bootstrap.kubernetes.io/token',
-    stringData,
-  };
+  const value = { type: 'bootstrap.kubernetes.io/token', stringData };
   const made = await createObject(call, SECRETS, { namespace, name, value });
   if (made === undefined) throw new CurlewError('CLUSTER_FAILED', `cannot make a token: the Secret ${name} exists`);
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Secret', name, uid: made.metadata.uid }];
   const metadata = { name, namespace, ownerReferences };
   const rules = [{ apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['delete'] }];
-  const { apiVersion } = RBAC;
-  await createObject(call, ROLES, { namespace, name, value: { apiVersion, kind: 'Role', metadata, rules } });
+  await createObject(call, ROLES, { namespace, name, value: { metadata, rules } });
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name };
   const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `system:bootstrap:${id}` }];
-  await createObject(call, BINDINGS, {
-    namespace,
-    name,
-    value: { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects },
-  });
+  await createObject(call, BINDINGS, { namespace, name, value: { metadata, roleRef, subjects } });
 }

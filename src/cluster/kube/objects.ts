@@ -263,22 +263,23 @@ export interface PatchOptions {
   readonly subresource?: 'status' | 'approval' | undefined;
 }
 
-/** Creates an object. Undefined if it exists, or its namespace or kind does not. */
+/** Creates an object, whose `value` is the rest of it. Undefined if it exists, or its namespace or kind does not. */
 export async function createObject(
   call: Call,
   resource: Resource,
-  object: Named & { readonly value: object },
+  { namespace, name, value }: Named & { readonly value: object },
 ): Promise<LiveObject | undefined> {
-  const doing = `create ${titleOf(resource, object)}`;
-  const path = withQuery(collectionPath(resource, object.namespace), { fieldManager: FIELD_MANAGER });
-  const answer = await call(doing, { verb: 'create', path, document: exactJson(object.value) });
+  const { apiVersion, kind } = resource;
+  const document = exactJson({ apiVersion, kind, metadata: { namespace, name }, ...value });
+  const doing = `create ${titleOf(resource, { namespace, name })}`;
+  const path = withQuery(collectionPath(resource, namespace), { fieldManager: FIELD_MANAGER });
+  const answer = await call(doing, { verb: 'create', path, document });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }
 
 /** Creates a namespace; what exists stays as it is. */
 export async function createNamespace(call: Call, name: string): Promise<void> {
-  const { apiVersion, kind } = NAMESPACES;
-  await createObject(call, NAMESPACES, { name, value: { apiVersion, kind, metadata: { name } } });
+  await createObject(call, NAMESPACES, { name, value: {} });
 }
 
 /** Changes an object by a JSON patch. Undefined if it does not exist, or is no longer as the patch requires. */

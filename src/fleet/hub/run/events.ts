@@ -4,6 +4,7 @@ import type { Call } from '../../../cluster/kube/call.ts';
 import { createObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
 import type { Cancellable } from '../../../core/cancellable.ts';
+import { timeOf } from '../../../core/time.ts';
 import type { Version } from '../observe.ts';
 import type { Happened } from '../write.ts';
 
@@ -20,12 +21,8 @@ export async function tell(
   { type, reason, message }: Happened,
 ): Promise<void> {
   report(`${name}: ${reason}: ${message}`);
-  const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  const namespace = 'default';
-  const event = {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { namespace, name: `${name}.${Date.now().toString(16)}.${reason.toLowerCase()}` },
+  const at = timeOf(Math.floor(Date.now() / 1000));
+  const value = {
     involvedObject: { apiVersion, kind, name, uid },
     type,
     reason,
@@ -35,7 +32,6 @@ export async function tell(
     count: 1,
     source: { component: 'curlew-controller' },
   };
-  await createObject(call, EVENTS, { namespace, name: event.metadata.name, value: event }).catch(() =>
-    signal.throwIfAborted(),
-  );
+  const own = { namespace: 'default', name: `${name}.${Date.now().toString(16)}.${reason.toLowerCase()}` };
+  await createObject(call, EVENTS, { ...own, value }).catch(() => signal.throwIfAborted());
 }

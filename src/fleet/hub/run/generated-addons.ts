@@ -47,11 +47,10 @@ export async function writeMade(
     const own = { op: 'add', path: '/metadata/labels', value: labels };
     return patchAt(call, resource, { at, changes: [own, ...marks, { op: 'add', path: '/spec', value: spec }] });
   }
-  const { apiVersion, kind } = resource;
-  const value = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec };
+  const value = { metadata: { name, namespace, labels, annotations }, spec };
   const created = await createObject(call, resource, { namespace, name, value });
   if (created !== undefined) return created;
-  throw new CurlewError('BUSY', `cannot create ${kind} ${name}: it exists, or its namespace does not`);
+  throw new CurlewError('BUSY', `cannot create ${resource.kind} ${name}: it exists, or its namespace does not`);
 }
 
 /** The add-ons of these names that are made from an object. */

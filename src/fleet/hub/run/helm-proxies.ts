@@ -5,7 +5,7 @@ import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster, typ
 import { accessIn } from '../push.ts';
 import type { Chart } from '../../../cluster/channel/channel.ts';
 import { canonicalJson } from '../../../core/digest.ts';
-import { createObject, getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
+import { createNamespace, getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
@@ -26,7 +26,6 @@ import {
   type UpstreamParts,
 } from './generated-addons.ts';
 import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './hub-pass.ts';
-import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 /** Finalizer of the provider, which no longer runs when a controller takes its objects. */
@@ -118,10 +117,7 @@ export class HelmProxies {
       return this.#note(`${from} is left alone: Cluster ${name} of the fleet is not made from it`);
     }
     if (cluster?.origin?.hash === hashOfMade(made)) return;
-    if (cluster === undefined) {
-      const value = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
-      await createObject(hub.call, NAMESPACES, { name: namespace, value });
-    }
+    if (cluster === undefined) await createNamespace(hub.call, namespace);
     hub.clusters.put(await writeMade(hub, CLUSTERS, { namespace, name, made, at: cluster?.at }));
   }
 

@@ -328,11 +328,7 @@ class Pass {
       const changes = [{ op: 'replace', path: '/spec', value }];
       return clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at: stored.at, changes }));
     }
-    const { apiVersion, kind } = CLUSTER_ADDONS;
-    const created = await createObject(call, CLUSTER_ADDONS, {
-      ...named,
-      value: { apiVersion, kind, metadata: named, spec: value },
-    });
+    const created = await createObject(call, CLUSTER_ADDONS, { ...named, value: { spec: value } });
     if (created !== undefined) return clusterAddons.put(created);
     throw new CurlewError(
       'BUSY',

@@ -190,7 +190,6 @@ export class OcmAddons {
   ): Promise<void> {
     const source = this.#source('ManagedClusterAddOn');
     const { name, uid } = one.at;
-    const { apiVersion, kind } = source.resource;
     const present = new Map(onClusters.map((object) => [object.at.namespace ?? '', object]));
     const there = new Set<string>();
     for (const [at, addon] of addons.entries()) {
@@ -212,7 +211,7 @@ export class OcmAddons {
           const created = await createObject(hub.call, source.resource, {
             namespace,
             name,
-            value: { apiVersion, kind, metadata, spec: {} },
+            value: { metadata, spec: {} },
           });
           // A cluster that is not one of Open Cluster Management has no namespace there.
           if (created === undefined) continue;

@@ -147,8 +147,6 @@ async function createToken(
   const [id, secret] = [randomText(ID_LENGTH), randomText(16)];
   const named = secretOf(id);
   const value = {
-    apiVersion: 'v1',
-    kind: 'Secret',
     metadata: { ...named, labels },
     type: 'bootstrap.kubernetes.io/token',
     stringData: {
