@@ -4,13 +4,10 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import { openCalls } from '../cluster/kube/call.ts';
 import { adoptedCluster, type AdoptedCluster } from '../machine/run/adopt.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { CLUSTER_ADOPT } from '../requests/cluster.ts';
-
-const PATIENCE_MS = 30_000;
 
 /**
  * Reads from the API server alone, and changes nothing of the cluster. `CLUSTER_FAILED` for one that kubeadm has not made, `FILE_EXISTS`
@@ -18,7 +15,7 @@ const PATIENCE_MS = 30_000;
  */
 export const adoptCluster = useCase(CLUSTER_ADOPT, async (request, context: Context): Promise<AdoptedCluster> => {
   const { kubeconfig, name, out } = request;
-  const { cwd, signal } = context;
+  const { cwd } = context;
   const folder = out === undefined ? cwd : dirname(resolve(cwd, out));
   const beside = relative(folder, resolve(cwd, kubeconfig));
   if (beside.startsWith('..') || isAbsolute(beside)) {
@@ -27,8 +24,7 @@ export const adoptCluster = useCase(CLUSTER_ADOPT, async (request, context: Cont
     });
   }
   if (out !== undefined) await refuseExisting(resolve(cwd, out), undefined);
-  const { api } = await openClusterApi({ kubeconfig }, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+  const { call } = await openClusterApi({ kubeconfig }, context);
   const adopted = await adoptedCluster(call, { name, kubeconfig: beside });
   if (out !== undefined) await writeText(resolve(cwd, out), adopted.text, { force: false });
   return adopted;

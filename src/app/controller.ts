@@ -36,7 +36,6 @@ import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
 /** A change of many objects at once is no flood. */
 const PACE = { perSecond: 50, burst: 100 };
-const PATIENCE_MS = 30_000;
 /** Changes that come together are one pass. */
 const GATHER_MS = 100;
 /** A controller that does not lead asks again. */
@@ -59,12 +58,11 @@ export const runController = useCase(
       const statuses = (addons?.values() ?? []).flatMap((one) => one.addon.status ?? []);
       return controllerMetrics({ passes, leads: addons !== undefined, statuses });
     });
-    const { api } = await openClusterApi(request, context);
-    const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+    const { api, call } = await openClusterApi(request, context);
     const uid = await identifyHub(call, 'lead the hub');
     for (;;) {
       try {
-        await using lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal }), {
+        await using lease = await holdLease(call, {
           ...CONTROLLER_LEASE,
           holder: `${hostname()}/${process.pid}`,
           doing: 'lead the hub',

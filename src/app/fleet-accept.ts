@@ -10,7 +10,7 @@ import { agentRights } from '../fleet/hub/rights.ts';
 import { namespaceOf } from '../fleet/hub/observe.ts';
 import { decision, SIGNING_REQUESTS, requestToken, type AgentRequest } from '../fleet/hub/requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
-import { openCalls, type Call } from '../cluster/kube/call.ts';
+import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { applyObject, createNamespace, createObject, patchObject } from '../cluster/kube/objects.ts';
 import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
@@ -19,7 +19,6 @@ import { resourceOf } from '../fleet/hub/run/hub-pass.ts';
 import { endToken, isIssued } from '../fleet/hub/run/token.ts';
 import { FLEET_ACCEPT } from '../requests/registration.ts';
 
-const PATIENCE_MS = 30_000;
 const SIGN_MS = 30_000;
 
 /** A request that can be accepted, or was. */
@@ -79,9 +78,7 @@ interface Chosen {
 async function choose(request: Parameters<typeof planAcceptance>[0], context: Context): Promise<Chosen> {
   const { cluster, fingerprint } = request;
   requireClusterName(cluster);
-  const { signal } = context;
-  const { api } = await openClusterApi(request, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+  const { api, call } = await openClusterApi(request, context);
   await identifyHub(call, `accept ${cluster}`);
   const all = (await requestsOf(call, cluster)).filter(({ kind }) => kind === 'join' || kind === 'rejoin');
   const present = await readAccepted(call, cluster);

@@ -7,14 +7,12 @@ import { agentLease, clusterLabel } from '../fleet/hub/identity.ts';
 import { resourceOfRight } from '../fleet/hub/rbac.ts';
 import { agentRights } from '../fleet/hub/rights.ts';
 import { ADDON_LABEL, decision, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
-import { openCalls, type Call } from '../cluster/kube/call.ts';
+import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { deleteObject, listObjects, patchObject, type LiveObject } from '../cluster/kube/objects.ts';
 import { BINDINGS, readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { deleteToken, tokensOf } from '../fleet/hub/run/token.ts';
 import { FLEET_DETACH } from '../requests/registration.ts';
-
-const PATIENCE_MS = 30_000;
 
 export interface Detachment {
   readonly cluster: string;
@@ -50,8 +48,7 @@ async function detach(
 ): Promise<Detachment> {
   const { cluster } = request;
   requireClusterName(cluster);
-  const { api } = await openClusterApi(request, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+  const { call } = await openClusterApi(request, context);
   const user = await readAccepted(call, cluster);
   const tokens = await tokensOf(call, cluster);
   const pending = (await requestsOf(call, cluster)).filter(({ isPending }) => isPending);

@@ -10,7 +10,6 @@ import type { ClusterAddon, FleetAddon } from '../fleet/rollout/fleet.ts';
 import type { HubAddon, HubOrder } from '../fleet/hub/observe.ts';
 import { orderAtHub, type HubOrders } from '../fleet/hub/run/orders.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import { openCalls } from '../cluster/kube/call.ts';
 import { hashContents } from '../fleet/run/clusters.ts';
 import { openFleet } from '../fleet/run/files.ts';
 import { stateFolderOf, readWhole, unknownAddon } from '../fleet/run/observed-fleet.ts';
@@ -22,8 +21,6 @@ import {
   FLEET_ROLLBACK,
   type FleetOrderRequest,
 } from '../requests/fleet.ts';
-
-const PATIENCE_MS = 30_000;
 
 export interface FleetOrder extends GivenOrder {
   readonly addon: string;
@@ -165,8 +162,7 @@ async function atHub(
   context: Context,
   ordersFor: (addon: HubAddon, order: HubOrder) => HubOrders,
 ): Promise<{ readonly addon: HubAddon; readonly made: FleetOrder; readonly written: HubOrders[string] }> {
-  const { api } = await openClusterApi(request, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+  const { api, call } = await openClusterApi(request, context);
   const { USER: by = '' } = context.env;
   let written: HubOrders[string];
   const addon = await orderAtHub(call, request.addon, (one) => {

@@ -5,14 +5,11 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import type { TokenKind } from '../fleet/hub/requests.ts';
-import { openCalls } from '../cluster/kube/call.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import { readAccepted, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { makeToken } from '../fleet/hub/run/token.ts';
 import { HUB_TOKEN, REJOIN } from '../requests/registration.ts';
-
-const PATIENCE_MS = 30_000;
 
 /** Which file was written. */
 export interface MadeToken {
@@ -40,8 +37,7 @@ async function writeToken(
   const { cwd, signal } = context;
   const path = resolve(cwd, out);
   await requireFolder(path);
-  const { api } = await openClusterApi(request, context);
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+  const { api, call } = await openClusterApi(request, context);
   const accepted = await readAccepted(call, cluster);
   if (accepted !== undefined && kind === 'join') {
     throw new CurlewError('CLUSTER_FAILED', `cannot make a token: ${cluster} has been accepted before`, {

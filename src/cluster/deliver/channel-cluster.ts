@@ -55,7 +55,7 @@ export interface ChannelCluster {
 }
 
 /** How a cluster is reached; nothing has been asked. */
-type OpenedApi = Pick<ChannelCluster, 'api' | 'kubeconfig' | 'kubeContext'>;
+type OpenedApi = Pick<ChannelCluster, 'api' | 'call' | 'kubeconfig' | 'kubeContext'>;
 
 /** Reads what the cluster says about its add-ons: five requests. Errors are those of {@link openClusterApi}. */
 export async function openChannelCluster(
@@ -64,8 +64,8 @@ export async function openChannelCluster(
   instead?: string,
 ): Promise<ChannelCluster> {
   const { signal, report } = context;
-  const { api, ...opened } = await openClusterApi(request, context, instead);
-  return readCluster(api, { ...opened, signal, guard: undefined, report });
+  const { api, kubeconfig, kubeContext } = await openClusterApi(request, context, instead);
+  return readCluster(api, { kubeconfig, kubeContext, signal, guard: undefined, report });
 }
 
 /**
@@ -81,7 +81,10 @@ export async function openClusterApi(request: OpenRequest, context: Context, ins
     way: request.kubeconfig === undefined ? undefined : (request.way ?? '--kubeconfig'),
     deadlineMs: REQUEST_MS,
   });
-  if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter), kubeContext: request.context };
+  if (api !== undefined) {
+    const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+    return { api, call, kubeconfig: kubeconfigPaths(env).join(delimiter), kubeContext: request.context };
+  }
   const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
   const option = `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`;
   const hint = request.way === 'spec.access' ? choosing(request.way, 'a kubeconfig that exists') : option;
@@ -163,7 +166,7 @@ export interface HeldCluster extends AsyncDisposable {
 
 /** Makes this process the only one that changes add-ons of the cluster. `BUSY` with the name of another one that does. */
 export async function holdCluster(
-  { api, kubeconfig, kubeContext }: OpenedApi,
+  { api, kubeconfig, kubeContext }: Omit<OpenedApi, 'call'>,
   { doing, context }: { readonly doing: string; readonly context: Context },
 ): Promise<HeldCluster> {
   const lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal }), {
