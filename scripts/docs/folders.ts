@@ -243,7 +243,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'fleet/hub/run',
     'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters; tokens, requests and rights of agents',
-    `core platform/limit platform/files formats/signing cluster/channel cluster/kube cluster/deliver requests
+    `core platform/limit formats/signing cluster/channel cluster/kube cluster/deliver requests
       steps/open fleet/rollout fleet/upstream fleet fleet/hub fleet/run`,
   ],
   [

@@ -1,7 +1,5 @@
 /** Bootstrap tokens by which sites register: made only at a hub that can do what follows. */
 import { createPrivateKey, randomBytes, randomInt } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as v from 'valibot';
 import { CurlewError } from '../../../core/errors.ts';
 import { convert, fits } from '../../../core/schema.ts';
@@ -22,8 +20,8 @@ import {
   patchObject,
 } from '../../../cluster/kube/objects.ts';
 import { apiPath } from '../../../cluster/kube/path.ts';
-import { makeTemporary } from '../../../platform/files/temporary.ts';
 import { repeatUntil } from '../../../platform/limit/repeat.ts';
+import { accessTo } from '../../run/clusters.ts';
 import { identifyHub, requireRegistration } from './identify.ts';
 import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 
@@ -120,16 +118,10 @@ async function requireTokens(call: Call, hub: HubAddress, signal: AbortSignal): 
 
 /** The status of a request that every user may make, if it is not a success. */
 async function statusWith(config: HubKubeconfig, signal: AbortSignal): Promise<number | undefined> {
-  const folder = makeTemporary('kubeconfig');
-  try {
-    const path = join(folder, 'config');
-    await writeFile(path, formatKubeconfig(config).reveal(), { mode: 0o600 });
-    const api = await openApi({ env: { KUBECONFIG: path } });
-    const answer = await api?.ask({ verb: 'get', path: apiPath`/version` }, { signal });
-    return answer?.kind === 'problem' ? answer.status : undefined;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  using access = accessTo({ kubeconfig: '', secret: formatKubeconfig(config).reveal() });
+  const api = await openApi({ env: { KUBECONFIG: access.kubeconfig } });
+  const answer = await api?.ask({ verb: 'get', path: apiPath`/version` }, { signal });
+  return answer?.kind === 'problem' ? answer.status : undefined;
 }
 
 const ID_LENGTH = 6;
