@@ -8,12 +8,12 @@ import { agentLease } from '../fleet/hub/identity.ts';
 import { resourceOfRight } from '../fleet/hub/rbac.ts';
 import { agentRights } from '../fleet/hub/rights.ts';
 import { namespaceOf } from '../fleet/hub/observe.ts';
-import { decision, SIGNING_REQUESTS, requestToken, type AgentRequest } from '../fleet/hub/requests.ts';
+import { requestToken, type AgentRequest } from '../fleet/hub/requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
-import { applyObject, createNamespace, createObject, patchObject } from '../cluster/kube/objects.ts';
-import { readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
+import { applyObject, createNamespace, createObject } from '../cluster/kube/objects.ts';
+import { decideRequest, readAccepted, requestsOf, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';
 import { identifyHub } from '../fleet/hub/run/identify.ts';
 import { resourceOf } from '../fleet/hub/run/hub-pass.ts';
 import { endToken, isIssued } from '../fleet/hub/run/token.ts';
@@ -54,8 +54,9 @@ export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Cont
     const object = { ...right.metadata, value: right };
     await applyObject(call, resourceOfRight(right), object, { force: true });
   }
-  for (const other of others) await decide(call, other, 'Denied', 'another site was accepted under this name');
-  await decide(call, chosen, 'Approved', `accepted by curlew fleet accept ${cluster}`);
+  for (const other of others) await decideRequest(call, other, 'Denied', 'another site was accepted under this name');
+  const why = `accepted by curlew fleet accept ${cluster}`;
+  if (chosen.isPending) await decideRequest(call, chosen, 'Approved', why);
   const token = requestToken(chosen.by);
   if (token !== undefined) await endToken(call, token, api.now());
   if (!chosen.isIssued && !(await isIssued(call, chosen.name, { signal, limitMs: SIGN_MS }))) {
@@ -154,14 +155,4 @@ async function createParts(call: Call, cluster: string): Promise<void> {
   await createNamespace(call, namespace);
   await createObject(call, resourceOf('Cluster'), { namespace, name: cluster, value });
   await createObject(call, LEASES, { ...agentLease(cluster), value });
-}
-
-async function decide(call: Call, request: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {
-  if (!request.isPending) return;
-  const operations = decision(request, type, why);
-  const changed = await patchObject(call, SIGNING_REQUESTS, request, { operations, subresource: 'approval' });
-  if (changed !== undefined) return;
-  throw new CurlewError('BUSY', `cannot decide about ${request.name}: it has changed meanwhile`, {
-    hint: 'run the same command again',
-  });
 }

@@ -6,9 +6,9 @@ import { clusterName } from '../../upstream/kinds.ts';
 import { AGENT } from '../identity.ts';
 import { RBAC } from '../rbac.ts';
 import { namespaceOf } from '../observe.ts';
-import { readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
+import { decision, readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
-import { getObject, mapObjects } from '../../../cluster/kube/objects.ts';
+import { getObject, mapObjects, patchObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';
 
 export const BINDINGS: Resource = {
@@ -31,6 +31,21 @@ export async function requestsOf(call: Call, cluster: string): Promise<readonly 
   return requests
     .flatMap((one) => (one?.cluster === cluster ? [one] : []))
     .toSorted((a, b) => (a.createdAt > b.createdAt ? -1 : 1));
+}
+
+/** Approves or denies a request as it was seen; `BUSY` if it has changed meanwhile. */
+export async function decideRequest(
+  call: Call,
+  request: AgentRequest,
+  type: 'Approved' | 'Denied',
+  why: string,
+): Promise<LiveObject> {
+  const operations = decision(request, type, why);
+  const changed = await patchObject(call, SIGNING_REQUESTS, request, { operations, subresource: 'approval' });
+  if (changed !== undefined) return changed;
+  throw new CurlewError('BUSY', `cannot decide about ${request.name}: it has changed meanwhile`, {
+    hint: 'run the same command again',
+  });
 }
 
 export function requireClusterName(name: string): void {

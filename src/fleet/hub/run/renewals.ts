@@ -1,19 +1,18 @@
 /** What a controller decides about requests for certificates: of accepted agents for themselves and for add-ons, and whatever breaks the rules. */
-import { CurlewError, requireRefusal } from '../../../core/errors.ts';
-import { decision, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
+import { CurlewError } from '../../../core/errors.ts';
+import type { AgentRequest } from '../requests.ts';
 import { resourceOfRight } from '../rbac.ts';
 import { requestRole } from '../rights.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
-import { mergeObject, patchObject } from '../../../cluster/kube/objects.ts';
+import { mergeObject } from '../../../cluster/kube/objects.ts';
 import type { Watch } from '../../../cluster/kube/watch.ts';
 import type { Backoff } from '../../../platform/limit/backoff.ts';
-import { eachLimited } from '../../../platform/limit/each.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
 import type { Wake } from '../../../platform/limit/wake.ts';
-import { readAccepted } from './accepted-agents.ts';
+import { decideRequest, readAccepted } from './accepted-agents.ts';
 import type { AddonRights } from './addon-rights.ts';
+import { eachJob } from './jobs.ts';
 
-const AT_ONCE = 4;
 /** A sender of many requests holds neither the controller nor other senders: a pass decides about so many. */
 const MAX_AT_A_TIME = 16;
 const PASS_MS = 1000;
@@ -61,22 +60,13 @@ export async function passRequests(
   const all = requests.values().flatMap((one) => one ?? []);
   const pending = all.filter(({ isPending }) => isPending);
   const seen = { all, newest: newestOf(pending) };
-  let problem = rights?.problem;
-  const work = async (one: AgentRequest): Promise<void> => {
-    try {
-      await decide(hub, one, seen);
-      backoff.succeeded(one.name);
-    } catch (error) {
-      requireRefusal(error, signal);
-      problem ??= error.message;
-      backoff.failed(one.name);
-    }
-  };
   // Without all that is known of add-ons, nothing is decided about them.
   const isKnown = ({ kind }: AgentRequest): boolean => kind !== 'addon' || addons?.problem === undefined;
   const due = pending.filter((one) => isOurs(one) && isKnown(one) && backoff.mayBegin(one.name));
-  await eachLimited(inTurn(due, MAX_AT_A_TIME), work, { width: AT_ONCE, signal });
+  const jobs = inTurn(due, MAX_AT_A_TIME).map((one) => ({ key: one.name, run: async () => decide(hub, one, seen) }));
+  const decided = await eachJob(jobs, { signal, backoff });
   const nextMs = backoff.keep(new Set(pending.map(({ name }) => name)));
+  const problem = rights?.problem ?? decided.problem;
   return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : Math.min(nextMs, rights?.nextMs ?? Infinity) };
 }
 
@@ -166,9 +156,6 @@ function isLater(a: AgentRequest, b: AgentRequest): boolean {
 
 async function answer(hub: Renewing, one: AgentRequest, type: 'Approved' | 'Denied', why: string): Promise<void> {
   const { call, requests, say } = hub;
-  const operations = decision(one, type, why);
-  const changed = await patchObject(call, SIGNING_REQUESTS, one, { operations, subresource: 'approval' });
-  if (changed === undefined) throw new CurlewError('BUSY', `cannot decide about ${one.name}: it has changed meanwhile`);
-  requests.put(changed);
+  requests.put(await decideRequest(call, one, type, why));
   say('info', `${one.name} of ${one.cluster}: ${type.toLowerCase()}: ${why}`);
 }
