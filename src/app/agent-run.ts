@@ -7,7 +7,6 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import { agentLease } from '../fleet/hub/identity.ts';
 import { openApi } from '../cluster/kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
@@ -42,7 +41,6 @@ export const runAgent = useCase(AGENT_RUN, async (request, context: Context): Pr
     folder: folder.path,
     hubApi,
     api,
-    lease: agentLease(cluster).name,
     packages: packagesOf({ ...request, root }, context, allowUnsigned ? undefined : paths),
     certificates: new AddonCertificates({
       cluster,

@@ -356,7 +356,7 @@ test('of two agents with one Lease each sees the other, and one that has taken o
   const agent = async (): Promise<AgentHub> => {
     const api = await openApi({ env: { KUBECONFIG: scene.box.at('hub.conf') } });
     if (api === undefined) throw new Error('no kubeconfig');
-    return new AgentHub(api, { cluster: 'oslo', lease: 'curlew-agent', signal: new AbortController().signal });
+    return new AgentHub(api, { cluster: 'oslo', signal: new AbortController().signal });
   };
   const [old, one, two] = [await agent(), await agent(), await agent()];
   await old.beat('old');

@@ -198,7 +198,6 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
         folder: join(box.path, 'agent'),
         hubApi: await open('hub'),
         api: await open('here'),
-        lease: 'curlew-agent',
         packages,
         certificates: {
           bring: async () => Promise.resolve({ isHeld: false }),

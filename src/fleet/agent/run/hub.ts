@@ -2,6 +2,7 @@
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import { fieldsOf } from '../../../core/json.ts';
+import { agentLease } from '../../hub/identity.ts';
 import { GRACE_S } from '../../hub/lease.ts';
 import { namespaceOf, type Version } from '../../hub/observe.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
@@ -25,17 +26,10 @@ export class AgentHub {
   #rival: { readonly holder: string; readonly at: number } | undefined;
   #status: { readonly text: string; readonly at: number } | undefined;
 
-  constructor(
-    api: KubeApi,
-    {
-      cluster: name,
-      lease,
-      signal,
-    }: { readonly cluster: string; readonly lease: string; readonly signal: AbortSignal },
-  ) {
+  constructor(api: KubeApi, { cluster: name, signal }: { readonly cluster: string; readonly signal: AbortSignal }) {
     this.call = openCalls(api, { patienceMs: 0, signal });
     this.#cluster = { namespace: namespaceOf(name), name };
-    this.#lease = { namespace: namespaceOf(name), name: lease };
+    this.#lease = agentLease(name);
   }
 
   /** Who else has renewed the Lease in the last five minutes, after this agent had it. */

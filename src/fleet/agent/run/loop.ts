@@ -79,8 +79,6 @@ export interface AgentParts {
   readonly hubApi: KubeApi;
   /** Client of its own cluster. */
   readonly api: KubeApi;
-  /** Name of the Lease in the namespace of the cluster. */
-  readonly lease: string;
   readonly packages: Packages;
   /** Certificates of add-ons. */
   readonly certificates: Certificates & Pick<AddonCertificates, 'renew'>;
@@ -133,12 +131,12 @@ class Loop {
   #errors = 0;
 
   constructor(parts: AgentParts, { record, text }: OnDisk, signal: AbortSignal) {
-    const { cluster, lease, hubApi, api } = parts;
+    const { cluster, hubApi, api } = parts;
     this.#parts = parts;
     this.#record = record;
     this.#text = text;
     this.#signal = signal;
-    this.#hub = new AgentHub(hubApi, { cluster, lease, signal });
+    this.#hub = new AgentHub(hubApi, { cluster, signal });
     this.#look = new OwnCluster(api, async (name) => this.#ask(name));
     this.#watch = new Watch(hubApi, {
       resource: resourceOf('ClusterAddon'),
