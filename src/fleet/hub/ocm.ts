@@ -7,8 +7,9 @@ import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
 import { readOcm } from '../upstream/read-ocm.ts';
 import { isObject } from '../../core/json.ts';
 import type { Cluster, ClusterAddon, AddonContent, Values } from '../rollout/fleet.ts';
-import { isFailure, type State } from '../rollout/strategy.ts';
+import { isFailure } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
+import { reportOf } from '../rollout/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { NAME_LABEL } from '../upstream/kinds.ts';
 import type { AddonCertificate } from '../upstream/registration.ts';
@@ -121,22 +122,16 @@ function waitingFor(keys: ReadonlySet<string>, objects: readonly OcmObject[]): R
 function reachOf(record: ClusterAddon, content: AddonContent | string): AddonStatus['status'] {
   const all = { type: '', name: record.addon };
   const { specHash: desiredHash, action } = record.spec;
-  const state = stateOf(record);
+  const { state } = reportOf(record) ?? {};
   const reference = { ...all, desiredHash, appliedHash: state === 'Succeeded' ? desiredHash : '' };
   const desired = { ...all, hash: typeof content === 'string' ? '' : content.specHash };
   const reason = state !== undefined && isFailure(state) ? 'Failed' : 'Progressing';
   return addonStatus([desired], action === 'Install' ? [reference] : [], { reason }).status;
 }
 
-/** State of what its spec says; undefined until it is reported. */
-function stateOf({ spec, status }: ClusterAddon): State | undefined {
-  const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
-  return isAbout ? status.state : undefined;
-}
-
 /** The condition Available. What a ClusterAddon delivers is its work, and a delivery has succeeded when its workloads are healthy. */
 function availableOf(record: ClusterAddon, isHeard: boolean): ReturnType<typeof workProbe> {
-  const state = stateOf(record);
+  const { state } = reportOf(record) ?? {};
   const available = state === 'Succeeded' ? 'True' : state !== undefined && isFailure(state) ? 'False' : undefined;
   return workProbe({
     clusterAvailable: isHeard ? 'True' : 'Unknown',

@@ -8,7 +8,7 @@ import type { Resource } from '../../../cluster/kube/resources.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import type { FindNewest } from '../../run/newest.ts';
-import { deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
+import { bind, deleteGenerated, patchAt, patchStatus, resourceOf, type Hub } from './hub-pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 
@@ -106,11 +106,7 @@ export async function addFinalizer<T extends ForeignObject>(
   one: T,
 ): Promise<T> {
   if (one.finalizers.includes(FINALIZER)) return one;
-  const value = [...one.finalizers, FINALIZER];
-  const changed = await patchAt(call, resource, {
-    at: one.at,
-    changes: [{ op: 'add', path: '/metadata/finalizers', value }],
-  });
+  const changed = await bind(call, resource, one, true);
   watch.put(changed);
   return read(changed);
 }
@@ -122,10 +118,10 @@ export async function finalizeForeign<T extends ForeignObject>(
   { one, addons, leave }: { readonly one: T; readonly addons: readonly HubAddon[]; readonly leave: readonly string[] },
 ): Promise<void> {
   for (const { addon, at } of addons) if (addon.deleting !== true) await deleteGenerated(hub, ADDONS, at);
-  const value = one.finalizers.filter((name) => name !== FINALIZER && !leave.includes(name));
-  if (addons.length > 0 || value.length === one.finalizers.length) return;
-  const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
-  watch.put(await patchAt(hub.call, resource, { at: one.at, changes }));
+  const ours = [FINALIZER, ...leave];
+  if (addons.length > 0 || !one.finalizers.some((name) => ours.includes(name))) return;
+  const finalizers = one.finalizers.filter((name) => !leave.includes(name));
+  watch.put(await bind(hub.call, resource, { at: one.at, finalizers }, false));
 }
 
 /** Only a status that has changed. */

@@ -25,7 +25,7 @@ import {
   type ForeignSource,
   type UpstreamParts,
 } from './generated-addons.ts';
-import { clustersOf, deleteGenerated, patchAt, resourceOf, type Hub, type Passed } from './hub-pass.ts';
+import { bind, clustersOf, deleteGenerated, resourceOf, type Hub, type Passed } from './hub-pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 /** Finalizer of the provider, which no longer runs when a controller takes its objects. */
@@ -176,14 +176,10 @@ interface Around {
 async function dropCluster(hub: Hub, { at, cluster, origin, finalizers }: HubCluster): Promise<void> {
   const { call, clusters, clusterAddons, report } = hub;
   if (clusterAddons.values(namespaceOf(cluster.name)).some((one) => one?.record !== undefined)) return;
-  const value = finalizers.filter((name) => name !== FINALIZER);
-  const isBound = value.length < finalizers.length;
+  const isBound = finalizers.includes(FINALIZER);
   if (cluster.deleting !== undefined && !isBound) return;
-  if (isBound) {
-    const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
-    clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
-  }
+  if (isBound) clusters.put(await bind(call, CLUSTERS, { at, finalizers }, false));
   await deleteGenerated(hub, CLUSTERS, at);
-  if (value.length === 0) clusters.drop(at);
+  if (finalizers.every((name) => name === FINALIZER)) clusters.drop(at);
   report(`${cluster.name} leaves the hub: ${origin?.from ?? ''} is gone`);
 }

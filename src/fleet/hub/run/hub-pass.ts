@@ -257,21 +257,16 @@ class Pass {
     const { records, writes } = this.#parts;
     const has = new Set([...records.values()].map(({ record }) => record?.cluster));
     for (const { cluster } of writes.put) has.add(cluster);
-    return this.#hub.clusters.values().flatMap((one): readonly Errand[] => {
+    const { call, clusters } = this.#hub;
+    return clusters.values().flatMap((one): readonly Errand[] => {
       if (one === undefined) return [];
       const { cluster, finalizers } = one;
       const isBound = finalizers.includes(FINALIZER);
       const binds = !isBound && cluster.deleting === undefined && has.has(cluster.name);
-      const value = binds ? [...finalizers, FINALIZER] : finalizers.filter((name) => name !== FINALIZER);
       if (!binds && !(isBound && writes.left.includes(cluster.name))) return [];
-      return [{ key: clusterKey(cluster.name), run: async () => this.#bind(one, value) }];
+      const run = async (): Promise<void> => clusters.put(await bind(call, CLUSTERS, one, binds));
+      return [{ key: clusterKey(cluster.name), run }];
     });
-  }
-
-  async #bind({ at }: HubCluster, value: readonly string[]): Promise<void> {
-    const { call, clusters } = this.#hub;
-    const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
-    clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
   }
 
   async #each(jobs: readonly Errand[]): Promise<void> {
@@ -283,21 +278,24 @@ class Pass {
   /** Finalizer and status of an add-on, if they are to change. */
   async #writeAddon(object: HubAddon): Promise<void> {
     const { now } = this.#parts;
+    const { call, addons } = this.#hub;
     const { addon, finalizers } = object;
     let { at } = object;
     const isHeld = finalizers.includes(FINALIZER);
     if (this.#begun.has(addon.name) && !isHeld && addon.deleting !== true) {
-      at = await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value: [...finalizers, FINALIZER] }]);
+      const bound = await bind(call, ADDONS, object, true);
+      addons.put(bound);
+      at = bound.metadata;
     }
     const after = this.#statuses.get(addon.name) ?? addon.status;
     if (after !== undefined) await this.#writeStatus(object, { at, after, now });
   }
 
   /** After its records are gone: without it they would stay. */
-  async #release({ addon, finalizers }: HubAddon): Promise<void> {
-    const { at } = this.#hub.addons.get({ name: addon.name }) ?? {};
-    const value = finalizers.filter((one) => one !== FINALIZER);
-    if (at !== undefined) await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value }]);
+  async #release({ addon: { name } }: HubAddon): Promise<void> {
+    const { call, addons } = this.#hub;
+    const present = addons.get({ name });
+    if (present !== undefined) addons.put(await bind(call, ADDONS, present, false));
   }
 
   async #writeStatus(
@@ -310,13 +308,6 @@ class Pass {
     this.#hub.addons.put(changed);
     for (const one of happened(object.addon.status, object, after))
       await tell(this.#hub, { resource: ADDONS, at }, one);
-  }
-
-  async #patch(at: Version, changes: readonly object[]): Promise<Version> {
-    const { call, addons } = this.#hub;
-    const changed = await patchAt(call, ADDONS, { at, changes });
-    addons.put(changed);
-    return changed.metadata;
   }
 
   async #put({ cluster, addon, spec }: Writes['put'][number]): Promise<void> {
@@ -357,6 +348,18 @@ export async function patchStatus(
   const changed = await patchAt(call, resource, { at, changes, subresource: 'status' });
   statuses.remember(resource, at.uid, status, changed['status']);
   return changed;
+}
+
+/** With the finalizer, by which a deletion waits until the add-ons are gone, or without it. */
+export async function bind(
+  call: Call,
+  resource: Resource,
+  { at, finalizers }: Pick<HubCluster, 'at' | 'finalizers'>,
+  isBound: boolean,
+): Promise<LiveObject> {
+  const others = finalizers.filter((one) => one !== FINALIZER);
+  const value = isBound ? [...others, FINALIZER] : others;
+  return patchAt(call, resource, { at, changes: [{ op: 'add', path: '/metadata/finalizers', value }] });
 }
 
 /** Only if it is the object, and the version of it, by which was decided. */
