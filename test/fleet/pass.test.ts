@@ -89,7 +89,7 @@ test('a plan says why a cluster has failed, and that the order to retry is ahead
 
 test('what a command sees differently is of the time of its pass', () => {
   const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text: documents(cluster('paris'), addon('web')) }]);
-  const adapt = (seen: Observed, now: number): Observed => ({ ...seen, version: String(now) });
+  const adapt = (seen: Observed, now: number): Observed => ({ ...seen, heardSince: now });
   const known = {
     fleet: { ...fleet, folder: '.', diagnostics: [], errors: 0, warnings: 0 },
     hashOf: () => 'a',
@@ -98,7 +98,7 @@ test('what a command sees differently is of the time of its pass', () => {
     adapt,
   };
   const again = observeAgain(known, { looks: new Map(), now: NOW, state: NO_STATE });
-  assert.is(again.observed.version, String(NOW));
+  assert.is(again.observed.heardSince, NOW);
 });
 
 test('a removal is tried for half an hour, however its record is, and then again on order', () => {

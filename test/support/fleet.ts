@@ -32,7 +32,6 @@ export class TestFleet {
   clusters: Cluster[];
   addons: FleetAddon[];
   records: ClusterAddon[] = [];
-  version = '1.0.0';
   complete = true;
   heardSince = 0;
   memo = new Memo();
@@ -43,8 +42,8 @@ export class TestFleet {
   }
 
   observed(): Observed {
-    const { clusters, addons, records: clusterAddons, version, complete, heardSince } = this;
-    return { complete, clusters, addons, clusterAddons, version, heardSince };
+    const { clusters, addons, records: clusterAddons, complete, heardSince } = this;
+    return { complete, clusters, addons, clusterAddons, heardSince };
   }
 
   /** What a step would write. */

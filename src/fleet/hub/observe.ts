@@ -143,7 +143,7 @@ export function readHubCluster(object: Live): HubCluster | undefined {
   const { kubernetes, access, ...others } = read.value;
   const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
   const available = conditions.find(({ type }) => type === 'Available');
-  const { server, agentVersion } = facts;
+  const { server } = facts;
   const cluster: Cluster = {
     name,
     labels,
@@ -155,7 +155,6 @@ export function readHubCluster(object: Live): HubCluster | undefined {
     facts,
     object: capiObject({ name, labels, annotations }, others.networks),
     ...(server !== undefined && { server }),
-    ...(agentVersion !== undefined && { agentVersion }),
   };
   const secret = access && { namespace: namespaceOf(name), name: access.kubeconfigSecret };
   return { at, cluster, origin, finalizers, secret, status };

@@ -25,11 +25,10 @@ export interface Cluster {
   readonly object?: Values;
   /** Other objects that templates see, such as `.ControlPlane`. */
   readonly roots?: Values;
-  readonly agentVersion?: string;
   /** When it was deleted: it goes when its add-ons are gone. */
   readonly deleting?: number;
   /** What its own records say is installed, by {@link FleetAddon.identity}. The owner of this engine is `fleet:NAME`. */
-  readonly installed?: Readonly<Record<string, { readonly owner: string; readonly revision?: number }>>;
+  readonly installed?: Readonly<Record<string, { readonly owner: string }>>;
 }
 
 /** An entry of a channel in a hub, whose content is there by digest. */
@@ -244,8 +243,6 @@ export interface Observed {
   readonly clusterAddons: readonly ClusterAddon[];
   /** Since when clusters can report, if they do so by themselves: nothing was late before. */
   readonly heardSince?: number;
-  /** Version of curlew here; agents may be one minor older or newer. */
-  readonly version?: string;
 }
 
 /** A removed add-on is gone; others stay installed. */

@@ -41,7 +41,6 @@ const GATES: readonly Gate[] = [
     why: ({ run, cluster, record, action }) => action !== 'delete' && run.contents.crossing(cluster, record),
   },
   { reason: 'Downgrade', skips: true, asks: true, why: downgrade },
-  { reason: 'Skew', skips: true, why: agentSkew },
   { reason: 'Dependents', skips: true, why: dependent },
   { reason: 'Removals', skips: true, asks: true, why: braked },
   { reason: 'Window', skips: true, why: ({ run: { fleet }, cluster }) => fleet.unreadable(cluster.windows) },
@@ -191,14 +190,6 @@ function isForLater({ run, cluster, record }: Target): boolean {
   const own = source.channel.filter((one) => 'content' in one && canonicalJson(one.content) === installed);
   const isLater = (range: VersionRange): boolean => range.every(({ from }) => compareTriples(from, kubernetes) > 0);
   return own.length > 0 && own.every(({ range }) => range !== undefined && isLater(range));
-}
-
-function agentSkew({ run, cluster: { agentVersion } }: Target): string | false {
-  const { version } = run.fleet;
-  if (agentVersion === undefined) return false;
-  const [own, agent] = [version, agentVersion].map((text) => /^v?(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number));
-  const isNear = own?.[0] === agent?.[0] && Math.abs((own?.[1] ?? 0) - (agent?.[1] ?? 0)) <= 1;
-  return own !== undefined && agent !== undefined && !isNear && `its agent is ${agentVersion}, and this is ${version}`;
 }
 
 /** What others need stays as long as they are there; of a circle, none waits for the other. */

@@ -228,7 +228,7 @@ function specOf(target: Target): ClusterAddonSpec {
   const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record));
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
   const others = fleet.rivals(run, cluster).map((rival) => rival.record?.spec.revision);
-  const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[identity]?.revision, ...others];
+  const revisions = [spec?.revision, obeyedOf(record), ...others];
   const prune = isRemoved ? undefined : pruningOf(run, goal !== undefined);
   const knownGood = action === 'create' ? undefined : isGood && goal === undefined ? spec : spec?.knownGood;
   return {

@@ -45,15 +45,13 @@ export class Fleet {
   /** Records whose add-on has vanished. */
   readonly detached: ClusterAddon[] = [];
   readonly #frozen: readonly Rollout[];
-  readonly version: string;
   readonly now: number;
   readonly heardSince: number;
   readonly #byIdentity: ReadonlyMap<string, readonly { readonly run: Rollout }[]>;
   readonly #closed = new Map<string, string | undefined>();
   readonly #unreadable = new Map<string, string | undefined>();
 
-  constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
-    this.version = version;
+  constructor({ clusters, addons, clusterAddons, heardSince = 0 }: Observed, now: number, memo: Memo) {
     this.now = now;
     this.heardSince = heardSince;
     this.clusters = byName(clusters);

@@ -19,7 +19,6 @@ test('whatever holds all clusters of a mandatory group also holds the rest, and 
   const template = { valuesTemplate: '{{ if eq .Cluster.labels.ring "canary" }}{{ fail "no site" }}{{ end }}' };
   const cases: readonly (readonly [Partial<Cluster>, Partial<FleetAddon>, string])[] = [
     [{ paused: true }, {}, 'the cluster is paused'],
-    [{ agentVersion: '1.3.0' }, {}, 'its agent is 1.3.0, and this is 1.0.0'],
     [{ installed: { 'addon:net': { owner: 'channel:stable' } } }, {}, 'it belongs to channel:stable'],
     [{ available: false }, {}, 'the cluster does not answer'],
     [{ windows: [{ cron: 'daily', duration: '1h' }] }, {}, 'cannot read the window: "daily" is not a minute'],
