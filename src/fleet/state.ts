@@ -191,14 +191,7 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
   const since = status?.revision === revision ? status.since : now;
   // An order about the present content may have come before its rollout began.
   const timeOf = (time: number): number => (isCurrent ? Math.max(time, since) : time);
-  const { groups, unproven, removals, deletions, downgrade } = orders;
-  const approval = {
-    ...(groups && { groups }),
-    ...(unproven && { unproven }),
-    ...(removals !== undefined && { removals }),
-    ...(deletions !== undefined && { deletions }),
-    ...(downgrade !== undefined && { downgrade }),
-  };
+  const { downgradeAt: _at, ...approval } = orders;
   const isLapsed = meant !== undefined && meant !== revision && Object.keys(approval).length > 0;
   return {
     ...addon,

@@ -300,11 +300,12 @@ function readOrders(
   for (const verb of ['approve', 'retry', 'rollback'] as const) {
     const text = annotations[`${ORDER}${verb}`];
     if (text === undefined) continue;
-    const value = valueOf(text);
-    if (!fits(order, value)) {
+    const read = convert(order, valueOf(text));
+    if ('problems' in read) {
       const example = '{"generation":1,"at":"2026-01-02T03:04:05Z"}';
       return { paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
     }
+    const { value } = read;
     if (value.generation === generation) byVerb[verb] = value;
     else
       lapsed = {
@@ -331,15 +332,8 @@ function readOrders(
   };
 }
 
-function approvalIn({ at, groups, unproven, removals, deletions, downgrade }: Read<typeof order>): Approval {
-  return {
-    at: secondsOf(at),
-    ...(groups && { groups }),
-    ...(unproven && { unproven }),
-    ...(removals !== undefined && { removals }),
-    ...(deletions === true && { deletions }),
-    ...(downgrade === true && { downgrade }),
-  };
+function approvalIn({ generation: _generation, by: _by, at, ...approval }: Read<typeof order>): Approval {
+  return { ...approval, at: secondsOf(at) };
 }
 
 function valueOf(text: string): unknown {
