@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { timeOf } from '../core/time.ts';
+import { secondsOf, timeOf } from '../core/time.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { isPresent, NO_ORDERS, presentSince, type GivenOrder, type StateRevision } from '../fleet/state.ts';
@@ -42,7 +42,7 @@ export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context)
   if (!isAtHub(request)) return orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 }), true);
   const { addon, made } = await atHub(request, context, (_addon, order) => ({
     // What failed in this second is meant, too.
-    retry: { ...order, at: timeOf(secondsIn(order) + 1) },
+    retry: { ...order, at: timeOf(secondsOf(order.at) + 1) },
   }));
   const { status, orders, generation } = addon.addon;
   const isNow = status?.rolledBack === true && status.observedGeneration === generation;
@@ -173,10 +173,6 @@ async function atHub(
     return orders;
   });
   return { addon, made: { addon: request.addon, generation: addon.addon.generation }, written };
-}
-
-function secondsIn({ at }: HubOrder): number {
-  return Math.floor(Date.parse(at) / 1000);
 }
 
 async function setPaused(request: FleetOrderRequest, context: Context, paused: boolean): Promise<FleetOrder> {

@@ -2,6 +2,7 @@
 import type { Entry } from '../cluster/channel/channel.ts';
 import { recordKey, type AddonRecord } from '../cluster/channel/record.ts';
 import { groupBy } from '../core/group-by.ts';
+import { secondsOf } from '../core/time.ts';
 import { revisionOf } from './rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from './rollout/fleet.ts';
 import type { Rules } from './rollout/limits.ts';
@@ -307,7 +308,7 @@ function recordedAddon(
   const ofRecord = isByName && record.addon === addon ? known : recordIdentity(record);
   const identity = release === undefined || isByName ? ofRecord : releaseIdentity(release);
   // By the clock of this machine: an operator with another one may have written it.
-  const at = Math.max(0, Math.floor(Date.parse(record.since) / 1000) - ahead || 0);
+  const at = Math.max(0, secondsOf(record.since) - ahead);
   // The time is from a clock that was ahead, or from an interrupted delivery: the next pass continues it, however late.
   const since = state === 'Progressing' && !isGone ? now : at <= now ? at : state === 'Failed' ? 0 : now;
   const specHash = desired.id ?? '';

@@ -44,6 +44,10 @@ export class Findings {
   error(code: string, path: Path, message: string, hint?: string): void {
     this.add('error', code, path, message, hint);
   }
+  /** Warns that a field does nothing. */
+  ignored(path: Path, field: string, why: string, hint?: string): void {
+    this.add('warning', 'ignored', path, `${field} has no effect: ${why}`, hint);
+  }
   mistake(code: string, path: Path, message: string, hint?: string): void {
     this.add(this.lenient ? 'warning' : 'error', code, path, message, hint);
   }

@@ -1,6 +1,7 @@
 /** What the objects of a hub say, as a step of the fleet sees it. Pure. */
 import * as v from 'valibot';
 import { exactValue, isObject, mapped } from '../../core/json.ts';
+import { secondsOf } from '../../core/time.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
 import { capiObject } from '../upstream/capi-cluster.ts';
@@ -101,10 +102,6 @@ export function namespaceOf(cluster: string): string {
 /** The cluster whose namespace this is. */
 export function clusterOf(namespace = ''): string | undefined {
   return namespace.startsWith(NAMESPACE) ? namespace.slice(NAMESPACE.length) : undefined;
-}
-
-function secondsOf(time: string): number {
-  return Math.floor(Date.parse(time) / 1000) || 0;
 }
 
 export function objectVersion({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {

@@ -74,13 +74,13 @@ export function noteTemplate(
     const path = field.split('.');
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), spec);
     const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
-    if (!isEmpty) findings.add('warning', 'ignored', ['spec', ...path], `${field} has no effect: ${why}`);
+    if (!isEmpty) findings.ignored(['spec', ...path], field, why);
   }
 }
 
 /** Warns of each field that has no effect. */
 export function noteConfig({ spec }: Read<typeof ADDON_DEPLOYMENT_CONFIG>, findings: Findings): void {
   if (spec.proxyConfig?.caBundle === undefined) return;
-  const message = 'proxyConfig.caBundle has no effect: mount the authority with an object of the template';
-  findings.add('warning', 'ignored', ['spec', 'proxyConfig', 'caBundle'], message);
+  const why = 'mount the authority with an object of the template';
+  findings.ignored(['spec', 'proxyConfig', 'caBundle'], 'proxyConfig.caBundle', why);
 }

@@ -26,9 +26,9 @@ export class ChartSecrets {
       const title = `${secret.namespace ?? metadata.namespace ?? 'default'}/${secret.name}`;
       const text = this.#textIn(title, key);
       if (text !== undefined) return text;
-      const message = `${field} has no effect: no Secret ${title} among the files has a text in ${key}`;
+      const why = `no Secret ${title} among the files has a text in ${key}`;
       const instead = field === 'credentials' ? 'log in on this machine: helm registry login' : TRUST;
-      findings.add('warning', 'ignored', ['spec', field], message, `add it to the files, or ${instead}`);
+      findings.ignored(['spec', field], field, why, `add it to the files, or ${instead}`);
       return undefined;
     };
     const logins = credentials && textOf('credentials', credentials.secret, credentials.key ?? 'config.json');

@@ -82,10 +82,9 @@ export function fromClusterManagementAddon(
   { findings, around }: { readonly findings: Findings; readonly around: Around },
 ) {
   const { supportedConfigs: supported = [], addOnConfiguration } = spec;
-  if (addOnConfiguration !== undefined) {
-    const message = 'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations';
-    findings.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
-  }
+  const field = 'addOnConfiguration';
+  const instead = 'supportedConfigs and defaultConfigs name configurations';
+  if (addOnConfiguration !== undefined) findings.ignored(['spec', field], field, instead);
   const base = layerOf(defaultsOf(spec), around, { supported, findings });
   const layersOn = onClusters.map(({ value, findings: at }) => {
     const { namespace: cluster = '' } = value.metadata;
@@ -200,10 +199,8 @@ const HOSTED = 'addon.open-cluster-management.io/hosting-cluster-name';
 
 function noteOnCluster({ value, findings }: OnCluster, unplaced: ReadonlySet<string>): void {
   const { namespace = '', annotations = {} } = value.metadata;
-  if (HOSTED in annotations) {
-    const message = `${HOSTED} has no effect: an add-on runs on the cluster that it is for`;
-    findings.add('warning', 'ignored', ['metadata', 'annotations', HOSTED], message);
-  }
+  const why = 'an add-on runs on the cluster that it is for';
+  if (HOSTED in annotations) findings.ignored(['metadata', 'annotations', HOSTED], HOSTED, why);
   if (!unplaced.has(namespace)) return;
   const message = `no placement of ${value.metadata.name} selects ${namespace}: it does not run there`;
   findings.add('warning', 'placement', ['metadata', 'namespace'], message);

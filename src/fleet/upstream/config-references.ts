@@ -76,7 +76,7 @@ export function layerOf(
         'remove it, or add its type there',
       );
     } else if (known === undefined) {
-      findings.add('warning', 'ignored', path, `${title} has no effect: only a program of the add-on reads it`);
+      findings.ignored(path, title, 'only a program of the add-on reads it');
     } else if (!known) {
       const message = `there is no ${resource} ${namespace === '' ? name : `${namespace}/${name}`}`;
       findings.error('config', path, message, 'add its file to the folder');

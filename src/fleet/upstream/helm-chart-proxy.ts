@@ -122,7 +122,7 @@ function noteIgnored(value: unknown, path: Path, findings: Findings): void {
   const name = path.slice(1).join('.');
   const { [name]: why } = IGNORED;
   if (name in ALWAYS && value === ALWAYS[name]) return;
-  if (why !== undefined) findings.add('warning', 'ignored', path, `${name} has no effect: ${why}`);
+  if (why !== undefined) findings.ignored(path, name, why);
   else if (isObject(value) && GROUPS.has(name))
     for (const key in value) noteIgnored(value[key], [...path, key], findings);
   else findings.error('unknown-field', path, `"${String(path.at(-1))}" is not a field`);

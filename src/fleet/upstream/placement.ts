@@ -256,7 +256,6 @@ const IGNORED = { sortBy: 'clusters are in the order of their names', scoreRateL
 export function notePlacement({ spec }: Read<typeof PLACEMENT>, findings: Findings): void {
   for (const [field, why] of Object.entries(IGNORED)) {
     const { [field]: value } = spec as Readonly<Record<string, unknown>>;
-    if (value !== undefined && value !== DEFAULTS[field])
-      findings.add('warning', 'ignored', ['spec', field], `${field} has no effect: ${why}`);
+    if (value !== undefined && value !== DEFAULTS[field]) findings.ignored(['spec', field], field, why);
   }
 }

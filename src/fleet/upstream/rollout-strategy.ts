@@ -37,7 +37,7 @@ export function fromRolloutStrategy(
   const { type = 'All' } = strategy;
   for (const [other, field] of Object.entries(FIELDS)) {
     if (other === type || strategy[field] === undefined) continue;
-    findings.add('warning', 'ignored', [...path, field], `${field} has no effect: the type is ${type}`);
+    findings.ignored([...path, field], field, `the type is ${type}`);
   }
   const { minSuccessTime, ...own } = strategy[FIELDS[type]] ?? {};
   return {

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { CurlewError } from '../../../core/errors.ts';
 import { convert, fits } from '../../../core/schema.ts';
 import type { Secret } from '../../../core/secret.ts';
+import { timeOf } from '../../../core/time.ts';
 import { makeRequest } from '../../../formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../../formats/signing/keys.ts';
 import { clusterLabel } from '../identity.ts';
@@ -144,7 +145,7 @@ async function createToken(
     stringData: {
       'token-id': id,
       'token-secret': secret,
-      expiration: until.toISOString().replace(/\.\d+Z$/, 'Z'),
+      expiration: timeOf(Math.floor(until.getTime() / 1000)),
       'usage-bootstrap-authentication': 'true',
       ...(groups && { 'auth-extra-groups': groups.join(), description: 'registers an agent of curlew' }),
     },
@@ -165,9 +166,8 @@ export async function endToken(call: Call, id: string, now: Date): Promise<void>
   const until = new Date(now.getTime() + LAST_MS);
   if ('problems' in read || Date.parse(Buffer.from(read.value.data.expiration, 'base64').toString()) <= until.getTime())
     return;
-  await mergeObject(call, SECRETS, secretOf(id), {
-    stringData: { expiration: until.toISOString().replace(/\.\d+Z$/, 'Z') },
-  });
+  const expiration = timeOf(Math.floor(until.getTime() / 1000));
+  await mergeObject(call, SECRETS, secretOf(id), { stringData: { expiration } });
 }
 
 /** Names of the Secrets of all tokens of a cluster. */
