@@ -1,30 +1,22 @@
 /** Cluster of Cluster API -> the fields of a Cluster of a fleet, and back. Pure. */
 import * as v from 'valibot';
 import { isObject } from '../../core/json.ts';
-import { aMap, aText, type Read } from '../../core/schema.ts';
+import { aText, type Read } from '../../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
-import { clusterName, labels } from './kinds.ts';
+import { clusterName, labels, list, loose, optionalText } from './kinds.ts';
 
-const blocks = v.exactOptional(v.pipe(aMap, v.looseObject({ cidrBlocks: v.exactOptional(v.array(aText, 'a list')) })));
+const blocks = v.exactOptional(loose({ cidrBlocks: v.exactOptional(list(aText)) }));
 
 /** The rest of it describes machines, and is for templates. */
-export const CAPI_CLUSTER = v.pipe(
-  aMap,
-  v.looseObject({
-    metadata: v.pipe(aMap, v.looseObject({ name: clusterName, labels: v.exactOptional(labels) })),
-    spec: v.exactOptional(
-      v.pipe(
-        aMap,
-        v.looseObject({
-          paused: v.exactOptional(v.boolean('true or false')),
-          clusterNetwork: v.exactOptional(
-            v.pipe(aMap, v.looseObject({ pods: blocks, services: blocks, serviceDomain: v.exactOptional(aText) })),
-          ),
-        }),
-      ),
-    ),
-  }),
-);
+export const CAPI_CLUSTER = loose({
+  metadata: loose({ name: clusterName, labels: v.exactOptional(labels) }),
+  spec: v.exactOptional(
+    loose({
+      paused: v.exactOptional(v.boolean('true or false')),
+      clusterNetwork: v.exactOptional(loose({ pods: blocks, services: blocks, serviceDomain: optionalText })),
+    }),
+  ),
+});
 
 /** Its kubeconfig is in a file next to its own: its Secret is on the management cluster. */
 export function fromCapiCluster({ metadata: { name }, spec = {} }: Read<typeof CAPI_CLUSTER>) {

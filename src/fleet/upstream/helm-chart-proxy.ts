@@ -5,7 +5,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
-import { fleetAddonName, selector, part, optionalText } from './kinds.ts';
+import { fleetAddonName, loose, selector, part, optionalText } from './kinds.ts';
 
 /** A chart repository: `https://…`, or `oci://…` in lower case, with a host. */
 export function isChartUrl(url: string): boolean {
@@ -20,12 +20,11 @@ export const TLS_CONFIG = fields({
   caSecret: v.exactOptional(secret),
   insecureSkipTLSVerify: v.exactOptional(v.boolean('true or false')),
 });
-const metadata = v.pipe(aMap, v.looseObject({ name: fleetAddonName, namespace: optionalText }));
 
 export const HELM_CHART_PROXY = fields({
   apiVersion: aText,
   kind: v.literal('HelmChartProxy', 'HelmChartProxy'),
-  metadata,
+  metadata: loose({ name: fleetAddonName, namespace: optionalText }),
   spec: fields({
     clusterSelector: selector,
     chartName: aText,

@@ -28,6 +28,11 @@ export const fleetAddonName = like(ADDON_NAME, 'at most 53 lower-case letters, d
 export const dnsName = like(DNS_NAME, 'lower-case letters, digits, "." and "-"');
 export const secretName = like(DNS_NAME, 'the name of a Secret');
 
+/** A map of another program, which may have other fields, too. */
+export function loose<Entries extends v.ObjectEntries>(entries: Entries) {
+  return v.pipe(aMap, v.looseObject(entries));
+}
+
 export function list<Item extends v.GenericSchema>(item: Item) {
   return v.array(item, 'a list');
 }
@@ -74,11 +79,10 @@ export function foreign<Name extends v.GenericSchema<unknown, string>, Spec exte
   spec: Spec,
 ) {
   const annotations = v.exactOptional(byKey(aText));
-  const metadata = v.looseObject({ name, namespace: optionalText, labels: v.exactOptional(labels), annotations });
   return fields({
     apiVersion: aText,
     kind: aText,
-    metadata: v.pipe(aMap, metadata),
+    metadata: loose({ name, namespace: optionalText, labels: v.exactOptional(labels), annotations }),
     spec: v.exactOptional(fields(spec), {}),
     status: v.exactOptional(aMap),
   });

@@ -4,7 +4,19 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { compareNames, selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
-import { amount, anything, anyOf, clusterName, dnsName, foreign, list, optionalText, part, selector } from './kinds.ts';
+import {
+  amount,
+  anything,
+  anyOf,
+  clusterName,
+  dnsName,
+  foreign,
+  list,
+  loose,
+  optionalText,
+  part,
+  selector,
+} from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
 /** Name of the placement that a decision is about. */
@@ -28,7 +40,7 @@ const decisionGroup = fields({
   groupClusterSelector: v.exactOptional(fields(clusterSelector)),
 });
 const prioritizer = {
-  scoreCoordinate: v.exactOptional(v.pipe(aMap, v.looseObject({ type: optionalText, builtIn: optionalText }))),
+  scoreCoordinate: v.exactOptional(loose({ type: optionalText, builtIn: optionalText })),
 };
 export const PLACEMENT = foreign(dnsName, {
   clusterSets: v.exactOptional(list(aText)),
@@ -54,9 +66,7 @@ export const PLACEMENT = foreign(dnsName, {
       }),
     ),
   ),
-  prioritizerPolicy: v.exactOptional(
-    v.pipe(aMap, v.looseObject({ configurations: v.exactOptional(list(v.pipe(aMap, v.looseObject(prioritizer)))) })),
-  ),
+  prioritizerPolicy: v.exactOptional(loose({ configurations: v.exactOptional(list(loose(prioritizer))) })),
   spreadPolicy: map,
   ...v.entriesFromList(['sortBy', 'scoreRateLimit'], anything),
 });
