@@ -1,7 +1,7 @@
 /** The command under test, with what it finds beside it. */
 import { build, type BuildOptions } from 'esbuild';
 import { execa } from 'execa';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
@@ -47,6 +47,7 @@ async function makeCommand(root: string, to: string): Promise<void> {
     define: { ...DEFINE, ...OWN_PLACES },
     plugins: [WITHOUT_SSH, ownPlaces(root)],
   } satisfies BuildOptions;
+  const path = join(to, 'main.cjs');
   await Promise.all([
     build({
       ...options,
@@ -66,7 +67,15 @@ async function makeCommand(root: string, to: string): Promise<void> {
     build({ ...options, format: 'esm', entryPoints: [...WORKERS], banner: { js: REQUIRE } }),
     writeFile(join(to, 'main.js'), LAUNCHER),
   ]);
+  await writeFile(path, asciiOf(await readFile(path, 'utf8')), 'latin1');
   await execa(process.execPath, [join(to, 'main.js'), 'install', '--help']);
+}
+
+/** With escapes for all other characters: a start reads bytes, and decodes nothing. */
+function asciiOf(code: string): string {
+  for (const [raw] of code.matchAll(/String\.raw`(?:\\[^]|[^\\`])*`/g))
+    if (/[^\0-\x7f]/.test(raw)) throw new Error(`write this as a string, in which escapes are read: ${raw}`);
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const LAUNCHER = `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -76,7 +85,7 @@ import { Script } from 'node:vm';
 
 const filename = fileURLToPath(new URL('main.cjs', import.meta.url));
 const cache = filename + '.cache';
-const script = new Script(readFileSync(filename, 'utf8'), {
+const script = new Script(readFileSync(filename, 'latin1'), {
   filename,
   cachedData: existsSync(cache) ? readFileSync(cache) : undefined,
 });

@@ -30,6 +30,14 @@ test('a file that crashes, or runs nothing, is a failure; where titles choose, i
   assert.is((await resultOf('exit 1', { mayBeEmpty: true })).failed, 1);
 });
 
+test('certificates of the machine are for the programs of a file, not for the process that runs it', async () => {
+  const { skipped } = await resultOf(
+    `echo "SKIPPED \${NODE_EXTRA_CA_CERTS-none}, $CURLEW_TEST_CA_CERTS | a: b"; ${summary(1, 1)}`,
+  );
+  // This process is a file that has handed it on to itself.
+  assert.equal(skipped, [`none, ${process.env['NODE_EXTRA_CA_CERTS'] ?? ''}`]);
+});
+
 test('what a file has started ends with it', async () => {
   await using box = await tree();
   await resultOf(`sleep 1000 >/dev/null 2>&1 & echo $! >'${box.at('pid')}'; ${summary(1, 1)}`);

@@ -12,6 +12,10 @@ const LEFT_MS = 5000;
 /** Part of the titles of the tests to run; all of them when it is not set. */
 const ONLY = process.env['CURLEW_TEST_ONLY'];
 
+const CERTIFICATES = process.env['CURLEW_TEST_CA_CERTS'];
+/** The runner keeps it from this process, not from those that tests start. */
+if (CERTIFICATES !== undefined) process.env['NODE_EXTRA_CA_CERTS'] = CERTIFICATES;
+
 type Body = (context: { readonly signal: AbortSignal }) => void | Promise<void>;
 
 export interface Suite {

@@ -85,7 +85,7 @@ function checkTemplate(
   if (match === null) return;
   const to = match.index + match[0].length;
   const message = 'install.sh renders this file, and the shell runs what is between backticks, also in a comment';
-  const hint = String.raw`write \` for a backtick; for a command that is meant to run, write $(…)`;
+  const hint = 'write \\` for a backtick; for a command that is meant to run, write $(…)';
   addFindings([{ code: 'yaml/backtick', from: to - 1, to, message, hint }], place, find);
 }
 
