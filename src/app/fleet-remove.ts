@@ -49,9 +49,7 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
     };
     return { ...observed, addons: [...observed.addons, going] };
   };
-  const { files: paths, state, timeout, helm, allowHttp, caFile, config } = request;
-  const observe = async () =>
-    observeFleet(files, { files: paths, state, timeout, helm, allowHttp, caFile, config }, context, adapt);
+  const observe = async () => observeFleet(files, request, context, adapt);
   return { folder: files.folder, observe };
 }
 

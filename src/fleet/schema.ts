@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../cluster/channel/channel.ts';
 import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
 import { aMap, aText, byKey, fields, type Read } from '../core/schema.ts';
+import { TYPES } from './rollout/strategy.ts';
 import {
   about,
   fleetAddonName,
@@ -171,10 +172,7 @@ export const orderedRemoval = fields({
 });
 
 const rollout = fields({
-  type: oneOf(
-    ['All', 'Progressive', 'ProgressivePerGroup'],
-    'All clusters at once (default), a window of them, or group by group.',
-  ),
+  type: oneOf(TYPES, 'All clusters at once (default), a window of them, or group by group.'),
   groups: v.exactOptional(
     about(
       'The stages of the rollout; clusters that no group selects come last.',

@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { aMap, aText, byKey, fields, type Read } from '../../core/schema.ts';
 import { PACKAGE } from '../../cluster/channel/channel-fields.ts';
+import { STATES } from '../rollout/strategy.ts';
 import {
   ADDON_FIELDS,
   CHART,
@@ -22,16 +23,6 @@ function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly 
 
 /** RFC 3339, in seconds. */
 const time = v.pipe(aText, v.metadata({ format: 'date-time' }));
-const STATES = [
-  'ToApply',
-  'Progressing',
-  'Succeeded',
-  'Failed',
-  'TimedOut',
-  'Skipped',
-  'Unreachable',
-  'Removing',
-] as const;
 const ACTIONS = ['Install', 'Remove'] as const;
 
 const condition = fields({

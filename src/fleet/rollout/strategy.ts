@@ -3,10 +3,12 @@ import type { GroupRule } from './groups.ts';
 import { parseTimeout, sizeOf, type Rules } from './limits.ts';
 import type { Window } from './windows.ts';
 
+export const TYPES = ['All', 'Progressive', 'ProgressivePerGroup'] as const;
+
 /** A strategy in the form that people write: times such as `10m`, and sizes such as `3` or `25%`. */
 export interface Strategy {
   /** `All` by default: every cluster at once. */
-  readonly type?: 'All' | 'Progressive' | 'ProgressivePerGroup';
+  readonly type?: (typeof TYPES)[number];
   readonly groups?: readonly GroupRule[];
   /** Size for groups that set none, and for the rest. */
   readonly groupSize?: number | string;
@@ -37,15 +39,17 @@ export function isMandatory(
   return type !== 'All' && mandatoryDecisionGroups.some(isMeant);
 }
 
-export type State =
-  | 'ToApply'
-  | 'Progressing'
-  | 'Succeeded'
-  | 'Failed'
-  | 'TimedOut'
-  | 'Skipped'
-  | 'Unreachable'
-  | 'Removing';
+export const STATES = [
+  'ToApply',
+  'Progressing',
+  'Succeeded',
+  'Failed',
+  'TimedOut',
+  'Skipped',
+  'Unreachable',
+  'Removing',
+] as const;
+export type State = (typeof STATES)[number];
 
 export interface Times {
   /** Seconds that a success must last before its place is free. */

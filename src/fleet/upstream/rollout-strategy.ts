@@ -6,6 +6,7 @@ import { parseDuration } from '../../core/units.ts';
 import type { Path } from '../../formats/yaml/yaml.ts';
 import { like, list, part, amount } from './kinds.ts';
 import type { Placed } from './placement.ts';
+import { TYPES } from '../rollout/strategy.ts';
 
 /** A duration of Go. */
 const goTime = like(/^(?:0|(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[hms]))+)$/, 'a time such as 5m or 1h30m');
@@ -16,7 +17,6 @@ const times = {
 };
 const mandatory = fields({ groupName: v.exactOptional(aText), groupIndex: v.exactOptional(amount) });
 const inGroups = { ...times, mandatoryDecisionGroups: v.exactOptional(list(mandatory)) };
-const TYPES = ['All', 'Progressive', 'ProgressivePerGroup'] as const;
 
 export const ROLLOUT_STRATEGY = fields({
   type: v.exactOptional(v.picklist(TYPES, `one of ${TYPES.join(', ')}`)),
