@@ -1,6 +1,6 @@
 /** Access to the cluster for the verbs of kURL's program `kurl`: API requests, and kubectl for everything else. */
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, listOf } from '../../core/json.ts';
 import { openApi } from '../../cluster/kube/api.ts';
 import type { ApiPath } from '../../cluster/kube/path.ts';
 import { callKubectl } from './kubectl.ts';
@@ -66,10 +66,6 @@ export function stringOf(value: unknown): string {
 /** 0 for anything except a number, as Go decodes a missing field. */
 export function countFrom(value: unknown): number {
   return typeof value === 'number' ? value : 0;
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** Runs `work` with a time limit; `seconds` undefined for none. Returns undefined after the time limit. */

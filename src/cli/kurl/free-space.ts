@@ -1,10 +1,11 @@
 /** `kurl cluster check-free-disk-space`: checks the free space for volumes of a storage class. */
+import { listOf } from '../../core/json.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseQuantity } from '../../runtime/preflight/go-notation.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
 import { apiPath } from '../../cluster/kube/path.ts';
-import { at, clusterCalls, listOf, countFrom, stringOf } from './cluster-calls.ts';
+import { at, clusterCalls, countFrom, stringOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { runJob } from './jobs.ts';
 

@@ -1,5 +1,5 @@
 /** Is an object of a cluster healthy, and if not, why not. Pure. */
-import { fieldsOf } from '../../core/json.ts';
+import { fieldsOf, listOf } from '../../core/json.ts';
 
 export interface ObjectHealth {
   readonly state: 'healthy' | 'progressing' | 'failed';
@@ -227,9 +227,7 @@ export function podTemplateOf({
   if (!WORKLOADS.has(kind) || spec['replicas'] === 0) return undefined;
   const pod = kind === 'Pod' ? value : fieldsOf(spec['template']);
   const volumes = fieldsOf(pod['spec'])['volumes'];
-  const claims = (Array.isArray(volumes) ? volumes : []).map(
-    (volume) => fieldsOf(fieldsOf(volume)['persistentVolumeClaim'])['claimName'],
-  );
+  const claims = listOf(volumes).map((volume) => fieldsOf(fieldsOf(volume)['persistentVolumeClaim'])['claimName']);
   return {
     namespace,
     labels: fieldsOf(fieldsOf(pod['metadata'])['labels']),

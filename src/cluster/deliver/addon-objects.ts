@@ -2,7 +2,7 @@
 import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../channel/objects.ts';
 import { addonId, type RecordedKind } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
 import { titleOf } from '../kube/objects.ts';
 import type { Discovery, Resource } from '../kube/resources.ts';
@@ -160,12 +160,11 @@ function stamped(
   namespace: string | undefined,
   stamp: Stamp,
 ): Readonly<Record<string, unknown>> {
-  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
-  const { namespace: _given, labels, annotations, ...others } = metadata;
+  const { namespace: _given, labels, annotations, ...others } = fieldsOf(value['metadata']);
   const named = {
     ...others,
     ...(namespace === undefined ? {} : { namespace }),
-    labels: { ...(isObject(labels) ? labels : {}), ...stamp.labels },
+    labels: { ...fieldsOf(labels), ...stamp.labels },
   };
   const { status: _status, ...rest } = value;
   const existing = isObject(annotations) ? annotations : undefined;

@@ -2,7 +2,7 @@
 import { fieldChanges, withoutField, type FieldChange } from '../channel/difference.ts';
 import { definesOthers } from '../channel/objects.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
 import { appliedTo, handedOver, type FieldsEntry, type HandOver } from '../kube/managed-fields.ts';
 import { applyObject, getObject, patchObject, titleOf, type ApplyResult, type LiveObject } from '../kube/objects.ts';
@@ -243,7 +243,7 @@ function replacements(before: LiveObject, after: Readonly<Record<string, unknown
     const path = `/${key}`;
     return Object.hasOwn(after, key) ? { op: 'add', path, value: after[key] } : { op: 'remove', path };
   });
-  const metadata = isObject(after['metadata']) ? after['metadata'] : {};
+  const metadata = fieldsOf(after['metadata']);
   const shared = ['labels', 'annotations'].map((key) => {
     return { op: 'add', path: `/metadata/${key}`, value: metadata[key] ?? {} };
   });

@@ -1,6 +1,6 @@
 /** What a cluster reports about an object that is not healthy: its latest warnings, and the state and logs of its pods. */
 import { visible } from '../../core/diagnostic.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, listOf } from '../../core/json.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { listObjects, type LiveObject } from '../kube/objects.ts';
 import { apiPath } from '../kube/path.ts';
@@ -64,21 +64,15 @@ async function podsOf(
   namespace: string,
   { spec }: Readonly<Record<string, unknown>>,
 ): Promise<readonly LiveObject[]> {
-  const selector = isObject(spec) && isObject(spec['selector']) ? spec['selector'] : {};
-  const labels = isObject(selector['matchLabels']) ? selector['matchLabels'] : {};
+  const labels = fieldsOf(fieldsOf(fieldsOf(spec)['selector'])['matchLabels']);
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${String(value)}`);
   if (pairs.length === 0) return [];
   return (await listObjects(call, PODS, { namespace, labelSelector: pairs.join(',') })) ?? [];
 }
 
-function statusOf(object: LiveObject): Readonly<Record<string, unknown>> {
-  return isObject(object['status']) ? object['status'] : {};
-}
-
 function isReady(pod: LiveObject): boolean {
-  const { conditions } = statusOf(pod);
-  const list = Array.isArray(conditions) ? (conditions as readonly unknown[]) : [];
-  return list.some((one) => isObject(one) && one['type'] === 'Ready' && one['status'] === 'True');
+  const conditions = listOf(fieldsOf(pod['status'])['conditions']).map(fieldsOf);
+  return conditions.some((one) => one['type'] === 'Ready' && one['status'] === 'True');
 }
 
 interface ContainerTrouble {
@@ -89,17 +83,15 @@ interface ContainerTrouble {
 }
 
 function containerTroubles(pod: LiveObject): readonly ContainerTrouble[] {
-  const { initContainerStatuses, containerStatuses } = statusOf(pod);
-  const all = [initContainerStatuses, containerStatuses].flatMap((list) =>
-    Array.isArray(list) ? (list as readonly unknown[]) : [],
-  );
+  const { initContainerStatuses, containerStatuses } = fieldsOf(pod['status']);
+  const all = [initContainerStatuses, containerStatuses].flatMap(listOf);
   return all.flatMap((status): readonly ContainerTrouble[] => {
     if (!isObject(status) || status['ready'] === true || typeof status['name'] !== 'string') return [];
-    const state = isObject(status['state']) ? status['state'] : {};
+    const state = fieldsOf(status['state']);
     const [waiting, ended] = [state['waiting'], state['terminated']].map((one) => (isObject(one) ? one : undefined));
     const from = waiting ?? ended;
     if (from === undefined || (ended !== undefined && ended['exitCode'] === 0)) return [];
-    const last = isObject(status['lastState']) ? status['lastState']['terminated'] : undefined;
+    const last = fieldsOf(status['lastState'])['terminated'];
     const texts = [from['reason'], from['message'], endOf(ended ?? last)].filter(
       (text) => typeof text === 'string' && text !== '',
     );

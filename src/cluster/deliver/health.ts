@@ -1,7 +1,7 @@
 /** Waits until objects are healthy. */
 import { healthOf, podTemplateOf, selectsPods, type ObjectHealth } from '../channel/health.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, listOf } from '../../core/json.ts';
 import { getObject, listObjects, titleOf } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
@@ -133,7 +133,7 @@ async function hasReadyEndpoints(
 ): Promise<boolean> {
   const slices = await listObjects(call, SLICES, { namespace, labelSelector: `kubernetes.io/service-name=${name}` });
   return (slices ?? []).some(({ endpoints }) =>
-    (Array.isArray(endpoints) ? (endpoints as readonly unknown[]) : []).some(
+    listOf(endpoints).some(
       (endpoint) => isObject(endpoint) && isObject(endpoint['conditions']) && endpoint['conditions']['ready'] !== false,
     ),
   );

@@ -3,7 +3,7 @@ import { takesOver } from '../channel/pass.ts';
 import { addonId } from '../channel/record.ts';
 import { counted, firstOf } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, listOf } from '../../core/json.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, type LiveObject } from '../kube/objects.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
@@ -196,10 +196,9 @@ async function withoutFreed(
 
 /** Ports and addresses that only one Service may have. */
 function takenBy(service: LiveObject | undefined): readonly string[] {
-  const spec = isObject(service?.['spec']) ? service['spec'] : {};
-  const list = (field: string): readonly unknown[] => (Array.isArray(spec[field]) ? (spec[field] as unknown[]) : []);
-  const ports = list('ports').map((port) => (isObject(port) ? port['nodePort'] : undefined));
-  return [...ports, spec['healthCheckNodePort'], ...list('clusterIPs')].flatMap((one) =>
+  const spec = fieldsOf(service?.['spec']);
+  const ports = listOf(spec['ports']).map((port) => fieldsOf(port)['nodePort']);
+  return [...ports, spec['healthCheckNodePort'], ...listOf(spec['clusterIPs'])].flatMap((one) =>
     typeof one === 'string' || typeof one === 'number' ? [String(one)] : [],
   );
 }

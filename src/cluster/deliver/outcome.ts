@@ -1,7 +1,7 @@
 /** What a delivery reports. */
 import type { CurlewError } from '../../core/errors.ts';
 import { fieldChanges, type FieldChange } from '../channel/difference.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf } from '../../core/json.ts';
 import type { ObjectPreview } from './apply.ts';
 import { titleOfObject, type AddonObject } from './addon-objects.ts';
 import { KEPT, type Orphan } from './prune.ts';
@@ -80,6 +80,5 @@ export function manifestChanges(
 }
 
 function isKept({ metadata }: AddonObject['value']): boolean {
-  const annotations = isObject(metadata) ? metadata['annotations'] : undefined;
-  return isObject(annotations) && annotations[KEPT] === 'keep';
+  return fieldsOf(fieldsOf(metadata)['annotations'])[KEPT] === 'keep';
 }

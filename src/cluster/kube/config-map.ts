@@ -2,7 +2,7 @@
  * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
  */
 import { CurlewError, errorAbout } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import { openCalls, type Call, type CallOptions } from './call.ts';
 import { apiPath, type ApiPath } from './path.ts';
@@ -128,14 +128,14 @@ function writeRequest(target: ConfigMapName, before: ConfigMap | undefined, data
   const { namespace, name } = target;
   const kind = kindOf(target);
   const { metadata = {}, ...rest } = before?.object ?? { apiVersion: 'v1', kind };
-  const { labels, annotations, ...others } = isObject(metadata) ? metadata : {};
-  const { [LAST_APPLIED]: _stale, ...notes } = isObject(annotations) ? annotations : {};
+  const { labels, annotations, ...others } = fieldsOf(metadata);
+  const { [LAST_APPLIED]: _stale, ...notes } = fieldsOf(annotations);
   const labeled = {
     ...others,
     annotations: notes,
     name,
     namespace,
-    labels: { ...(isObject(labels) ? labels : {}), ...LABEL },
+    labels: { ...fieldsOf(labels), ...LABEL },
   };
   const values = kind === 'Secret' ? mapped(data, (text) => Buffer.from(text).toString('base64')) : data;
   const document = JSON.stringify({ ...rest, metadata: labeled, data: values });

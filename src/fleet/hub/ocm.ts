@@ -5,7 +5,7 @@ import { CONFIG_TYPES, keyOf } from '../upstream/config-references.ts';
 import { COMPAT } from '../upstream/document.ts';
 import { mergeConfigs, type ConfigReference } from '../upstream/placed.ts';
 import { readOcm } from '../upstream/read-ocm.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, listOf } from '../../core/json.ts';
 import type { Cluster, ClusterAddon, AddonContent, Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import type { Labels } from '../rollout/groups.ts';
@@ -196,8 +196,7 @@ interface Stored {
 }
 
 function storedIn(status: unknown, list: string): readonly Stored[] {
-  const entries = isObject(status) ? status[list] : undefined;
-  return Array.isArray(entries) ? entries.filter(isObject) : [];
+  return listOf(fieldsOf(status)[list]).filter(isObject);
 }
 
 function hashed({ referent, hash }: Config): Values {

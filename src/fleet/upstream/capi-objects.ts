@@ -1,7 +1,7 @@
 /** What Cluster API keeps besides a Cluster: the Secret with its kubeconfig, its control plane and its infrastructure. Pure. */
 import { Buffer } from 'node:buffer';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { KUBECONFIG_SUFFIX, rootsOf } from './capi-cluster.ts';
 
@@ -19,7 +19,7 @@ export class CapiObjects {
   /** A Secret without a kubeconfig is not needed. */
   addSecret(secret: Values, findings: Findings): void {
     const { metadata } = secret;
-    const name = isObject(metadata) ? String(metadata['name']) : '';
+    const name = String(fieldsOf(metadata)['name']);
     if (!name.endsWith(KUBECONFIG_SUFFIX)) return;
     const text = secretText(secret, 'value');
     if (text === undefined)
@@ -53,13 +53,13 @@ export class CapiObjects {
 }
 
 function keyOf(kind: unknown, metadata: unknown): string {
-  const { namespace = 'default', name } = isObject(metadata) ? metadata : {};
+  const { namespace = 'default', name } = fieldsOf(metadata);
   return `${String(kind)} ${String(namespace)}/${String(name)}`;
 }
 
 /** A text of a Secret as people write it. */
 export function secretText({ data, stringData }: Values, key: string): string | undefined {
-  const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one[key] : undefined));
+  const [plain, encoded] = [stringData, data].map((one) => fieldsOf(one)[key]);
   if (typeof plain === 'string') return plain;
   return typeof encoded === 'string' ? decodedBase64(encoded) : undefined;
 }

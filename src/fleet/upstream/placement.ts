@@ -1,7 +1,7 @@
 /** Placements of Open Cluster Management, and what they choose from -> clusters by name, in groups. Pure. */
 import * as v from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, listOf } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { compareNames, selects, type GroupRule, type Labels, type Selector } from '../rollout/groups.ts';
 import {
@@ -99,22 +99,19 @@ type Decision = Read<typeof PLACEMENT_DECISION>;
 
 /** Names and values of the claims that a cluster has made about itself. */
 export function claimsOf({ status = {} }: Read<typeof MANAGED_CLUSTER>): Labels {
-  const { clusterClaims } = status as { readonly clusterClaims?: unknown };
   return Object.fromEntries(
-    itemsOf(clusterClaims).flatMap(({ name, value }) =>
-      typeof name === 'string' && typeof value === 'string' ? [[name, value] as const] : [],
-    ),
+    listOf(fieldsOf(status)['clusterClaims'])
+      .map(fieldsOf)
+      .flatMap(({ name, value }) =>
+        typeof name === 'string' && typeof value === 'string' ? [[name, value] as const] : [],
+      ),
   );
 }
 
 /** Clusters that a decision of a hub names. */
 export function decidedIn({ status = {} }: Decision): readonly string[] {
-  const { decisions } = status as { readonly decisions?: unknown };
-  return itemsOf(decisions).flatMap(({ clusterName: name }) => (typeof name === 'string' ? [name] : []));
-}
-
-function itemsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  const decisions = listOf(fieldsOf(status)['decisions']).map(fieldsOf);
+  return decisions.flatMap(({ clusterName: name }) => (typeof name === 'string' ? [name] : []));
 }
 
 /** What a hub has decided, by `NAMESPACE/NAME` of the placement; groups in the order of their indexes. */

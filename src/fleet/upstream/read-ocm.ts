@@ -2,7 +2,7 @@
 import { groupBy } from '../../core/group-by.ts';
 import type { GenericSchema } from 'valibot';
 import type { Findings } from '../../cluster/channel/findings.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf } from '../../core/json.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { compatOf, addProblems } from './document.ts';
@@ -41,7 +41,7 @@ export interface OcmDocument<File> {
 
 /** Says so if an object has a version that this program does not know: its fields may mean something else. */
 function isKnown(kind: OcmKind, value: unknown, findings: Findings): boolean {
-  const { apiVersion } = isObject(value) ? value : {};
+  const { apiVersion } = fieldsOf(value);
   const known: readonly string[] =
     FOREIGN_KINDS.clustermanagementaddons.find((one) => one.kind === kind)?.versions ?? [];
   const [group = '', version = ''] = String(apiVersion).split('/');

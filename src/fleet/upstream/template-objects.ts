@@ -1,6 +1,6 @@
 /** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management -> the objects of one cluster. Pure. */
 import { DELETION_ORPHAN } from '../../cluster/channel/prune.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, listOf } from '../../core/json.ts';
 import { fits, type Read } from '../../core/schema.ts';
 import {
   TEMPLATE_VALUES,
@@ -59,8 +59,8 @@ export function objectsOf(
   const hooks: Fields[] = [];
   for (const manifest of manifests) {
     const object = { ...(substituted(manifest, known) as Fields) };
-    const metadata = { ...mapAt(object, 'metadata') };
-    const [marks, ownLabels] = [mapAt(metadata, 'annotations'), mapAt(metadata, 'labels')];
+    const metadata = { ...fieldsOf(object['metadata']) };
+    const [marks, ownLabels] = [fieldsOf(metadata['annotations']), fieldsOf(metadata['labels'])];
     if (where !== '') moveTo(where, object, metadata);
     if (isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, [DELETION_ORPHAN]: '' };
     const isHook = PRE_DELETE in marks || 'open-cluster-management.io/addon-pre-delete' in ownLabels;
@@ -82,13 +82,8 @@ export function namespaceIn(
 /** Where its first Deployment is, or else its first DaemonSet. */
 function homeOf(objects: readonly Fields[]): string {
   const [first] = ['Deployment', 'DaemonSet'].flatMap((kind) => objects.filter((one) => one['kind'] === kind));
-  const namespace = first && mapAt(first, 'metadata')['namespace'];
+  const namespace = fieldsOf(first?.['metadata'])['namespace'];
   return typeof namespace === 'string' && namespace !== '' ? namespace : DEFAULT_NAMESPACE;
-}
-
-function mapAt(object: Fields, key: string): Fields {
-  const value = object[key];
-  return isObject(value) ? value : {};
 }
 
 /** A variable that no configuration has is empty, as on a hub. Other text in braces stays. */
@@ -144,10 +139,10 @@ function withPods(object: Fields, { config, builtin, secrets }: Pods): Fields {
         : [],
     ),
   ].map(([name, value]) => ({ name, value }));
-  const spec = mapAt(object, 'spec');
-  const template = mapAt(spec, 'template');
-  const pods = mapAt(template, 'spec');
-  const id = `${kind.toLowerCase()}s:${String(mapAt(object, 'metadata')['name'])}`;
+  const spec = fieldsOf(object['spec']);
+  const template = fieldsOf(spec['template']);
+  const pods = fieldsOf(template['spec']);
+  const id = `${kind.toLowerCase()}s:${String(fieldsOf(object['metadata'])['name'])}`;
   const changed = (field: string, isMain: boolean): Fields => {
     const { [field]: containers } = pods;
     if (!Array.isArray(containers)) return {};
@@ -158,8 +153,8 @@ function withPods(object: Fields, { config, builtin, secrets }: Pods): Fields {
       return {
         ...container,
         ...(typeof image === 'string' && { image: mirrored(image, registries) }),
-        ...(isMain && env.length > 0 && { env: [...listIn(own), ...env] }),
-        ...(isMain && mounts.length > 0 && { volumeMounts: [...listIn(volumeMounts), ...mounts] }),
+        ...(isMain && env.length > 0 && { env: [...listOf(own), ...env] }),
+        ...(isMain && mounts.length > 0 && { volumeMounts: [...listOf(volumeMounts), ...mounts] }),
         ...(isMain && needs && { resources: needs.resources }),
       };
     });
@@ -171,13 +166,9 @@ function withPods(object: Fields, { config, builtin, secrets }: Pods): Fields {
     ...nodePlacement,
     ...changed('containers', true),
     ...changed('initContainers', false),
-    ...(volumes.length > 0 && { volumes: [...listIn(pods['volumes']), ...volumes] }),
+    ...(volumes.length > 0 && { volumes: [...listOf(pods['volumes']), ...volumes] }),
   };
   return { ...object, spec: { ...spec, template: { ...template, spec: placed } } };
-}
-
-function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function isMeant(pattern: string, id: string): boolean {
@@ -204,7 +195,7 @@ export function removalOf(
   { objects, hooks }: Pick<TemplateObjects, 'objects' | 'hooks'>,
   hook: 'running' | 'failed' | 'complete',
 ): { readonly applied: readonly Fields[]; readonly deleted: readonly Fields[]; readonly kept: readonly Fields[] } {
-  const isKept = (object: Fields): boolean => DELETION_ORPHAN in mapAt(mapAt(object, 'metadata'), 'annotations');
+  const isKept = (object: Fields): boolean => DELETION_ORPHAN in fieldsOf(fieldsOf(object['metadata'])['annotations']);
   const isOver = hooks.length === 0 || hook === 'complete';
   return {
     applied: hooks,

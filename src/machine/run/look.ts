@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { fieldsOf, jsonIn } from '../../core/json.ts';
+import { fieldsOf, jsonIn, listOf } from '../../core/json.ts';
 import { convert } from '../../core/schema.ts';
 import { parseKubeconfig } from '../../cluster/kube/kubeconfig.ts';
 import { readObject } from '../../cluster/kube/objects.ts';
@@ -310,8 +310,7 @@ async function nodesByKubectl(ssh: Ssh, host: WrittenHost, signal: AbortSignal):
 }
 
 function itemsIn(list: unknown): readonly unknown[] {
-  const { items } = fieldsOf(list);
-  return Array.isArray(items) ? items : [];
+  return listOf(fieldsOf(list)['items']);
 }
 
 function isReady({ type, status }: { readonly type: string; readonly status: string }): boolean {

@@ -1,6 +1,6 @@
 /** Dumps of the cluster where Troubleshoot's own programs look for them: objects without secret values, and logs of pods. */
 import { access } from 'node:fs/promises';
-import { fieldsOf, isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, listOf } from '../../core/json.ts';
 import { secretsIn, type Secret } from '../../core/secret.ts';
 import { healthOf } from '../../cluster/channel/health.ts';
 import { parseSelector } from '../../cluster/channel/prune.ts';
@@ -197,7 +197,7 @@ const [MIN_VALUE, VALUE_BYTES] = [6, 64 << 10];
 
 function containersOf({ spec }: LiveObject): readonly string[] {
   const { initContainers, containers } = fieldsOf(spec);
-  const all = [initContainers, containers].flatMap((list) => (Array.isArray(list) ? (list as readonly unknown[]) : []));
+  const all = [initContainers, containers].flatMap(listOf);
   return all.flatMap((one) => (isObject(one) && typeof one['name'] === 'string' ? one['name'] : []));
 }
 

@@ -1,6 +1,6 @@
 /** Removes secrets from what goes into a support bundle: known ones, and all that look like one. Pure. */
 import { redact } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import { hiding, REDACTED, type Secret, secretsIn } from '../../core/secret.ts';
 import { isSecretName } from '../../spec/secret-settings.ts';
 import { LAST_APPLIED } from '../../cluster/kube/config-map.ts';
@@ -139,8 +139,8 @@ const LEFT_OUT = '[left out]';
 /** An object of Kubernetes without the values of Secrets, of ConfigMaps and of variables of containers. */
 export function plainObject(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { metadata, ...rest } = object;
-  const { managedFields: _, annotations, ...others } = isObject(metadata) ? metadata : {};
-  const { [LAST_APPLIED]: __, ...kept } = isObject(annotations) ? annotations : {};
+  const { managedFields: _, annotations, ...others } = fieldsOf(metadata);
+  const { [LAST_APPLIED]: __, ...kept } = fieldsOf(annotations);
   const plain = { ...rest, metadata: { ...others, ...(Object.keys(kept).length > 0 && { annotations: kept }) } };
   const isValues = ['Secret', 'ConfigMap'].includes(String(object['kind']));
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 /** Verdicts of the analyzers of Troubleshoot's specs about facts of a machine and about objects of its cluster. Pure. */
 import { healthOf } from '../../cluster/channel/health.ts';
 import type { LiveObject } from '../../cluster/kube/objects.ts';
-import { fieldsOf } from '../../core/json.ts';
+import { fieldsOf, listOf } from '../../core/json.ts';
 import { satisfiesConstraint } from '../../formats/go-template/constraint.ts';
 import { UnfitValue } from '../../formats/go-template/values.ts';
 import { analyzeWith, factOf, analyzerTitle } from '../preflight/analyze.ts';
@@ -193,7 +193,7 @@ function judgePods({ outcomes, settings }: AnalyzerSpec, pods: Objects): readonl
 function reasonsOf({ status }: LiveObject): readonly string[] {
   const { reason, containerStatuses, initContainerStatuses } = fieldsOf(status);
   const of = (list: unknown, before: string): readonly string[] =>
-    (Array.isArray(list) ? (list as readonly unknown[]) : []).flatMap((one) =>
+    listOf(list).flatMap((one) =>
       Object.values(fieldsOf(fieldsOf(one)['state'])).map((state) => before + String(fieldsOf(state)['reason'])),
     );
   return [String(reason), ...of(initContainerStatuses, 'Init:'), ...of(containerStatuses, '')];
@@ -244,6 +244,7 @@ function judgeNodes(spec: AnalyzerSpec, nodes: Objects): readonly AnalyzerResult
 
 function conditionOf(node: LiveObject, type: string): unknown {
   const { conditions } = fieldsOf(node['status']);
-  const all = Array.isArray(conditions) ? (conditions as readonly unknown[]) : [];
-  return all.map(fieldsOf).find((one) => one['type'] === type)?.['status'];
+  return listOf(conditions)
+    .map(fieldsOf)
+    .find((one) => one['type'] === type)?.['status'];
 }

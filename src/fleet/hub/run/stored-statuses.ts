@@ -1,6 +1,6 @@
 /** What a server keeps of what is written: a definition of an older version drops fields that it does not know. */
 import { canonicalJson } from '../../../core/digest.ts';
-import { isObject } from '../../../core/json.ts';
+import { fieldsOf, isObject, listOf } from '../../../core/json.ts';
 import { CHANNEL_API_VERSION } from '../../../cluster/channel/channel.ts';
 import { groupOf, type Resource } from '../../../cluster/kube/resources.ts';
 import type { Values } from '../../rollout/fleet.ts';
@@ -42,11 +42,11 @@ export class StoredStatuses {
 /** The first field of the one that the other does not have. */
 function lostIn(written: unknown, stored: unknown): string | undefined {
   if (Array.isArray(written)) {
-    const all = Array.isArray(stored) ? stored : [];
+    const all = listOf(stored);
     return written.map((item, at) => lostIn(item, all[at])).find((lost) => lost !== undefined);
   }
   if (!isObject(written)) return undefined;
-  const other = isObject(stored) ? stored : {};
+  const other = fieldsOf(stored);
   for (const [key, value] of Object.entries(written)) {
     if (!(key in other)) return key;
     const lost = lostIn(value, other[key]);
