@@ -29,7 +29,7 @@ import { passHub, resourceOf, type Hub, type HubPassed } from '../fleet/hub/run/
 import { findNewest } from '../fleet/run/newest.ts';
 import { Pushes } from '../fleet/hub/run/push.ts';
 import { Upstream } from '../fleet/hub/run/upstream.ts';
-import { ValuesSecrets } from '../fleet/hub/run/values-secrets.ts';
+import { ValuesObjects } from '../fleet/hub/run/values-objects.ts';
 import { decideRequests, RESYNC_MS, type Say } from '../fleet/hub/run/renewals.ts';
 import { serveMetrics, serveReadiness } from '../steps/open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
@@ -172,7 +172,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     backoff: new Backoff(),
     memo: new Memo(),
     statuses: new StoredStatuses(report),
-    valuesSecrets: new ValuesSecrets(call),
+    valuesObjects: new ValuesObjects(call),
     report,
   };
   // Controllers and agents have clocks of their own; what is written has that of the hub.

@@ -8,7 +8,13 @@ import { HUB_MANIFESTS } from '../requests/hub.ts';
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */
 export const printHubManifests = useCase(
   HUB_MANIFESTS,
-  async ({ image, push = [], valuesSecret = [], reconcile = [] }): Promise<readonly Manifest[]> => {
+  async ({
+    image,
+    push = [],
+    valuesSecret = [],
+    valuesConfigMap = [],
+    reconcile = [],
+  }): Promise<readonly Manifest[]> => {
     if (image !== undefined && !/^[\w.:/@-]{1,512}$/.test(image)) {
       const shown = JSON.stringify(image.slice(0, 80));
       const hint = 'write a reference such as registry.example.com/curlew:1.2.0';
@@ -20,12 +26,22 @@ export const printHubManifests = useCase(
       const hint = 'write the name of a Cluster: at most 57 lower-case letters, digits and "-"';
       throw new CurlewError('USAGE', `cannot write the rights on ${shown}: it is no name of a cluster`, { hint });
     }
-    const other = valuesSecret.find((name) => !DNS_NAME.test(name));
-    if (other !== undefined) {
+    const values = { Secret: valuesSecret, ConfigMap: valuesConfigMap };
+    for (const [kind, names] of Object.entries(values)) {
+      const other = names.find((name) => !DNS_NAME.test(name));
+      if (other === undefined) continue;
       const shown = JSON.stringify(other.slice(0, 80));
-      const hint = 'write the name of a Secret: lower-case letters, digits, "-" and "."';
-      throw new CurlewError('USAGE', `cannot write the right on ${shown}: it is no name of a Secret`, { hint });
+      const hint = `write the name of a ${kind}: lower-case letters, digits, "-" and "."`;
+      throw new CurlewError('USAGE', `cannot write the right on ${shown}: it is no name of a ${kind}`, { hint });
     }
-    return Promise.resolve(hubManifests({ image, push, valuesSecrets: valuesSecret, reconcile: reconcile.flat() }));
+    return Promise.resolve(
+      hubManifests({
+        image,
+        push,
+        valuesSecrets: valuesSecret,
+        valuesConfigMaps: valuesConfigMap,
+        reconcile: reconcile.flat(),
+      }),
+    );
   },
 );

@@ -24,7 +24,7 @@ import type { Labels } from './rollout/groups.ts';
 import { checkTogether } from './check.ts';
 import type { FleetFile, WrittenAddon, FleetCluster, WrittenFleet } from './fleet.ts';
 import { compatOf, addProblems } from './upstream/document.ts';
-import { KINDS, type AddonFields } from './schema.ts';
+import { KINDS, VALUES_FIELDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
 import { ChartSecrets } from './upstream/chart-secrets.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/capi-cluster.ts';
@@ -193,9 +193,10 @@ function readValue(file: FleetFile, value: Json, findings: Findings, fleet: Flee
   }
   const read = convert(KINDS.FleetAddon, value);
   if ('problems' in read) return addProblems(read.problems, findings);
-  if (read.value.spec.valuesSecret !== undefined) {
-    const hint = 'write the values into spec.config, and keep the folder private';
-    findings.error('secret', ['spec', 'valuesSecret'], 'a folder has no Secrets: valuesSecret is for a hub', hint);
+  for (const [kind, field] of Object.entries(VALUES_FIELDS)) {
+    if (read.value.spec[field] === undefined) continue;
+    const hint = `write the values into spec.config${kind === 'Secret' ? ', and keep the folder private' : ''}`;
+    findings.error('secret', ['spec', field], `a folder has no ${kind}s: ${field} is for a hub`, hint);
   }
   const entry = entryOf(file, read.value, findings);
   const compat = compatOf(value, findings);

@@ -9,11 +9,11 @@ import {
   fleetAddonName,
   clusterName,
   DNS_NAME,
+  dnsName,
   labels,
   like,
   list,
   MAX_CLUSTERS,
-  secretName,
   selector,
   part,
   amount,
@@ -209,12 +209,21 @@ const rollout = fields({
   ),
 });
 
-export const VALUES_SECRET = {
-  name: secretName,
+export const VALUES_OBJECT = {
+  name: dnsName,
   key: v.exactOptional(
-    about('Which text has them as YAML; values.yaml by default.', like(/^[-._A-Za-z0-9]{1,253}$/, 'a key of a Secret')),
+    about('Which text has them as YAML; values.yaml by default.', like(/^[-._A-Za-z0-9]{1,253}$/, 'a key of its data')),
   ),
 };
+/** Fields of values that are in an object of a hub, by its kind. Those of a later one win. */
+export const VALUES_FIELDS = { ConfigMap: 'valuesConfigMap', Secret: 'valuesSecret' } as const;
+function valuesFrom(kind: keyof typeof VALUES_FIELDS) {
+  const perCluster = v.exactOptional(
+    about('If true, each cluster has its own, under CLUSTER.values.yaml (CLUSTER.KEY).', v.boolean('true or false')),
+  );
+  const what = `More values for a chart, from a ${kind} of a hub in the namespace curlew-system.`;
+  return v.exactOptional(about(what, fields({ ...VALUES_OBJECT, perCluster })));
+}
 export const ADDON_FIELDS = {
   clusterSelector: about('The clusters that get it, by their labels; not empty.', selector),
   valuesTemplate: v.exactOptional(
@@ -229,9 +238,8 @@ export const ADDON_FIELDS = {
       }),
     ),
   ),
-  valuesSecret: v.exactOptional(
-    about('More values for a chart, from a Secret of a hub in the namespace curlew-system.', fields(VALUES_SECRET)),
-  ),
+  valuesConfigMap: valuesFrom('ConfigMap'),
+  valuesSecret: valuesFrom('Secret'),
   dependsOn: v.exactOptional(about('Add-ons that must be ready on a cluster before.', list(aText))),
   mode: oneOf(['Continuous', 'InstallOnce'], 'Follows changes (default), or is left alone once it is installed.'),
   adopt: v.exactOptional(about('If true, takes over what another owner has installed.', v.boolean('true or false'))),

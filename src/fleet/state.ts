@@ -18,7 +18,8 @@ const MAX_KEPT = 5;
 /** One content of an add-on for all clusters, and the entries that deliver it. */
 export interface StateRevision {
   readonly revision: string;
-  readonly addon: FleetAddon;
+  /** Only in a hub do sources differ by cluster. */
+  readonly addon: Omit<FleetAddon, 'sourceOn'>;
   /** One, or those of a channel. */
   readonly entries: readonly Entry[];
   /** It was healthy on a cluster. */

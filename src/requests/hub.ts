@@ -22,6 +22,10 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
     'NAME',
     'also print the right to read this Secret in curlew-system, for valuesSecret of add-ons; can be repeated',
   ),
+  valuesConfigMap: texts(
+    'NAME',
+    'also print the right to read this ConfigMap in curlew-system, for valuesConfigMap of add-ons; can be repeated',
+  ),
   reconcile: kindLists('KINDS', 'also print the rights to take these kinds of other programs, as the controller does'),
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });

@@ -76,7 +76,10 @@ test('values in a Secret of the hub are refused at once, with the way to deliver
   await scene.order({ source: { ...scene.manifest('1'), valuesSecret } });
   await scene.start();
   await scene.becomes('1 Failed Content');
-  assert.match(textAt(await scene.status(), 'message'), /^an agent cannot read valuesSecret, .*kubeconfigSecret/);
+  assert.match(
+    textAt(await scene.status(), 'message'),
+    /^an agent cannot read valuesSecret and valuesConfigMap, .*kubeconfigSecret/,
+  );
   assert.is(await scene.version(), '-');
 });
 

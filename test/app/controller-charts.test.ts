@@ -246,6 +246,30 @@ test('values of a Secret are for each chart of a channel', async () => {
   assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
 });
 
+test('each cluster gets its own values of a ConfigMap and of a Secret, whose values are the last ones and are shown nowhere', async () => {
+  await using scene = await openScene();
+  const { hub, helm } = scene;
+  const path = '/api/v1/namespaces/curlew-system/configmaps';
+  const data = { 'oslo.page': 'site: north\ntoken: none', 'paris.page': 'site: south' };
+  await hub.client.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'sites' }, data });
+  await scene.secret('curlew-system/tokens', { 'oslo.values.yaml': 'token: some-secret', 'paris.values.yaml': '-' });
+  await hub.addon('page', {
+    source: { chart: CHART },
+    valuesConfigMap: { name: 'sites', key: 'page', perCluster: true },
+    valuesSecret: { name: 'tokens', perCluster: true },
+  });
+  const controller = scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  assert.equal(helm.values(), [{}, { site: 'north', token: 'some-secret' }]);
+  helm.before((command) => {
+    if (command === 'upgrade page') throw new Error('UPGRADE FAILED: "some-secret" in the north-west');
+  });
+  await hub.client.merge(`${path}/sites`, { data: { 'oslo.page': 'site: north-west' } });
+  await eventually(async () => (await scene.state()).endsWith('"[secret]" in the north-west'));
+  assert.equal(helm.values(), [{}, { site: 'north-west', token: 'some-secret' }]);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
+});
+
 test('without its Secret, an add-on is invalid, and what is installed stays', async () => {
   await using scene = await openScene();
   const { hub, cluster } = scene;

@@ -28,6 +28,7 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['fleet approve, pause, resume, retry, rollback', 10, 'order at a hub without JSON that is written by hand'],
   ['controller', 1, 'an alert when a hub no longer decides, or a rollout has stopped'],
   ['agent run', 1, 'an alert when a site no longer hears its hub'],
+  ['hub manifests', 1, 'the right to values of charts in ConfigMaps, which no other command has to grant'],
   ['machine drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
   ['node drain', 2, 'a word for pods that would be lost, and a way past a stuck budget'],
 ];

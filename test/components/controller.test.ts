@@ -150,6 +150,35 @@ if (reason === undefined) {
     await server.kubectl(['delete', 'fleetaddon', 'dns']);
   });
 
+  test('with the right to one ConfigMap, a controller rolls out the values of each cluster, and holds the one without', async () => {
+    const rights = hubManifests({ valuesConfigMaps: ['sites'] }).map((one) => JSON.stringify(one));
+    const values = (text: string): string[] =>
+      NAMES.slice(0, 5).map((name) => `--from-literal=${name}.values.yaml=${text}`);
+    await server.kubectl(['create', 'configmap', 'sites', '-n', 'curlew-system', ...values('a: 1')]);
+    const groups = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
+    const rollout = { type: 'ProgressivePerGroup', groups };
+    await hub.addon('site', { rollout, valuesConfigMap: { name: 'sites', perCluster: true } });
+    await hub.condition('site', 'Degraded', 'True Invalid');
+    const { conditions } = await hub.status('site');
+    assert.match(JSON.stringify(conditions), /curlew hub manifests --values-config-map sites prints/);
+    await server.kubectl(['apply', '-f', '-'], rights.join('\n---\n'));
+    await hub.becomes('site', 'c1:1.2.3@1');
+    await hub.report('site', 'Succeeded', 'c1');
+    await hub.becomes('site', 'c1:1.2.3@1 c2:1.2.3@1 c3:1.2.3@1 c4:1.2.3@1 c5:1.2.3@1');
+    await hub.report('site', 'Succeeded', ...NAMES.slice(0, 5));
+    await eventually(async () => {
+      const waiting = JSON.stringify((await hub.status('site'))['waiting']);
+      return /^\[\{"cluster":"c6",[^\]]*has no text in data\.c6\.values\.yaml","reason":"Content"/.test(waiting);
+    });
+    const change = { data: { 'c1.values.yaml': 'a: 2', 'c3.values.yaml': 'a: 2', 'c6.values.yaml': 'a: 1' } };
+    await server.kubectl(['patch', 'configmap', 'sites', '-n', 'curlew-system', '-p', JSON.stringify(change)]);
+    await hub.becomes('site', 'c1:1.2.3@2 c2:1.2.3@1 c3:1.2.3@1 c4:1.2.3@1 c5:1.2.3@1');
+    await hub.report('site', 'Succeeded', 'c1');
+    await hub.becomes('site', 'c1:1.2.3@2 c2:1.2.3@1 c3:1.2.3@2 c4:1.2.3@1 c5:1.2.3@1 c6:1.2.3@1');
+    await hub.change('site', { metadata: { finalizers: null } });
+    await server.kubectl(['delete', 'fleetaddon', 'site']);
+  });
+
   test('a definition of a kind that is deleted removes nothing from clusters', async () => {
     await server.kubectl(['delete', 'crd', 'fleetaddons.fleet.curlew.dev', '--wait=false']);
     await eventually(async () => {

@@ -43,6 +43,13 @@ const GOOD: readonly (readonly [string, object])[] = [
   ],
   ['values of a Secret', hubAddon('w', { valuesSecret: { name: 'web', key: 'values' } })],
   [
+    'values of each cluster, of both kinds of objects',
+    hubAddon('y', {
+      valuesConfigMap: { name: 'web', perCluster: true },
+      valuesSecret: { name: 'web', perCluster: true },
+    }),
+  ],
+  [
     'a channel',
     hubChannel('stable', [
       { ...ENTRY, kubernetesVersion: '>=1.30.0 <1.33.0' },
@@ -91,6 +98,11 @@ const BAD: readonly (readonly [string, object, RegExp])[] = [
     'values of a Secret for what is no chart',
     hubAddon('x', { source: { manifest: 'https://example.com/x', hash: HASH }, valuesSecret: { name: 'x' } }),
     /valuesSecret is for a chart/,
+  ],
+  [
+    'values of a ConfigMap for what is no chart',
+    hubAddon('x', { source: { manifest: 'https://example.com/x', hash: HASH }, valuesConfigMap: { name: 'x' } }),
+    /valuesConfigMap is for a chart/,
   ],
   [
     'a channel with a digest',

@@ -151,6 +151,11 @@ for (const [title, all, wanted] of [
     'error fleet/value: spec.rollout.progressDeadline must be a time such as 90s, 10m or 2h',
   ],
   [
+    'values of a ConfigMap',
+    [PARIS, addon('web', { valuesConfigMap: { name: 'web', perCluster: true } })],
+    'error fleet/secret: a folder has no ConfigMaps: valuesConfigMap is for a hub',
+  ],
+  [
     'values of a Secret',
     [PARIS, addon('web', { valuesSecret: { name: 'web' } })],
     'error fleet/secret: a folder has no Secrets: valuesSecret is for a hub',

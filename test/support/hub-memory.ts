@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { Heartbeats } from '../../src/fleet/hub/run/heartbeats.ts';
 import { HelmProxies } from '../../src/fleet/hub/run/helm-proxies.ts';
 import { StoredStatuses } from '../../src/fleet/hub/run/stored-statuses.ts';
-import { ValuesSecrets } from '../../src/fleet/hub/run/values-secrets.ts';
+import { ValuesObjects } from '../../src/fleet/hub/run/values-objects.ts';
 import type { UpstreamParts } from '../../src/fleet/hub/run/generated-addons.ts';
 import { OcmAddons } from '../../src/fleet/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/fleet/hub/run/hub-pass.ts';
@@ -141,7 +141,7 @@ export async function openMemoryHub(
     backoff: new Backoff(),
     memo: new Memo(),
     statuses: new StoredStatuses((text) => void notes.push(text)),
-    valuesSecrets: new ValuesSecrets(call),
+    valuesObjects: new ValuesObjects(call),
     report: (text) => void notes.push(text),
   };
   const { clusters, addons, clusterAddons, channels, leases } = hub;

@@ -69,8 +69,8 @@ export interface Chart {
   readonly atomic: boolean;
 }
 
-/** Values that a hub has in a Secret. */
-export interface SecretValues {
+/** Values that a hub has in a Secret or a ConfigMap. */
+export interface HubValues {
   /** It changes with the values, and reveals nothing of them. */
   readonly digest: string;
   readonly values: Readonly<Record<string, unknown>>;
@@ -84,8 +84,8 @@ export interface ChartAccess {
   readonly authorities?: string | undefined;
   /** Whoever answers is trusted. */
   readonly trustsAll?: boolean | undefined;
-  /** The last layer of its values. */
-  readonly values?: SecretValues | undefined;
+  /** The last layer of its values, and what nothing shows of it. */
+  readonly values?: (HubValues & { readonly hidden: HubValues['values'] }) | undefined;
 }
 
 export type Source =

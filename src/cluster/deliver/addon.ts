@@ -50,7 +50,7 @@ export interface Addon extends Pick<
 
 /** What nothing shows of an add-on, although helm gets it. */
 export function hiddenIn({ access }: Pick<Addon, 'access'>): readonly Secret[] {
-  return secretsIn(access?.values?.values);
+  return secretsIn(access?.values?.hidden);
 }
 
 /** An add-on, and how the cluster is now. */

@@ -4,6 +4,7 @@ import { groupBy } from '../../core/group-by.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { Alternative } from '../rollout/fleet.ts';
 import type { HubAddon, Live } from './observe.ts';
+import { VALUES_FIELDS } from '../schema.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 import { contentSourceOf } from './content-source.ts';
 
@@ -34,7 +35,7 @@ export function withChannel(one: HubAddon, channel: HubChannel | undefined): Hub
 }
 
 function resolve(
-  { addon: { name }, valuesSecret }: HubAddon,
+  { addon: { name }, valuesFrom: [from] }: HubAddon,
   { name: channelName, addon = name }: NonNullable<HubAddon['channel']>,
   channel: HubChannel | undefined,
 ): Pick<HubAddon['addon'], 'identity' | 'namespace' | 'source'> | string {
@@ -46,8 +47,8 @@ function resolve(
     const read = alternativeOf(entry, name);
     if (typeof read === 'string')
       return `${title} has an entry of ${addon} that cannot be read, ${entry.version}: ${read}`;
-    if (valuesSecret !== undefined && entry.chart === undefined)
-      return `valuesSecret is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
+    if (from !== undefined && entry.chart === undefined)
+      return `${VALUES_FIELDS[from.kind]} is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
     entries.push(read);
   }
   // The order of the entries says nothing, and another identity begins a rollout.

@@ -2,10 +2,14 @@
 import * as v from 'valibot';
 import { fits, type Read } from '../../core/schema.ts';
 import { recordIdentity, releaseIdentity } from '../fleet.ts';
+import { VALUES_FIELDS } from '../schema.ts';
 import type { FleetAddon, Values } from '../rollout/fleet.ts';
 import type { HUB_KINDS } from './hub-kinds.ts';
 
-export type HubSource = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
+type Spec = Read<typeof HUB_KINDS.FleetAddon.spec>;
+export type HubSource = Spec['source'];
+/** Where values of an add-on are that its FleetAddon does not have. */
+export type ValuesPlace = NonNullable<Spec['valuesSecret']> & { readonly kind: keyof typeof VALUES_FIELDS };
 type Place = Pick<FleetAddon, 'identity' | 'namespace'>;
 type Found = Place & { readonly source: { readonly content: Values; readonly version?: string } };
 
@@ -56,4 +60,14 @@ export function contentSourceOf(
   if (template !== undefined) return { ...place, source: { content: { template } } };
   if (manifest === undefined || hash === undefined) return undefined;
   return { ...place, source: { content: { manifest, hash } } };
+}
+
+/** Where the values are, each with its kind. Those of a later one win. */
+export function valuesPlaces<Place>(
+  all: Readonly<Partial<Record<(typeof VALUES_FIELDS)[ValuesPlace['kind']], Place | undefined>>>,
+): readonly (Place & Pick<ValuesPlace, 'kind'>)[] {
+  return (Object.keys(VALUES_FIELDS) as ValuesPlace['kind'][]).flatMap((kind) => {
+    const place = all[VALUES_FIELDS[kind]];
+    return place === undefined ? [] : [{ kind, ...place }];
+  });
 }

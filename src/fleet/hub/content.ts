@@ -18,12 +18,13 @@ export function contentOf(
   name: string,
   { source: written, version }: Pick<AddonContent, 'source' | 'version'>,
 ):
-  | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasSecret: boolean }
+  | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasHubValues: boolean }
   | { readonly package: HubPackage }
   | undefined {
   const read = convert(resolvedSource, written);
   if ('problems' in read) return undefined;
-  const { manifest, hash = '', chart, package: packed, template, valuesSecret } = read.value;
+  const { manifest, hash = '', chart, package: packed, template } = read.value;
+  const hasHubValues = (read.value.valuesConfigMap ?? read.value.valuesSecret) !== undefined;
   if (packed !== undefined) return { package: packed };
   const { namespace = RECORDS, releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
   const file = manifest ?? template;
@@ -53,7 +54,7 @@ export function contentOf(
     selector: {},
     place: { file: location, line: 1, column: 1, length: 1 },
   };
-  return source && { entry, isTemplate: template !== undefined, hasSecret: valuesSecret !== undefined };
+  return source && { entry, isTemplate: template !== undefined, hasHubValues };
 }
 
 /** Which add-on of Open Cluster Management on which cluster. */

@@ -9,7 +9,8 @@ import {
   CLUSTER_FIELDS,
   entryName,
   orderedRemoval,
-  VALUES_SECRET,
+  VALUES_FIELDS,
+  VALUES_OBJECT,
   versionField,
 } from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
@@ -95,10 +96,12 @@ const { dependsOn, mode, remove } = others;
 /** Fields of a FleetAddon that say how it is removed. */
 export const removalRules = v.object({ dependsOn, mode, remove, rollout });
 export const selection = v.object({ clusterSelector });
-/** The source of a ClusterAddon, to which the controller has added the values of a Secret by their digest. */
+const byDigest = v.exactOptional(fields({ ...VALUES_OBJECT, digest }));
+/** The source of a ClusterAddon, to which the controller has added values of objects by their digest. */
 export const resolvedSource = fields({
   ...SOURCE,
-  valuesSecret: v.exactOptional(fields({ ...VALUES_SECRET, digest })),
+  valuesConfigMap: byDigest,
+  valuesSecret: byDigest,
 });
 
 const SELECTS = [
@@ -132,7 +135,10 @@ const addonSpec = rules(
       ),
     ),
   }),
-  ['!has(self.valuesSecret) || has(self.source.chart) || has(self.source.channel)', 'valuesSecret is for a chart'],
+  ...Object.values(VALUES_FIELDS).map(
+    (one) =>
+      [`!has(self.${one}) || has(self.source.chart) || has(self.source.channel)`, `${one} is for a chart`] as const,
+  ),
 );
 
 const MAX_ENTRIES = 1000;

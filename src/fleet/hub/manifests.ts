@@ -26,6 +26,8 @@ interface HubOptions {
   readonly push?: readonly string[] | undefined;
   /** Names of Secrets with values for charts. */
   readonly valuesSecrets?: readonly string[] | undefined;
+  /** Names of ConfigMaps with values for charts. */
+  readonly valuesConfigMaps?: readonly string[] | undefined;
   /** Kinds of other programs that the controller takes. */
   readonly reconcile?: readonly Reconciled[] | undefined;
 }
@@ -35,6 +37,7 @@ export function hubManifests({
   image,
   push = [],
   valuesSecrets = [],
+  valuesConfigMaps = [],
   reconcile = [],
 }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
@@ -45,7 +48,7 @@ export function hubManifests({
     ACCOUNT,
     ...RIGHTS,
     ...pushed,
-    ...(valuesSecrets.length === 0 ? [] : valuesRights(valuesSecrets)),
+    ...valuesRights({ secrets: valuesSecrets, configmaps: valuesConfigMaps }),
     ...(reconcile.length === 0 ? [] : upstreamRights(reconcile)),
     ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
   ];
@@ -171,9 +174,12 @@ function pushRights(cluster: string): readonly Manifest[] {
   ];
 }
 
-function valuesRights(names: readonly string[]): readonly Manifest[] {
-  const rules = [may('', ['secrets'], ['get'], names)];
-  return granted('Role', { ...LABELED, name: `${NAME}-values` }, rules, CONTROLLER);
+/** To get these objects by their names, by resource. */
+function valuesRights(all: Readonly<Record<string, readonly string[]>>): readonly Manifest[] {
+  const rules = Object.entries(all).flatMap(([resource, names]) =>
+    names.length === 0 ? [] : [may('', [resource], ['get'], names)],
+  );
+  return rules.length === 0 ? [] : granted('Role', { ...LABELED, name: `${NAME}-values` }, rules, CONTROLLER);
 }
 
 /** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */

@@ -11,7 +11,7 @@ import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Val
 import { UNREAD } from '../rollout/brake.ts';
 import { removalRulesIn, windowsProblem } from './removal-rules.ts';
 import { HUB_KINDS, type Condition } from './hub-kinds.ts';
-import { placeIn, contentSourceOf, type HubSource } from './content-source.ts';
+import { placeIn, contentSourceOf, valuesPlaces, type HubSource, type ValuesPlace } from './content-source.ts';
 
 /** Each cluster has a namespace of its own. */
 const NAMESPACE = 'fleet-';
@@ -64,8 +64,8 @@ export interface HubAddon {
   /** Why no removal of it begins, even if it is deleted: its windows cannot be read. */
   readonly closed: string | undefined;
   readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
-  /** Values that are only delivered: their digest is in the source, if they have been read. */
-  readonly valuesSecret: Read<typeof HUB_KINDS.FleetAddon.spec>['valuesSecret'];
+  /** Values that are only delivered: their digests are in the source, if they have been read. */
+  readonly valuesFrom: readonly ValuesPlace[];
   /** The Channel that has its contents, which are in the source if it has been read. */
   readonly channel: HubSource['channel'];
   readonly finalizers: readonly string[];
@@ -171,9 +171,10 @@ export function readFleetAddon(object: Live): HubAddon {
   const place = fields === undefined && isObject(spec) ? placeIn(spec['source'], name) : undefined;
   const { channel } = fields?.source ?? {};
   const isDeleting = typeof deletionTimestamp === 'string';
+  const valuesFrom = fields ? valuesPlaces(fields) : [];
   // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time. A
   // deletion is the same with or without them.
-  const hasTurns = !isDeleting && (fields?.valuesSecret ?? channel) !== undefined;
+  const hasTurns = !isDeleting && (valuesFrom.length > 0 || channel !== undefined);
   const since = hasTurns ? 0 : (stored?.since ?? 0);
   const { orders, lapsed, paused, approval, problem: wrong } = readOrders(annotations, generation, since);
   const closed = known === undefined ? windowsProblem(fields?.rollout?.windows) : known.closed;
@@ -184,13 +185,15 @@ export function readFleetAddon(object: Live): HubAddon {
   const {
     source: _source,
     drift,
-    valuesSecret,
+    valuesConfigMap: _configMap,
+    valuesSecret: _secret,
     ...others
   } = fields ?? {
     ...known?.rules,
     source: undefined,
     clusterSelector: known?.rules.clusterSelector,
     drift: undefined,
+    valuesConfigMap: undefined,
     valuesSecret: undefined,
   };
   return {
@@ -199,7 +202,7 @@ export function readFleetAddon(object: Live): HubAddon {
     problem,
     closed,
     drift,
-    valuesSecret,
+    valuesFrom,
     channel,
     finalizers,
     conditions: own?.conditions ?? [],

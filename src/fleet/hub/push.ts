@@ -18,6 +18,7 @@ import { DELETIONS } from '../rollout/pruning.ts';
 import { nextStatus, type AddonReport } from './addon-status.ts';
 import { hubClusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
+import { valuesPlaces } from './content-source.ts';
 import { COMPAT } from '../upstream/document.ts';
 import type { HubAddon, HubCluster } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
@@ -28,19 +29,25 @@ export function kubeconfigIn(secret: Values, title: string): string {
   return textIn(secret, kubeconfig === undefined ? 'value' : 'kubeconfig', title);
 }
 
-/** A text of a Secret. */
-export function textIn({ data }: Values, key: string, title: string): string {
+/** A text of a Secret, or of a ConfigMap, where it is written as it is. */
+export function textIn({ kind, data }: Values, key: string, title: string): string {
   const value = isObject(data) ? data[key] : undefined;
-  const text = typeof value === 'string' ? decodedBase64(value) : undefined;
-  if (text !== undefined) return text;
-  throw new CurlewError('CLUSTER_FAILED', `${title} has no text in data.${key}`);
+  const text = typeof value !== 'string' || kind === 'ConfigMap' ? value : decodedBase64(value);
+  if (typeof text === 'string') return text;
+  throw new CurlewError('CLUSTER_FAILED', noText(key, title));
+}
+
+/** What is said of an object without a text. */
+export function noText(key: string, title: string): string {
+  return `${title} has no text in data.${key}`;
 }
 
 /** Where a hub has what a chart needs besides; undefined if it needs nothing. */
 export function accessIn({ source }: Pick<ClusterAddonSpec, 'source'>) {
-  const { chart, valuesSecret: values } = fits(resolvedSource, source) ? source : {};
+  const { chart, valuesConfigMap, valuesSecret } = fits(resolvedSource, source) ? source : {};
   const { credentials, tlsConfig } = chart ?? {};
-  if ([credentials, tlsConfig, values].every((one) => one === undefined)) return undefined;
+  const values = valuesPlaces({ valuesConfigMap, valuesSecret });
+  if ((credentials ?? tlsConfig) === undefined && values.length === 0) return undefined;
   const { key = 'config.json', secret } = credentials ?? {};
   const { caSecret, insecureSkipTLSVerify: trustsAll } = tlsConfig ?? {};
   const named = (one: { readonly namespace?: string; readonly name: string }) => ({ namespace: 'default', ...one });

@@ -96,12 +96,12 @@ export class Contents {
 
   /** A text says why there is no content. The record of an installation has the cluster's own configuration. */
   contentOf(cluster: Cluster, record: ClusterAddon | undefined): AddonContent | string {
-    const { name, config, source, valuesTemplate } = this.#addon;
+    const { name, config, source, valuesTemplate, sourceOn } = this.#addon;
     const own = record?.config;
     let matches = '';
     if (config?.groups)
       for (const { selector } of config.groups) matches += selects(selector, cluster.labels) ? '1' : '0';
-    if (valuesTemplate === undefined && own === undefined) {
+    if ((valuesTemplate ?? own ?? sourceOn) === undefined) {
       const key = 'content' in source ? matches : `${matches} ${cluster.kubernetes}`;
       const made = this.#shared.get(key) ?? this.#make(cluster, matches);
       this.#shared.set(key, made);
@@ -144,11 +144,14 @@ export class Contents {
     const { default: base = {}, groups = [] } = this.#addon.config ?? {};
     const chosen = this.sourceOf(cluster);
     if (chosen === undefined) return unfit(cluster);
+    const more = this.#addon.sourceOn?.(cluster.name);
+    if (typeof more === 'string') return more;
     const rendered = this.#render(cluster, chosen);
     if (typeof rendered === 'string') return rendered;
     const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
     const values = mergeValues([base, ...layers, rendered, own]);
-    const { source, version } = chosen;
+    const { version } = chosen;
+    const source = more === undefined ? chosen.source : { ...chosen.source, ...more };
     return { source, ...(version !== undefined && { version }), values, specHash: specHash({ source, values }) };
   }
 

@@ -65,6 +65,11 @@ export interface FleetAddon {
     readonly groups?: readonly { readonly selector: Selector; readonly values: Values }[];
   };
   readonly valuesTemplate?: string;
+  /**
+   * What its source has besides on a cluster of this name; a text says why there is no content there. When an answer changes, so does
+   * `source`: by that, a rollout begins.
+   */
+  readonly sourceOn?: (cluster: string) => Values | string;
   readonly dependsOn?: readonly string[];
   readonly mode?: 'Continuous' | 'InstallOnce';
   /** Whose rules its rollout and its values follow; curlew's by default. */

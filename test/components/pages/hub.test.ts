@@ -34,6 +34,8 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
     files: {
       'curlew.pub': pair.publicKey,
       'values.yaml': 'password: hush\n',
+      'oslo.values.yaml': 'site: north\n',
+      'paris.values.yaml': 'site: south\n',
       'addon.json': JSON.stringify(addon),
       'web/page.yaml': manifest,
       'web/page.yaml.sigstore.json': signText(Buffer.from(manifest), readPrivateKey(pair.privateKey, 'key', undefined)),
@@ -66,7 +68,8 @@ unless(noPageMachine(WEB_PROGRAM, ...HUB_PROGRAMS), test)('every command of the 
   for (const server of [oslo, hub]) {
     assert.match(await server.kubectl(['get', 'configmap', 'page', '-o', 'name']), 'configmap/page');
   }
-  await machine.block('--values-secret dashboard-1');
+  await machine.block('--values-secret dashboard-1 | kubectl');
+  await machine.block('--values-config-map sites');
   await machine.block('kubectl delete clusters');
   assert.is(await oslo.kubectl(['get', 'configmap', 'page', '--ignore-not-found']), '');
   await machine.run('kill $(</run/agent.pid) && rm paris.token');

@@ -96,16 +96,23 @@ test('Secrets are readable only in the namespaces of the clusters that the contr
   await assert.rejectsWith(printHubManifests({ push: ['Oslo'] }), 'USAGE', /no name of a cluster/);
 });
 
-test('the controller may read the Secrets with values that are named, and no other of its namespace', async () => {
-  const objects = await printHubManifests({ valuesSecret: ['web-1', 'web-2'] });
+test('the controller may read the Secrets and ConfigMaps with values that are named, and no other of its namespace', async () => {
+  const objects = await printHubManifests({ valuesSecret: ['web-1', 'web-2'], valuesConfigMap: ['sites'] });
   const [role, binding] = objects.filter(({ metadata }) => (metadata as Named).name === 'curlew-controller-values');
   assert.equal(
     [role?.['kind'], role?.['rules']],
-    ['Role', [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['web-1', 'web-2'], verbs: ['get'] }]],
+    [
+      'Role',
+      [
+        { apiGroups: [''], resources: ['secrets'], resourceNames: ['web-1', 'web-2'], verbs: ['get'] },
+        { apiGroups: [''], resources: ['configmaps'], resourceNames: ['sites'], verbs: ['get'] },
+      ],
+    ],
   );
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'curlew-controller-values' };
   assert.equal([binding?.['kind'], binding?.['roleRef']], ['RoleBinding', roleRef]);
   await assert.rejectsWith(printHubManifests({ valuesSecret: ['Web'] }), 'USAGE', /no name of a Secret/);
+  await assert.rejectsWith(printHubManifests({ valuesConfigMap: ['Web'] }), 'USAGE', /no name of a ConfigMap/);
 });
 
 test('the rights to take objects of other programs are printed only for those that are asked for', async () => {

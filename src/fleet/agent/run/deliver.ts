@@ -71,11 +71,11 @@ const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the C
 
 /** Why only the hub itself can deliver it. */
 function unfitFor(
-  { isTemplate, hasSecret }: { readonly isTemplate: boolean; readonly hasSecret: boolean },
+  { isTemplate, hasHubValues }: { readonly isTemplate: boolean; readonly hasHubValues: boolean },
   allowUnsigned: boolean,
 ) {
   if (isTemplate && !allowUnsigned) return 'nothing signs a template: register the agent with --allow-unsigned, or';
-  return hasSecret ? 'an agent cannot read valuesSecret, which stays in the hub:' : undefined;
+  return hasHubValues ? 'an agent cannot read valuesSecret and valuesConfigMap, which stay in the hub:' : undefined;
 }
 
 async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, tools: Tools): Promise<AgentDone> {

@@ -28,7 +28,7 @@ import type { Heartbeats } from './heartbeats.ts';
 import { tell } from './events.ts';
 import { eachJob, type Errand } from './jobs.ts';
 import type { StoredStatuses } from './stored-statuses.ts';
-import { ValuesSecrets } from './values-secrets.ts';
+import { ValuesObjects } from './values-objects.ts';
 import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
 const DEFINITIONS: Resource = {
@@ -78,7 +78,7 @@ export interface Hub {
   readonly backoff: Backoff;
   readonly memo: Memo;
   readonly statuses: StoredStatuses;
-  readonly valuesSecrets: ValuesSecrets;
+  readonly valuesObjects: ValuesObjects;
   readonly report: (text: string) => void;
 }
 
@@ -117,9 +117,9 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   const joined = hub.addons.values().map((one) => {
     return withChannel(one, one.channel && hub.channels.get({ name: one.channel.name }));
   });
-  const addons = await hub.valuesSecrets.complete(joined, hub.signal);
+  const addons = await hub.valuesObjects.complete(joined, hub.signal);
   const all = new Map(addons.map((one) => [one.addon.name, one]));
-  const hasSecrets = addons.some(({ valuesSecret }) => valuesSecret !== undefined);
+  const hasHubValues = addons.some(({ valuesFrom }) => valuesFrom.length > 0);
   const records = new Map<string, HubClusterAddon>();
   for (const one of hub.clusterAddons.values()) {
     if (one?.record !== undefined) records.set(keyAt(one.record), one);
@@ -153,7 +153,7 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
       done.nextMs,
       taken?.nextMs ?? Infinity,
       (writes.recheckAfter ?? Infinity) * 1000,
-      hasSecrets ? ValuesSecrets.keptMs : Infinity,
+      hasHubValues ? ValuesObjects.keptMs : Infinity,
     ),
   };
 }

@@ -236,10 +236,9 @@ export class Pushes {
     const content = deliverableOf(record, addon);
     const places = accessIn(record.spec);
     if (typeof content === 'string' || places === undefined) return content;
-    const { values } = places;
     try {
       const access = await readAccess(this.#hub.call, places);
-      return { ...content, access: { ...access, values: values && (await this.#hub.valuesSecrets.read(values)) } };
+      return { ...content, access: { ...access, values: await this.#hub.valuesObjects.read(places.values) } };
     } catch (error) {
       requireRefusal(error, this.#hub.signal);
       return error;

@@ -1,31 +1,23 @@
-/** Secrets of a hub. */
+/** Secrets and ConfigMaps of a hub. */
 import { CurlewError } from '../../../core/errors.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
-import { getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
+import { getObject, titleOf, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 
-interface SecretPlace {
+interface Place {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** For messages. */
-export function titleOfSecret({ namespace, name }: SecretPlace): string {
-  return `Secret ${namespace}/${name}`;
-}
+/** Reads an object that has been got, with its title for messages. Throws `CLUSTER_FAILED` if there is none. */
+export type Reader = <Found>(read: (object: LiveObject, title: string) => Found) => Found;
 
-/**
- * Gets a Secret. What is returned reads it, and throws `CLUSTER_FAILED` if there is none: a server that is away is an error before, and
- * says nothing about the Secret.
- */
-export async function getSecret(
-  call: Call,
-  { namespace, name }: SecretPlace,
-): Promise<<Found>(read: (secret: LiveObject, title: string) => Found) => Found> {
-  const object = await getObject(call, SECRETS, { namespace, name });
-  const title = titleOfSecret({ namespace, name });
+/** Gets a Secret, or an object of another kind: a server that is away is an error here, and says nothing about the object. */
+export async function getSecret(call: Call, { namespace, name }: Place, resource = SECRETS): Promise<Reader> {
+  const object = await getObject(call, resource, { namespace, name });
+  const title = titleOf(resource, { namespace, name });
   return (read) => {
     if (object === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
-    return read(object, title);
+    return read({ ...object, kind: resource.kind }, title);
   };
 }
