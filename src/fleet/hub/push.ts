@@ -117,8 +117,11 @@ export function jobOrReport(
     return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
   }
   if (isHandedOver(record, records)) return { state: 'Succeeded', orphans };
-  const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
+  const { missing = [], changed = [], added = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
   if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
+  if (added.length > 0 && from?.drift === 'Revert') {
+    return { state: 'Succeeded', reason: 'Added', message: `added by others, and stays: ${added.join(', ')}`, orphans };
+  }
   if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded', orphans };
   return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}`, orphans };
 }

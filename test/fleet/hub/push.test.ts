@@ -1,4 +1,5 @@
 /** What the controller does about an add-on on a cluster that it delivers to, by what the cluster says. */
+import type { LiveState } from '../../../src/cluster/channel/pass.ts';
 import { recordKey, type AddonRecord } from '../../../src/cluster/channel/record.ts';
 import type { Reply } from '../../../src/fleet/fleet.ts';
 import { readClusterAddon, readFleetAddon, type Live } from '../../../src/fleet/hub/observe.ts';
@@ -16,8 +17,9 @@ function live(object: object): Live {
   return { ...others, metadata: { ...base, ...metadata } };
 }
 
-test('a release that passes to another add-on is neither restored nor called changed', () => {
-  const { addon, drift, origin } = readFleetAddon(live(hubAddon('web', { drift: 'Revert' })));
+/** The add-on `web`, settled on `oslo`, and what a look makes of it whose records are `names` and whose objects are in this state. */
+function settled(drift?: string) {
+  const from = readFleetAddon(live(hubAddon('web', drift === undefined ? {} : { drift })));
   const object = hubClusterAddon('web', 'oslo') as { readonly spec: { readonly specHash: string } };
   const applied = { revision: 1, hash: object.spec.specHash };
   const own = readClusterAddon(live({ ...object, status: { applied, state: 'Succeeded', since: SINCE } }))?.record;
@@ -26,15 +28,30 @@ test('a release that passes to another add-on is neither restored nor called cha
     const fields = { addon: name, namespace: 'kube-system', owner: `fleet:${name}`, reason: '', history: [] };
     return { ...fields, state: 'Succeeded', since: SINCE, release, applied: { id: applied.hash } };
   };
-  const need = (...names: readonly string[]): unknown => {
+  return (state: LiveState, ...names: readonly string[]): unknown => {
     const records = new Map(names.map((name) => [name, recordOf(name)]));
     const facts = { annotations: new Map(), records, installer: new Set<string>() };
-    const changed = new Map([[recordKey('kube-system', 'web'), { missing: [], changed: ['ConfigMap a'] }]]);
-    const look: Reply = { server: '', kubernetes: 'v1.34.1', facts, live: changed, warnings: [] };
-    return own && jobOrReport(own, look, { addon, drift, origin }, 0);
+    const seen = new Map([[recordKey('kube-system', 'web'), state]]);
+    const look: Reply = { server: '', kubernetes: 'v1.34.1', facts, live: seen, warnings: [] };
+    return own && jobOrReport(own, look, from, 0);
   };
-  assert.is((need('web') as { readonly act: string }).act, 'restore');
-  assert.equal(need('web', 'next'), { state: 'Succeeded', orphans: [] });
+}
+
+test('a release that passes to another add-on is neither restored nor called changed', () => {
+  const look = settled('Revert');
+  const changed: LiveState = { missing: [], changed: ['ConfigMap a'] };
+  assert.is((look(changed, 'web') as { readonly act: string }).act, 'restore');
+  assert.equal(look(changed, 'web', 'next'), { state: 'Succeeded', orphans: [] });
+});
+
+test('what others have added and a restoration leaves is said, and no failure', () => {
+  const port = 'Service web/web: port 81 of kubectl-patch';
+  const added = { missing: [], changed: [], added: [port] };
+  const message = `added by others, and stays: ${port}`;
+  assert.equal(settled('Revert')(added, 'web'), { state: 'Succeeded', reason: 'Added', message, orphans: [] });
+  assert.equal(settled()(added, 'web'), { state: 'Succeeded', orphans: [] });
+  const changed = settled('Revert')({ ...added, changed: ['ConfigMap a'] }, 'web');
+  assert.is((changed as { readonly act: string }).act, 'restore');
 });
 
 test.run();
