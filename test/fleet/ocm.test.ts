@@ -356,7 +356,10 @@ test('what is not there, not supported or not a field is an error, and a program
     ],
   );
   assert.equal(found(placement('prod', PROD), managementAddOn({ prod: { configs: [templateOf('web-9')] } })), [
-    'error fleet/config: there is no addontemplates web-9',
+    'error fleet/config: there is no AddOnTemplate web-9',
+  ]);
+  assert.equal(found(placement('prod', PROD), managementAddOn({ prod: { configs: [configOf('a')] } })), [
+    'error fleet/config: there is no AddOnDeploymentConfig fleet-ops/a',
   ]);
   assert.equal(found(placement('prod', { predicate: [] })), [
     'error fleet/unknown-field: spec.predicate: unknown field',

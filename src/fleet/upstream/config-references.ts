@@ -65,8 +65,8 @@ export function layerOf(
     const title = `${group}/${resource}`;
     const isSupported = supported.some((one) => one.resource === resource && (one.group ?? '') === group);
     const known = new Map([
-      [TEMPLATES, templates.has(name)],
-      [CONFIGS, configs.has(`${namespace}/${name}`)],
+      [TEMPLATES, { kind: 'AddOnTemplate', isThere: templates.has(name) }],
+      [CONFIGS, { kind: 'AddOnDeploymentConfig', isThere: configs.has(`${namespace}/${name}`) }],
     ]).get(title);
     if (supported.length > 0 && !isSupported) {
       findings.error(
@@ -77,8 +77,8 @@ export function layerOf(
       );
     } else if (known === undefined) {
       findings.ignored(path, title, 'only a program of the add-on reads it');
-    } else if (!known) {
-      const message = `there is no ${resource} ${namespace === '' ? name : `${namespace}/${name}`}`;
+    } else if (!known.isThere) {
+      const message = `there is no ${known.kind} ${namespace === '' ? name : `${namespace}/${name}`}`;
       findings.error('config', path, message, 'add its file to the folder');
     }
   }
