@@ -145,6 +145,15 @@ test('a Placement chooses ManagedClusters of the sets that are bound in its name
   assert.equal(chosen(readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }])), { web: 'nice' });
 });
 
+test('the set global, bound and named, is all clusters without a warning, whether the hub has made its object or not', () => {
+  const labelSelector = {};
+  const global = clusterSet('global', { clusterSelector: { selectorType: 'LabelSelector', labelSelector } });
+  for (const more of [[], [global]]) {
+    const fleet = read(placement('all', { clusterSets: ['global'] }), WEB, binding(), ...more);
+    assert.equal([fleet.diagnostics, chosen(fleet)], [[], { web: 'lyon nice paris' }]);
+  }
+});
+
 test('a Placement leaves out clusters with taints that it does not tolerate', () => {
   const tainted = (...taints: readonly object[]): object => ({ ...managedCluster('lyon'), spec: { taints } });
   const gpu = { key: 'gpu', value: 'yes', effect: 'NoSelect' };

@@ -9,6 +9,7 @@ import { answering, change, contents, NOW, pass, report } from '../../support/hu
 import {
   addOnTemplate,
   binding,
+  clusterSet,
   configOf,
   decision,
   managedCluster,
@@ -267,6 +268,17 @@ test('an add-on of a hub without clusters says that there are none, and is no fa
     ],
   );
   assert.equal(memory.hub.clusterAddons.values(), []);
+});
+
+test('a Placement of the set global chooses all clusters of a hub without a note, whether the hub has made its object or not', async () => {
+  const all = { clusterSelector: { selectorType: 'LabelSelector', labelSelector: {} } };
+  const own = [managedCluster('oslo'), addOnTemplate('web-1', []), placement('all', { clusterSets: ['global'] })];
+  for (const more of [[], [clusterSet('global', all)]]) {
+    await using memory = await openMemoryHub([oslo, ...own, binding(), managementAddOn({ all: {} }), ...more]);
+    for (const at of [0, 9, 10, 11]) await passHub(memory.hub, NOW + at);
+    assert.match(contents(memory), /^oslo:/);
+    assert.not.match(memory.notes.join('\n'), /global|ClusterSet/);
+  }
 });
 
 test('a configuration of a kind that an add-on does not support is named, and what was made of the add-on stays', async () => {
