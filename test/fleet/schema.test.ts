@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from '../../scripts/docs/fleet-schemas.ts';
 import { HUB_KINDS } from '../../src/fleet/hub/hub-kinds.ts';
 import { KINDS } from '../../src/fleet/schema.ts';
-import { fits } from '../../src/core/schema.ts';
+import { convert, fits } from '../../src/core/schema.ts';
 import { readFleet } from '../../src/fleet/read.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
@@ -133,5 +133,32 @@ test('a folder and a hub have the same fields, but for what only one of them can
     { folder: ['access.kubeconfig', 'installer'], hub: ['access.kubeconfigSecret'] },
   ]);
 });
+
+for (const [kind, inFolder, inHub] of [
+  ['Cluster', ['access.kubeconfig', 'installer', 'machines'], ['access.kubeconfigSecret']],
+  [
+    'FleetAddon',
+    [],
+    ['chart.package', 'chart.credentials', 'chart.tlsConfig', 'hash', 'package', 'template'].map(
+      (one) => `source.${one}`,
+    ),
+  ],
+] as const) {
+  test(`what a ${kind} has only in a folder, or only in a hub, is refused by name in the other`, () => {
+    const only = (path: string): object =>
+      path.split('.').reduceRight<object>((value, name) => ({ [name]: value }), {});
+    for (const path of inFolder) {
+      const read = convert(HUB_KINDS[kind].spec, only(path));
+      const found = 'problems' in read ? read.problems.map(({ message }) => message) : [];
+      assert.ok(found.includes(`${path}: unknown field`), path);
+    }
+    for (const path of inHub) {
+      const document = kind === 'Cluster' ? cluster('paris', {}, only(path)) : addon('web', only(path));
+      const { diagnostics } = readFleet([{ path: 'fleet.yaml', folder: '.', text: documents(document) }]);
+      const found = diagnostics.map(({ severity, message }) => `${severity} ${message}`);
+      assert.ok(found.includes(`error spec.${path}: unknown field`), path);
+    }
+  });
+}
 
 test.run();
