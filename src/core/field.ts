@@ -162,6 +162,10 @@ function durationOf(text: string): number | undefined {
   return ms >= 1000 && ms <= Number.MAX_SAFE_INTEGER ? ms : undefined;
 }
 
+function delayOf(text: string): number | undefined {
+  return parseDuration(text) === 0 ? 0 : durationOf(text);
+}
+
 const POWERS = ['', 'K', 'M', 'G', 'T'];
 
 /** `4480M`, `1.5G`, `512K`, `1000`: powers of 1024; `10MB`: powers of 1000. Never 0. */
@@ -208,6 +212,11 @@ export const age: Declare<number, 'one'> = one({
 export const duration: Declare<number, 'one'> = one({
   schema: AMOUNT,
   read: reading(durationOf, 'not a duration of at least 1s', 'write 90s, 5m or 2h'),
+});
+/** Milliseconds that may be none. */
+export const delayField: Declare<number, 'one'> = one({
+  schema: AMOUNT,
+  read: reading(delayOf, 'not 0s or a duration of at least 1s', 'write 0s, 90s, 5m or 2h'),
 });
 /** {@link bytesOf}. */
 export const sizeField: Declare<number, 'one'> = one({

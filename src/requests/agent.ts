@@ -1,5 +1,5 @@
 /** Requests about the agent of a cluster. */
-import { duration, flag, path } from '../core/field.ts';
+import { delayField, duration, flag, path } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { CLUSTER, HELM, METRICS } from './channel.ts';
 import { ADDRESS } from './connection.ts';
@@ -14,7 +14,7 @@ export const AGENT_RUN = request('agent run', 'Deliver what the hub has for this
   ...CLUSTER,
   from: { ...SOURCE.from, help: 'packages: a store, or a web server with one (repeat for mirrors)' },
   acceptOlder: flag('accept lower revisions and versions than before, as from a hub that was restored'),
-  delay: duration('TIME', 'limit of the random time before the first request to the hub (default: 60s)'),
+  delay: delayField('TIME', 'limit of the random time before the first request to the hub (default: 60s; 0s: none)'),
   wait: duration('TIME', 'limit of the wait until an add-on is healthy, or gone (default: 5m)'),
   ...METRICS,
   ...HELM,

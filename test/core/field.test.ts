@@ -1,4 +1,4 @@
-import { choice, duration, port, sizeField } from '../../src/core/field.ts';
+import { choice, delayField, duration, port, sizeField } from '../../src/core/field.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -38,13 +38,21 @@ test('the value nearest to a wrong one is proposed', () => {
   assert.equal(['zsh', 'zhs', 'powershell'].map(hintFor), ['zsh', 'did you mean zsh?', undefined]);
 });
 
-test('a time that is too short is refused with the least one', () => {
-  assert.is(duration('TIME', '').read(['1s'], '--delay'), 1000);
+test('a time that is too short is refused with the least one, and a delay may be none', () => {
+  assert.is(duration('TIME', '').read(['1s'], '--wait'), 1000);
   assert.throwsWith(
-    () => duration('TIME', '').read(['0s'], '--delay'),
+    () => duration('TIME', '').read(['0s'], '--wait'),
     'USAGE',
-    /--delay 0s: not a duration of at least 1s/,
+    /--wait 0s: not a duration of at least 1s/,
   );
+  assert.is(delayField('TIME', '').read(['0s'], '--delay'), 0);
+  assert.is(delayField('TIME', '').read(['1s'], '--delay'), 1000);
+  for (const text of ['500ms', '-1s', 'no'])
+    assert.throwsWith(
+      () => delayField('TIME', '').read([text], '--delay'),
+      'USAGE',
+      /not 0s or a duration of at least 1s/,
+    );
 });
 
 test('a port that there is not is refused', () => {
