@@ -126,5 +126,8 @@ export function happened(before: FleetAddonStatus | undefined, object: HubAddon,
   if (stopped !== undefined && before?.stopped !== stopped) {
     all.push({ type: 'Warning', reason: 'Stopped', message: textOf(stopped) });
   }
+  const held = after.waiting.find(({ reason }) => reason === 'Content');
+  if (held !== undefined && !before?.reasons['Content'])
+    all.push({ type: 'Warning', reason: 'Content', message: textOf(`${held.cluster}: ${held.message}`) });
   return all;
 }

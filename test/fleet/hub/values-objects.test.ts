@@ -1,7 +1,7 @@
 /** Digests of values in Secrets and ConfigMaps, for passes of a controller. */
 import { CurlewError } from '../../../src/core/errors.ts';
 import { readFleetAddon, type HubAddon, type Live } from '../../../src/fleet/hub/observe.ts';
-import { statusObject } from '../../../src/fleet/hub/write.ts';
+import { happened, statusObject } from '../../../src/fleet/hub/write.ts';
 import type { ClusterAddon, FleetAddonStatus } from '../../../src/fleet/rollout/fleet.ts';
 import { ValuesObjects } from '../../../src/fleet/hub/run/values-objects.ts';
 import { step } from '../../../src/fleet/rollout/step.ts';
@@ -201,6 +201,7 @@ function fleetWith(data: Readonly<Record<string, string>>) {
   });
   let clusterAddons: readonly ClusterAddon[] = [];
   let status: FleetAddonStatus | undefined;
+  const events: string[] = [];
   /** What is written now, such as `oslo@1`, all of which succeeds then; and what waits. */
   const pass = async (): Promise<readonly [string, readonly string[]]> => {
     const [one] = await objects.complete([readFleetAddon({ ...own, metadata })], SIGNAL);
@@ -210,6 +211,7 @@ function fleetWith(data: Readonly<Record<string, string>>) {
       put,
       status: [next],
     } = step({ complete: true, clusters, addons, clusterAddons }, 1_800_000_000);
+    if (next !== undefined) events.push(...happened(status, one, next.status).map(({ reason }) => reason));
     status = next?.status ?? status;
     const done = put.map(({ spec, ...key }): ClusterAddon => {
       const applied = { revision: spec.revision, hash: spec.specHash };
@@ -228,7 +230,7 @@ function fleetWith(data: Readonly<Record<string, string>>) {
     hub.at += ValuesObjects.keptMs;
   };
   const sources = () => clusterAddons.map(({ spec }) => spec.source['valuesConfigMap']);
-  return { pass, write, sources };
+  return { pass, write, sources, events };
 }
 
 test('values of each cluster roll out group by group, to the clusters whose own have changed', async () => {
@@ -246,7 +248,7 @@ test('values of each cluster roll out group by group, to the clusters whose own 
 });
 
 test('a cluster whose values are missing or wrong waits with the reason, keeps what it has, and the others go on', async () => {
-  const { pass, write } = fleetWith({ oslo: 'a: 1', rome: 'some' });
+  const { pass, write, events } = fleetWith({ oslo: 'a: 1', rome: 'some' });
   assert.is((await pass())[0], 'oslo@1');
   const [written, waiting] = await pass();
   assert.equal(
@@ -259,6 +261,7 @@ test('a cluster whose values are missing or wrong waits with the reason, keeps w
       ],
     ],
   );
+  assert.equal(events, ['RolloutStarted', 'Content']);
   write({ oslo: 'a: 1', paris: 'a: 1', rome: 'a: 1' });
   assert.is((await pass())[0], 'paris@1 rome@1');
   write({ paris: 'a: 2', rome: 'a: 2' });
