@@ -44,9 +44,13 @@ function itemsIn(body: JsonObject): readonly JsonObject[] {
   return (body['items'] ?? []) as readonly JsonObject[];
 }
 
-export async function addonRegistrationScene(
-  options: Parameters<typeof registrationScene>[0] = {},
-): Promise<AddonRegistrationScene> {
+/** `beforeHere`: before each request to the cluster of the site. */
+export async function addonRegistrationScene({
+  beforeHere,
+  ...options
+}: Parameters<typeof registrationScene>[0] & {
+  readonly beforeHere?: (request: string) => void;
+} = {}): Promise<AddonRegistrationScene> {
   const scene = await registrationScene(options);
   const { client, box, context: outer, kubeconfig } = scene;
   const created = async (path: string, object: object): Promise<void> => {
@@ -59,7 +63,7 @@ export async function addonRegistrationScene(
     '/apis/cluster.open-cluster-management.io/v1beta2/namespaces/fleet-ops/managedclustersetbindings',
     binding(),
   );
-  const server = await startMemoryApiServer({ certificate });
+  const server = await startMemoryApiServer({ certificate, ...(beforeHere && { before: beforeHere }) });
   await writeFile(box.at('here.conf'), server.kubeconfig);
   const here = apiClient(server.kubeconfig);
   const site = scene.site('site', await scene.token('paris'));
