@@ -20,6 +20,7 @@ import { benchBundleOfTwenty } from './bundle-twenty.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { benchFleet } from './fleet.ts';
+import { benchDiff } from './fleet-diff.ts';
 import { benchFlood } from './flood.ts';
 import { benchGrid } from './grid.ts';
 import { benchHub } from './hub.ts';
@@ -158,7 +159,11 @@ if (wants('channel')) {
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
 if (wants('fleet')) {
-  found.push(benchFleet({ rounds, say }), await benchHub({ work, say, main: CURLEW }));
+  found.push(
+    benchFleet({ rounds, say }),
+    await benchHub({ work, say, main: CURLEW }),
+    await benchDiff({ say, main: CURLEW }),
+  );
   found.push(await benchReleases({ folder: join(work, 'releases'), say, main: CURLEW }));
 }
 if (wants('machines')) found.push(benchMachines({ rounds, say }));
