@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { CurlewError } from '../../core/errors.ts';
 import type { Purpose, S3Connection } from './s3-connection.ts';
-import { attemptsOf, nameOf, s3Error, s3Status } from './s3-error.ts';
+import { attemptsOf, isRefusedCondition, nameOf, s3Error, s3Status } from './s3-error.ts';
 import type { StoredObject } from './store.ts';
 
 interface Completion {
@@ -14,6 +14,9 @@ interface Completion {
   readonly purpose: Purpose;
   readonly input: CompleteMultipartUploadCommandInput;
 }
+
+/** The server does not make an object of the parts that it has accepted. */
+export class RefusedParts extends CurlewError {}
 
 /** True if the object is the one being written: same size and same metadata, which must not be empty. */
 export function isOurs(object: StoredObject, written: Pick<StoredObject, 'size' | 'metadata'>): boolean {
@@ -34,19 +37,20 @@ export async function completeOnce(
   findOurs: () => Promise<StoredObject | undefined>,
 ): Promise<CompleteMultipartUploadCommandOutput | StoredObject> {
   const mayBeDone = (error: unknown): boolean =>
-    attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || [404, 409, 412].includes(s3Status(error) ?? 0));
+    attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || s3Status(error) === 404 || isRefusedCondition(error));
   try {
     const done = await connection.call(
       purpose,
       (options) => connection.client.send(new CompleteMultipartUploadCommand(input), options),
-      mayBeDone,
+      (error) => mayBeDone(error) || nameOf(error) === 'InvalidPart',
     );
     if (done.ETag !== undefined) return done;
   } catch (error) {
     if (error instanceof CurlewError || purpose.signal.aborted) throw error;
     const existing = await findOurs();
     if (existing !== undefined) return existing;
-    throw s3Error(error, { ...purpose, bucket: connection.bucket, secrets: [] });
+    const reason = s3Error(error, { ...purpose, bucket: connection.bucket, secrets: [] });
+    throw nameOf(error) === 'InvalidPart' ? new RefusedParts(reason.code, reason.message, reason) : reason;
   }
   throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the response does not confirm the upload`);
 }

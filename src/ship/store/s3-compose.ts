@@ -6,7 +6,8 @@ import { startUpload, abortUpload, type StartedUpload, type UploadJob } from './
 import { connectionOf, s3Place } from './s3-connection.ts';
 import { copySourceOf } from './s3-copy.ts';
 import { planUpload, type PartLimits, type UploadPart } from './s3-part-plan.ts';
-import { probeMultipart } from './s3-probe.ts';
+import { RefusedParts } from './s3-complete.ts';
+import { needsUniformParts, noteUniformParts, probeMultipart } from './s3-probe.ts';
 import { headObject } from './s3-read.ts';
 import { completeUpload, sendPart, withGrace } from './s3-upload.ts';
 import type { CopiedRange, StoredObject } from './store.ts';
@@ -22,20 +23,28 @@ interface ComposeJob {
 }
 
 /**
- * Undefined if the server cannot copy any part, or if a digest must be verified, since the client does not see all
- * bytes.
+ * Undefined if the server cannot copy any part, does not accept parts of several lengths, or if a digest must be verified,
+ * since the client does not see all bytes.
  */
 export async function composeWherePossible(upload: UploadJob, limits: PartLimits): Promise<StoredObject | undefined> {
   const { connection, body, digest, signal } = upload;
   const { server } = s3Place(connection);
   const copies = (body.copies ?? []).filter(({ place }) => place.server === server);
-  if (copies.length === 0 || digest !== undefined) return undefined;
+  if (copies.length === 0 || digest !== undefined || needsUniformParts(connection)) return undefined;
   const parts = planUpload(body.size, copies, limits);
   if (!parts.some(({ copy }) => copy !== undefined)) return undefined;
   const { partCopy, sourceConditions } = await probeMultipart(connection, signal);
   if (!partCopy) return undefined;
   // A checksum of the whole object is unknown, because of the copied parts. Uploaded parts have one checksum each.
-  return composeByParts({ upload: { ...upload, checksum: 'md5' }, parts, sourceConditions });
+  try {
+    return await composeByParts({ upload: { ...upload, checksum: 'md5' }, parts, sourceConditions });
+  } catch (error) {
+    // Only the completion shows it, as on Cloudflare R2. An upload whose parts have one length shows other reasons again.
+    if (!(error instanceof RefusedParts)) throw error;
+    noteUniformParts(connection);
+    for (const { copy, length } of parts) if (copy !== undefined) body.onCopied?.(-length);
+    return undefined;
+  }
 }
 
 /** Atomic: the object appears when all parts exist, or not at all. A source with another etag is `STORE_CONFLICT`. */

@@ -67,6 +67,7 @@ const BY_NAME: Readonly<Record<string, Meaning>> = {
 
 const STATUS: Readonly<Record<number, string>> = {
   301: 'PermanentRedirect',
+  304: 'PreconditionFailed',
   307: 'TemporaryRedirect',
   404: 'NotFound',
   409: 'ConditionalRequestConflict',
@@ -79,6 +80,11 @@ const STATUS: Readonly<Record<number, string>> = {
 export function s3Status(error: unknown): number | undefined {
   const metadata = metadataOf(error)?.['httpStatusCode'];
   return typeof metadata === 'number' ? metadata : undefined;
+}
+
+/** True if a condition of a write does not hold. Some servers respond as they do to a read whose reader has the object. */
+export function isRefusedCondition(error: unknown): boolean {
+  return [304, 409, 412].includes(s3Status(error) ?? 0);
 }
 
 /** How often the request was sent. After more than one attempt, an earlier one may have succeeded. */

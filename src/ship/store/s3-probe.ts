@@ -13,7 +13,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { S3Connection } from './s3-connection.ts';
 import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
-import { nameOf, s3Status } from './s3-error.ts';
+import { isRefusedCondition, nameOf, s3Status } from './s3-error.ts';
 import { HIDDEN } from './key.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
@@ -63,15 +63,11 @@ const UNSUPPORTED: MultipartAbilities = { conditions: false, partCopy: false, so
 
 type Outcome = 'done' | 'refused' | 'rejected';
 
-function isCondition(error: unknown): boolean {
-  return s3Status(error) === 412 || s3Status(error) === 409;
-}
-
 /** True for responses that concern the request rather than permissions, bucket or load. */
 function isRejection(error: unknown): boolean {
   const status = s3Status(error);
   if (nameOf(error) === 'NoSuchBucket' || nameOf(error) === 'AuthorizationHeaderMalformed') return false;
-  return isCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
+  return isRefusedCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
 }
 
 /** Some servers respond with an internal error to unsupported requests. */
@@ -91,7 +87,7 @@ async function attempt(connection: S3Connection, signal: AbortSignal, input: Par
     return 'done' satisfies Outcome;
   } catch (error) {
     if (!isRejection(error)) throw error;
-    return isCondition(error) ? ('refused' satisfies Outcome) : ('rejected' satisfies Outcome);
+    return isRefusedCondition(error) ? ('refused' satisfies Outcome) : ('rejected' satisfies Outcome);
   }
 }
 
@@ -115,8 +111,20 @@ async function isRefused(work: Promise<unknown>): Promise<boolean> {
     return false;
   } catch (error) {
     if (!isUnable(error)) throw error;
-    return isCondition(error);
+    return isRefusedCondition(error);
   }
+}
+
+/** Servers on which an upload of parts with several lengths has failed, by {@link cacheKey}. */
+const uniform = new Set<string>();
+
+/** Whether all parts of an upload but the last must have one length, as far as this process has learned. */
+export function needsUniformParts(connection: S3Connection): boolean {
+  return uniform.has(cacheKey(connection));
+}
+
+export function noteUniformParts(connection: S3Connection): void {
+  uniform.add(cacheKey(connection));
 }
 
 /** Copies the object onto itself as part of an upload whose completion the server must refuse. */
@@ -149,7 +157,7 @@ async function probeServerMultipart(connection: S3Connection, signal: AbortSigna
     return { conditions: false, partCopy: true, sourceConditions };
   } catch (error) {
     if (!isUnable(error)) throw error;
-    return { conditions: isCondition(error), partCopy: isCondition(error), sourceConditions };
+    return { conditions: isRefusedCondition(error), partCopy: isRefusedCondition(error), sourceConditions };
   } finally {
     if (!isDone) {
       await connection

@@ -9,7 +9,7 @@ import { composeWherePossible } from './s3-compose.ts';
 import { checksumOf } from './s3-checksum.ts';
 import { connectionOf, connectS3, s3Place, type S3Connection } from './s3-connection.ts';
 import { copyByParts, copyWhole, COPY_LIMITS, type CopyLimits } from './s3-copy.ts';
-import { attemptsOf, nameOf, s3Status } from './s3-error.ts';
+import { attemptsOf, isRefusedCondition, nameOf } from './s3-error.ts';
 import { PART_LIMITS, type PartLimits } from './s3-part-plan.ts';
 import { createPartMemory, type PartMemory } from './s3-parts.ts';
 import { probe, probeMultipart } from './s3-probe.ts';
@@ -221,7 +221,7 @@ async function putWhole(
       : {}),
   });
   const isCondition = (error: unknown): boolean =>
-    [409, 412].includes(s3Status(error) ?? 0) || (ifMatch !== undefined && nameOf(error) === 'NoSuchKey');
+    isRefusedCondition(error) || (ifMatch !== undefined && nameOf(error) === 'NoSuchKey');
   try {
     const { ETag } = await connection.call(
       { doing, permission: 's3:PutObject', signal },
