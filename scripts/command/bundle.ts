@@ -29,7 +29,11 @@ export const WITHOUT_SSH: Plugin = {
 };
 
 /** What runs in threads; their files are in the folder of the command. */
-export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/ship/serve/plan-worker.ts'];
+export const WORKERS: readonly string[] = [
+  'src/formats/archive/frame-worker.ts',
+  'src/formats/oci/layer-worker.ts',
+  'src/ship/serve/plan-worker.ts',
+];
 
 /**
  * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), `conformance.js`, the workers and their

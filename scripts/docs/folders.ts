@@ -36,7 +36,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ['formats/bash', 'what a script defines and calls, without running it', 'core'],
   ['formats/go-template', 'Go templates with the functions of sprig', 'core'],
   ['formats/archive', 'package format 1: write, index, read by range, splice, verify, extract', 'core platform/files'],
-  ['formats/oci', 'image manifests, OCI layouts, docker archives', 'core formats/archive'],
+  [
+    'formats/oci',
+    'image manifests, OCI layouts, docker archives, layers',
+    'core platform/limit platform/files formats/archive',
+  ],
   ['formats/signing', 'keys and signatures', 'core'],
   [
     'own',
@@ -183,7 +187,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'steps/archives',
     'packages and bundles as files: opened anywhere, verified, described, written in parts',
-    `core platform/files formats/archive spec manifest ship/store ship/release ship/bundle build/sbom
+    `core platform/files formats/archive formats/oci spec manifest ship/store ship/release ship/bundle build/sbom
       runtime/node runtime/images requests steps/open`,
   ],
   [
@@ -201,7 +205,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'steps/build',
     'a build: its plan, what has changed since a release, and its clients, threads and folders',
-    `core platform/limit formats/archive own manifest ship/release build/registry build requests steps/open`,
+    `core platform/limit formats/archive formats/oci own manifest ship/release build/registry build requests steps/open`,
   ],
   [
     'steps/bundle',
@@ -290,6 +294,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   dockerode: ['build'],
   execa: ['platform/process'],
   fflate: ['formats/archive'],
+  fzstd: ['formats/oci'],
   listr2: ['cli'],
   'node:child_process': ['platform/process', 'runtime/hooks'],
   tar: ['formats/archive'],

@@ -32,24 +32,28 @@ export interface NodeToolCode {
 }
 
 /** Names of assets that are not chunks. */
-const WORKER = 'frame-worker.js';
+const FRAME_WORKER = 'frame-worker.js';
+const LAYER_WORKER = 'layer-worker.js';
 const TEXTS = 'scripts.json';
 
 /** What runs curlew; independent of the path of the checkout. */
 export async function nodeToolCode(root: string, version: string): Promise<NodeToolCode> {
-  const [main, worker, scripts, chunks] = await Promise.all([
+  const [main, frames, layers, scripts, chunks] = await Promise.all([
     oneText(root, 'scripts/node-tool/start.ts'),
     oneText(root, 'src/formats/archive/frame-worker.ts'),
+    oneText(root, 'src/formats/oci/layer-worker.ts'),
     scriptTexts(root),
     commandChunks(root, {
-      'src/formats/archive/start-frame-worker.ts': WORKER_MODULE,
+      'src/formats/archive/start-frame-worker.ts': workerModule('startFrameWorker', FRAME_WORKER),
+      'src/formats/oci/start-layer-worker.ts': workerModule('startLayerWorker', LAYER_WORKER),
       'src/ship/serve/start-plan-worker.ts': NO_PLANS,
       'src/own/root-files.ts': NO_BUNDLES,
       'src/own/scripts.ts': SCRIPTS_MODULE,
       'src/own/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
     }),
   ]);
-  return { main, assets: { ...chunks, [WORKER]: worker, [TEXTS]: JSON.stringify(scripts) } };
+  const workers = { [FRAME_WORKER]: frames, [LAYER_WORKER]: layers };
+  return { main, assets: { ...chunks, ...workers, [TEXTS]: JSON.stringify(scripts) } };
 }
 
 const OPTIONS = {
@@ -157,11 +161,14 @@ export {
 const NO_PLANS = `${unsupported('serve bundles: the curlew for nodes cannot', FROM_NPM)}
 export { unsupported as startPlanWorker };`;
 
-const WORKER_MODULE = `import { getAsset } from 'node:sea';
+/** A module whose function `name` starts a thread that runs an asset. */
+function workerModule(name: string, asset: string): string {
+  return `import { getAsset } from 'node:sea';
 import { Worker } from 'node:worker_threads';
-export function startFrameWorker(options) {
-  return new Worker(getAsset(${JSON.stringify(WORKER)}, 'utf8'), { ...options, eval: true });
+export function ${name}(options) {
+  return new Worker(getAsset(${JSON.stringify(asset)}, 'utf8'), { ...options, eval: true });
 }`;
+}
 
 /** Replaces `src/own/scripts.ts`: the same functions, with embedded scripts. */
 const SCRIPTS_MODULE = `import { getAsset } from 'node:sea';

@@ -9,6 +9,7 @@ import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
+import { verifyLayers } from '../steps/archives/verify-layers.ts';
 import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf, installedFolder } from '../steps/node/install-folder.ts';
@@ -51,6 +52,7 @@ export const verify = useCase(VERIFY_FILES, async (request, context: Context): P
     await using source = await openArchive(file, { signal: context.signal, shown: path });
     const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
     const index = await verifyWhole(source, path, context);
+    await verifyLayers(source, index, { ...context, title: path });
     if (checked?.signed?.statement !== undefined)
       await requireSignedFile(source, checked.signed.statement.file, context);
     const { size, entries, tocDigest: digest } = index;

@@ -1,8 +1,9 @@
 /** The cache folder: its layout and expiry. It contains no packages and may be removed at any time. */
-import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { digestOf, hexOf } from '../core/digest.ts';
+import { digestOf, hexOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import type { LayerMemory } from '../formats/oci/check-layers.ts';
 import { isStranger } from '../platform/files/state-file.ts';
 import type { PartialPaths } from '../ship/transfer/partial-file.ts';
 
@@ -26,6 +27,24 @@ function scratchFolder(cache: string): string {
 export function cachePaths(folder: string, source: string): PartialPaths & { readonly sourceNote: string } {
   const base = join(folder, hexOf(digestOf(source)));
   return { file: `${base}.body`, partial: `${base}.partial`, note: `${base}.begun`, sourceNote: `${base}.json` };
+}
+
+/** What layers unpack to, by digest: unpacking one again shows the same. Without a private cache, nothing is kept. */
+export function layerMemory(cache: string): LayerMemory {
+  const folder = assetFolder(cache);
+  const path = (blob: Digest): string => join(folder, `${hexOf(blob)}.layer`);
+  return {
+    find: async (blob) => {
+      const text = (await isOwn(folder)) ? await readFile(path(blob), 'utf8').catch(() => '') : '';
+      return isDigest(text) ? text : undefined;
+    },
+    keep: async (blob, unpacked) => {
+      // A build must not fail because it cannot keep what only saves time.
+      await makeOwn(folder)
+        .then(async () => writeFile(path(blob), unpacked))
+        .catch(() => undefined);
+    },
+  };
 }
 
 /**

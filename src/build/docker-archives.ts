@@ -3,7 +3,7 @@
  * archive is written to disk before the package is laid out.
  */
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,19 +11,21 @@ import { crc32 } from 'node:zlib';
 import { paddingOf, TAR_END, tarHeader } from '../formats/archive/header.ts';
 import { BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from '../formats/archive/member.ts';
 import type { Digest } from '../core/digest.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError, errorAbout, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
+import { checkArchiveLayers, type Layer } from '../formats/oci/check-layers.ts';
 import { type ArchiveFile, planDockerArchive } from '../formats/oci/docker-archive.ts';
 import type { Descriptor, ResolvedImage } from '../formats/oci/image.ts';
+import { unpacked } from '../formats/oci/unpacked.ts';
 import { failureElsewhere } from './blobs.ts';
 import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
-import type { StepImage } from './images.ts';
+import { layersOfImage, type StepImage } from './images.ts';
 import type { BuildPorts } from './ports.ts';
 
 interface Options {
   readonly scratch: string;
-  readonly ports: Pick<BuildPorts, 'transfers'>;
+  readonly ports: Pick<BuildPorts, 'transfers' | 'layers'>;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +35,8 @@ export async function dockerArchiveFiles(
   { scratch, ports, signal }: Options,
 ): Promise<readonly ContentFile[]> {
   const files: ContentFile[] = [];
-  for (const [at, { step, image }] of images.entries()) {
+  for (const [at, one] of images.entries()) {
+    const { step, image } = one;
     const path = join(scratch, `${at}.docker.tar.gz`);
     const planned = planDockerArchive(image);
     await ports.transfers.run(
@@ -48,10 +51,29 @@ export async function dockerArchiveFiles(
       { signal },
     );
     const { size, digest } = await measureFile(path, `read the archive of image ${step.id}`, { signal });
+    await checkArchive(path, size, { planned, one, layers: ports.layers, signal });
     const name = packagePath.dockerArchive(step.id);
     files.push({ path: name, mode: 0o644, size, digest, content: { kind: 'path', path } });
   }
   return files;
+}
+
+interface CheckOptions {
+  readonly planned: readonly ArchiveFile[];
+  readonly one: StepImage;
+  readonly layers: BuildPorts['layers'];
+  readonly signal: AbortSignal;
+}
+
+async function checkArchive(path: string, size: number, { planned, one, layers, signal }: CheckOptions): Promise<void> {
+  const layersAt = (name: string): readonly Layer[] => {
+    const content = planned.find((file) => file.path === name)?.content;
+    if (content?.kind !== 'blob') return [];
+    return layersOfImage(one).filter(({ descriptor }) => descriptor.digest === content.descriptor.digest);
+  };
+  const bad = errorAbout('IMAGE_INVALID', `image ${one.step.id}: its archive`);
+  const tar = unpacked(createReadStream(path, { highWaterMark: 1 << 20 }), { size }, bad);
+  await checkArchiveLayers(tar, layersAt, { check: layers.check, signal });
 }
 
 const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy modifies them';

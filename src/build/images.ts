@@ -10,6 +10,8 @@ import type { ImageStep } from '../manifest/step.ts';
 import { localFile } from '../manifest/within-repository.ts';
 import { openImageArchive } from '../formats/oci/image-archive.ts';
 import type { ResolvedImage } from '../formats/oci/image.ts';
+import { DOCKER_ZSTD, parseConfig } from '../formats/oci/manifest.ts';
+import { layersOf, type Layer } from '../formats/oci/check-layers.ts';
 import { formatImageLayout } from '../formats/oci/oci-layout.ts';
 import { measureFile } from './assets.ts';
 import { bytesFile, type ContentFile } from './compile.ts';
@@ -30,7 +32,7 @@ export interface ResolveOptions {
   readonly signal: AbortSignal;
 }
 
-type ImagePorts = Pick<BuildPorts, 'registry' | 'engine' | 'outsideFiles'>;
+type ImagePorts = Pick<BuildPorts, 'registry' | 'engine' | 'outsideFiles' | 'report'>;
 
 /** Number of references resolved at once. */
 const WIDTH = 8;
@@ -52,7 +54,12 @@ export async function resolveImages(
     steps,
     async (step, { signal }) => {
       try {
-        return await resolveStep(step, ports, { ...options, signal });
+        const resolved = await resolveStep(step, ports, { ...options, signal });
+        if (resolved.image.layers.some(({ mediaType }) => mediaType === DOCKER_ZSTD)) {
+          const text = `image ${resolved.image.reference} needs containerd 2.0: its layers have docker's type for zstd, which older ones do not unpack; push it with OCI media types for those`;
+          ports.report({ type: 'note', level: 'warning', text });
+        }
+        return resolved;
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
         if (error.message.startsWith(`image ${step.id}: `)) throw error;
@@ -105,6 +112,13 @@ function lockedOf(step: ImageStep, image: ResolvedImage, digest: LockedImage['di
   const { reference, platform, manifest } = image;
   const platforms = { [platform]: { digest: image.digest, size: manifest.byteLength } };
   return { id: step.id, reference, digest, platforms };
+}
+
+/** The layers of one image, with what they must unpack to. */
+export function layersOfImage({ image }: StepImage): readonly Layer[] {
+  const of = `image ${image.reference}`;
+  const { diffIds } = parseConfig(image.config.data, image.layers.length, of);
+  return layersOf(of, image.layers, diffIds);
 }
 
 export function packageImageOf({ step, image }: StepImage): PackageImage {

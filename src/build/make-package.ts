@@ -1,7 +1,8 @@
 /** Builds one package: fetches the sources of its steps, lays it out, and writes everything. */
 import type { Cancellable } from '../core/cancellable.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { placeArchive, type ArchivePlan } from '../formats/archive/place.ts';
-import { openFileSource } from '../formats/archive/read.ts';
+import { openFileSource, readPayload } from '../formats/archive/read.ts';
 import { createArchiveWriter, partialPath } from '../formats/archive/write.ts';
 import { join } from 'node:path';
 import { eachLimited } from '../platform/limit/each.ts';
@@ -20,7 +21,7 @@ import { buildContainers, type ContainerFiles } from './containers/container-fil
 import { dockerArchiveFiles } from './docker-archives.ts';
 import type { FinishedPackage } from './earlier-package.ts';
 import { depsText } from './host-packages/deps.ts';
-import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
+import { layersOfImage, layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
 import type { BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked, resolveSteps, stepsOf, type Resolved, type ResolveRequest } from './resolve.ts';
@@ -63,7 +64,7 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
     const about = describe(request, parts, files, ports.tool);
     const { addon, entries } = await compile(ref, about, files, { pool: ports.pool, scratch, signal });
     const layout = placeArchive(entries.map(({ entry }) => entry));
-    await writePackage(request, { layout, entries, counter }, ports, { signal });
+    await writePackage(request, { layout, entries, images, counter }, ports, { signal });
     counter.done();
     return { addon, lock: parts.lock, index: layout.index, fetched: counter.fetched() };
   } catch (error) {
@@ -197,12 +198,13 @@ function describe(
 interface Laid {
   readonly layout: ArchivePlan;
   readonly entries: readonly CompiledEntry[];
+  readonly images: readonly StepImage[];
   readonly counter: Counter;
 }
 
 async function writePackage(
   { target }: PackageRequest,
-  { layout, entries, counter }: Laid,
+  { layout, entries, images, counter }: Laid,
   ports: BuildPorts,
   { signal }: Cancellable,
 ): Promise<void> {
@@ -223,6 +225,7 @@ async function writePackage(
           const request = { writer, entry: placed, send, path: () => path, onBytes };
           const outcome = await placeBlob(request, ports, { signal });
           if (isBlob && outcome !== 'copied') counter.cameOverNetwork(placed.size);
+          if (isBlob) await checkLayer(images, placed, { path, ports, signal });
         } catch (error) {
           throw signal.aborted ? error : placingError(payload, placed.path, error);
         }
@@ -234,6 +237,19 @@ async function writePackage(
   } catch (error) {
     await writer.abandon({ keep: isWorthKeeping(error, signal) });
     throw error;
+  }
+}
+
+/** Unpacks a blob that has been written, for each image that has it as a layer. */
+async function checkLayer(
+  images: readonly StepImage[],
+  entry: PlacedEntry,
+  { path, ports, signal }: { readonly path: string; readonly ports: BuildPorts } & Cancellable,
+): Promise<void> {
+  const layers = images.flatMap(layersOfImage).filter(({ descriptor }) => descriptor.digest === entry.digest);
+  await using file = await openFileSource(path);
+  for (const layer of layers) {
+    await ports.layers.check(layer, (options) => readPayload(file, entry, options), { signal });
   }
 }
 

@@ -8,6 +8,7 @@ import type { ContainerBuildStep } from '../manifest/step.ts';
 import type { Digest } from '../core/digest.ts';
 import type { Http } from '../platform/http/http.ts';
 import type { RegistryClient } from './registry/client.ts';
+import type { LayerCheck } from '../formats/oci/check-layers.ts';
 import type { ResolvedImage } from '../formats/oci/image.ts';
 import type { ContentFile } from './compile.ts';
 import type { LocalPayloads } from './local-payloads.ts';
@@ -67,6 +68,8 @@ export interface BuildPorts {
   /** Limits concurrent blob transfers over all add-ons. */
   readonly transfers: Semaphore;
   readonly ledger: BlobLedger;
+  /** Unpacks layers before a node does. */
+  readonly layers: LayerCheck;
   /** Paths of downloads by address: each is fetched once, even if several add-ons need it. */
   readonly bodies: SingleFlightCache<string>;
   /** Finished packages of the output folder; loaded on first use. */

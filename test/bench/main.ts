@@ -29,6 +29,7 @@ import { benchLibrary } from './library.ts';
 import { benchMachines } from './machines.ts';
 import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
+import { benchLayers } from './layers.ts';
 import { benchPreflight } from './preflight.ts';
 import { benchPublish, benchRelease } from './publish.ts';
 import { benchReleases } from './releases.ts';
@@ -49,6 +50,7 @@ const SECTIONS = [
   'packages',
   'publish',
   'node',
+  'layers',
   'preflight',
   'library',
   'channel',
@@ -152,6 +154,7 @@ if (wants('publish')) {
   found.push(await benchUpload(home, { rounds, say, megabytes: Number(values['upload-mb']) }));
 }
 if (wants('node')) found.push(await benchNode(home, { rounds, say }));
+if (wants('layers')) found.push(await benchLayers({ rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 if (wants('library')) found.push(await benchLibrary({ rounds, say }));
 if (wants('channel')) {

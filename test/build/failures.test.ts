@@ -3,8 +3,12 @@ import { execaSync } from 'execa';
 import { rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { createImageEngine } from '../../src/build/containers/engine.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
+import { verifyLayers } from '../../src/steps/archives/verify-layers.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
+import { noReport } from '../support/context.ts';
 import { answers } from '../support/faults.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
@@ -35,6 +39,37 @@ test('an image archive that is not there, or is none, is named once', async () =
     await using box = await tree(addon('a', 'image i ./i.tar\n', files));
     await assert.rejectsWith(buildAll({ root: box.path }), code, message);
   }
+});
+
+const layer = makeLayer({ 'bin/one': noise(200_000, 2) });
+const wrong = makeImage([layer, { ...layer, diffId: `sha256:${'2'.repeat(64)}` }]);
+
+for (const imageFormat of ['oci', 'docker-archive'] as const) {
+  test(`a layer that no node would unpack is refused by a build and by verify: ${imageFormat}`, async ({ signal }) => {
+    await using registry = await startRegistry({ 'team/one:1': wrong });
+    await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+    const given = { root: box.path, registry: registry.host, imageFormat };
+    const message =
+      /image images\.example\/team\/one:1: layer 2 of 2: it unpacks to sha256:[0-9a-f]{64}, but the config/;
+    await assert.rejectsWith(buildAll(given), 'IMAGE_INVALID', message);
+    assert.equal(await readdir(box.at('out')), []);
+    const [built] = await buildAll({ ...given, layers: { check: async () => undefined } });
+    await using source = await openFileSource(built?.path ?? '');
+    const index = await readIndex(source, { signal });
+    const verified = verifyLayers(source, index, { title: 'a', report: noReport, signal });
+    await assert.rejectsWith(verified, 'IMAGE_INVALID', message);
+  });
+}
+
+test("layers with docker's type for zstd are packed with a warning", async () => {
+  const old = makeImage([makeLayer({ a: 'a' }, 'docker', 'zstd')], 'docker');
+  await using registry = await startRegistry({ 'team/one:1': old });
+  await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+  const events: ProgressEvent[] = [];
+  await buildAll({ root: box.path, registry: registry.host, events });
+  const warnings = events.flatMap((event) => (event.type === 'note' && event.level === 'warning' ? [event.text] : []));
+  assert.is(warnings.length, 1);
+  assert.match(warnings[0] ?? '', /image images\.example\/team\/one:1 needs containerd 2\.0/);
 });
 
 for (const [what, after] of [

@@ -9,6 +9,7 @@ import type { LockMode } from '../../src/build/committed-lock.ts';
 import { findLocalPayloads } from '../../src/build/local-payloads.ts';
 import { createSemaphore } from '../../src/platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../src/platform/limit/single-flight-cache.ts';
+import { createLayerCheck, type LayerCheck } from '../../src/formats/oci/check-layers.ts';
 import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
 import { planBuild, type BuildPlan } from '../../src/build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';
@@ -38,6 +39,8 @@ export interface BuildGiven {
   readonly imageFormat?: ImageFormat;
   readonly engine?: ImageEngine;
   readonly outsideFiles?: boolean;
+  /** Default: layers are unpacked. */
+  readonly layers?: Pick<LayerCheck, 'check'>;
   readonly events?: ProgressEvent[];
   readonly signal?: AbortSignal;
 }
@@ -61,6 +64,8 @@ async function withPorts<Result>(
   const plan = planBuild(addons, { arch: 'amd64', imageFormat: given.imageFormat ?? 'oci' });
   await using http = await quickHttp();
   await using pool = createFramePool({ threads: 1, width: 4 });
+  await using opened = createLayerCheck();
+  const layers = { ...opened, ...given.layers };
   return await work(plan, {
     http,
     registry: createRegistryClient({
@@ -77,6 +82,7 @@ async function withPorts<Result>(
     pool,
     transfers: createSemaphore(4),
     ledger: new Map(),
+    layers,
     bodies: createSingleFlightCache({ failures: 'own' }),
     localPayloads: async () => findLocalPayloads(out, { signal }),
     report: (event) => events?.push(event),

@@ -65,3 +65,11 @@ export function paddingOf(size: number): number {
 
 /** Size of the two zero blocks that end a tar. */
 export const TAR_END: number = 2 * TAR_BLOCK;
+
+/** True if these first bytes can begin a tar: a header with its checksum, the zeros of an empty one, or nothing at all. */
+export function beginsTar(start: Uint8Array): boolean {
+  if (start.byteLength === 0) return true;
+  if (start.byteLength < TAR_BLOCK) return false;
+  const header = new Header(Buffer.from(start), 0);
+  return header.nullBlock || header.cksumValid;
+}

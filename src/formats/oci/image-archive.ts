@@ -13,19 +13,24 @@ import { CurlewError, errnoOf, errorAbout, fileError } from '../../core/errors.t
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { Arch } from '../../core/ref.ts';
-import { readDockerManifest, textsIn, unpacked } from './docker-archive.ts';
+import { readDockerManifest, textsIn } from './docker-archive.ts';
 import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import {
   CONFIG_LIMIT,
   DOCKER_CONFIG,
   DOCKER_LAYER,
   DOCKER_MANIFEST,
+  DOCKER_ZSTD,
   MANIFEST_LIMIT,
+  OCI_CONFIG,
   OCI_INDEX,
+  OCI_LAYER,
+  OCI_MANIFEST,
   parseConfig,
 } from './manifest.ts';
 import { isFor, otherPlatform, platformImage, type PlatformImage } from './platform.ts';
 import { indexTar, readTarEntry, type TarPlace } from './tar-index.ts';
+import { packingOf, unpacked } from './unpacked.ts';
 
 interface ArchiveOptions {
   /** The id of the Manifest's `image` line, for messages. */
@@ -71,7 +76,7 @@ function namesOf(candidates: readonly string[]): readonly string[] {
   return [...new Set(refs.flatMap((ref) => (typeof ref === 'string' ? [] : [formatImageRef(ref)])))];
 }
 
-/** Describes a layer in docker's format: the config has the digest of an unpacked layer; a compressed one must be hashed. */
+/** Describes a layer in an archive of docker's format: the config has the digest of an unpacked layer; a compressed one must be hashed. */
 async function layerOf(
   { file, from }: Opened,
   place: TarPlace,
@@ -79,9 +84,8 @@ async function layerOf(
   signal: AbortSignal,
 ): Promise<Descriptor> {
   const start = await readTarEntry(file, { offset: place.offset, size: Math.min(4, place.size) }, 4, from);
-  const magic = Buffer.from(start).toString('hex');
-  const suffix = magic.startsWith('1f8b') ? '.gzip' : magic === '28b52ffd' ? '.zstd' : '';
-  if (suffix === '') return { mediaType: DOCKER_LAYER, digest: diffId, size: place.size };
+  const packing = packingOf(start);
+  if (packing === undefined) return { mediaType: DOCKER_LAYER, digest: diffId, size: place.size };
   const hash = createHash('sha256');
   const buffer = Buffer.alloc(READ_SIZE);
   for (let at = 0; at < place.size;) {
@@ -91,7 +95,26 @@ async function layerOf(
     hash.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }
-  return { mediaType: `${DOCKER_LAYER}${suffix}`, digest: `sha256:${hash.digest('hex')}`, size: place.size };
+  return { mediaType: `${DOCKER_LAYER}.${packing}`, digest: `sha256:${hash.digest('hex')}`, size: place.size };
+}
+
+/** The manifest of an archive's image: docker's, but that of OCI for layers with zstd, since older containerds read no other. */
+function describe(
+  config: Pick<Descriptor, 'digest' | 'size'>,
+  layers: readonly Descriptor[],
+): {
+  readonly mediaType: string;
+  readonly config: Descriptor;
+  readonly layers: readonly Descriptor[];
+} {
+  if (!layers.some(({ mediaType }) => mediaType === DOCKER_ZSTD))
+    return { mediaType: DOCKER_MANIFEST, config: { mediaType: DOCKER_CONFIG, ...config }, layers };
+  const ociType = (type: string): string => type.replace(DOCKER_LAYER, OCI_LAYER).replace(/\.(?=gzip$|zstd$)/, '+');
+  return {
+    mediaType: OCI_MANIFEST,
+    config: { mediaType: OCI_CONFIG, ...config },
+    layers: layers.map((layer) => ({ ...layer, mediaType: ociType(layer.mediaType) })),
+  };
 }
 
 async function dockerRows(archive: Opened): Promise<ReturnType<typeof readDockerManifest>> {
@@ -129,13 +152,12 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
     places.set(layer.digest, place);
     layers.push(layer);
   }
-  const config = { mediaType: DOCKER_CONFIG, digest, size: data.byteLength };
-  const manifest = canonicalJson({ schemaVersion: 2, mediaType: DOCKER_MANIFEST, config, layers });
+  const described = describe({ digest, size: data.byteLength }, layers);
   const image = {
-    mediaType: DOCKER_MANIFEST,
-    manifest: Buffer.from(manifest),
-    config: { descriptor: config, data },
-    layers,
+    mediaType: described.mediaType,
+    manifest: Buffer.from(canonicalJson({ schemaVersion: 2, ...described })),
+    config: { descriptor: described.config, data },
+    layers: described.layers,
   };
   return { image, names: namesOf(tags), places };
 }
@@ -210,9 +232,13 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   if (buffer.toString('hex') !== '1f8b') return path;
   const target = join(await mkdtemp(join(scratch, 'image-')), 'image.tar');
   const packed = createReadStream(path, { highWaterMark: READ_SIZE });
-  await pipeline(Readable.from(unpacked(packed, size, errorAbout('IMAGE_INVALID', from))), createWriteStream(target), {
-    signal,
-  });
+  await pipeline(
+    Readable.from(unpacked(packed, { size }, errorAbout('IMAGE_INVALID', from))),
+    createWriteStream(target),
+    {
+      signal,
+    },
+  );
   return target;
 }
 

@@ -8,12 +8,15 @@ import { archName } from '../../core/ref.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
-const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
-const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
+export const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+export const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const DOCKER_LIST = 'application/vnd.docker.distribution.manifest.list.v2+json';
 export const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 export const DOCKER_CONFIG = 'application/vnd.docker.container.image.v1+json';
 export const DOCKER_LAYER = 'application/vnd.docker.image.rootfs.diff.tar';
+export const OCI_LAYER = 'application/vnd.oci.image.layer.v1.tar';
+/** Docker's type of layers with zstd, which containerd reads from 2.0 on; it reads that of OCI from 1.5 on. */
+export const DOCKER_ZSTD = `${DOCKER_LAYER}.zstd`;
 
 /** Value of the Accept header: every supported kind of manifest. */
 export const MANIFEST_TYPES: readonly string[] = [OCI_INDEX, DOCKER_LIST, OCI_MANIFEST, DOCKER_MANIFEST];

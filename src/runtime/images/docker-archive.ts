@@ -1,11 +1,12 @@
 /** Archives in the format of `docker save`: the images they contain, and their uncompressed bytes. */
 import type { Cancellable } from '../../core/cancellable.ts';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
-import { errorAbout } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
-import { readDockerManifest, unpacked, type BadArchive } from '../../formats/oci/docker-archive.ts';
-import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../formats/oci/manifest.ts';
+import { readDockerManifest } from '../../formats/oci/docker-archive.ts';
+import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig } from '../../formats/oci/manifest.ts';
+import { unpacked, type BadArchive } from '../../formats/oci/unpacked.ts';
 
 /** The files of a package; paths are relative to the package's prefix. */
 export interface ImageFiles {
@@ -17,12 +18,14 @@ export interface ImageFiles {
 }
 
 /** One image of an archive. */
-interface ArchiveRow {
+export interface ArchiveRow {
   /** Full names with tags; none if it was saved without one. */
   readonly names: readonly string[];
   readonly config: Digest;
-  /** How many it has. */
-  readonly layers: number;
+  /** Paths of its layers in the archive. */
+  readonly layers: readonly string[];
+  /** What its layers unpack to, by its config; undefined if that does not say it of each. */
+  readonly diffIds: readonly Digest[] | undefined;
 }
 
 interface ImageArchive {
@@ -44,25 +47,40 @@ export async function readArchive(files: ImageFiles, path: string, { signal }: C
   const invalid = errorAbout('IMAGE_INVALID', from, 'build or fetch the package again');
   const bytes = await files.size(path);
   if (bytes === undefined) throw invalid('no such file');
-  const open = (options: Cancellable): AsyncIterable<Uint8Array> => unpacked(files.read(path, options), bytes, invalid);
-  let rows: readonly ArchiveRow[] | undefined;
-  const configs = new Set<Digest>();
+  const open = (options: Cancellable): AsyncIterable<Uint8Array> =>
+    unpacked(files.read(path, options), { size: bytes }, invalid);
+  let rows: readonly Omit<ArchiveRow, 'diffIds'>[] | undefined;
+  const configs = new Map<Digest, readonly Digest[]>();
   for await (const file of walkTar(open({ signal }), { refuse: (what) => invalid(what), signal })) {
     if (file.path === MANIFEST_JSON) {
       if (file.size > MANIFEST_LIMIT) throw invalid(`${MANIFEST_JSON} is larger than ${MANIFEST_LIMIT} bytes`);
       rows = parseRows(await file.data(), invalid);
     } else if (CONFIG.test(file.path) && file.size <= CONFIG_LIMIT) {
-      configs.add(digestOf(await file.data()));
+      const data = await file.data();
+      configs.set(digestOf(data), diffIdsIn(data));
     }
     if (rows?.every(({ config }) => configs.has(config)) === true) break;
   }
   if (rows === undefined) throw invalid(`not an image archive: ${MANIFEST_JSON} is missing`);
-  const broken = rows.find(({ config }) => !configs.has(config));
-  if (broken !== undefined) throw invalid(`the config ${broken.config} is missing or damaged`);
-  return { rows, bytes, open };
+  const complete = rows.map((row): ArchiveRow => {
+    const diffIds = configs.get(row.config);
+    if (diffIds === undefined) throw invalid(`the config ${row.config} is missing or damaged`);
+    return { ...row, diffIds: diffIds.length === row.layers.length ? diffIds : undefined };
+  });
+  return { rows: complete, bytes, open };
 }
 
-function parseRows(data: Uint8Array, bad: BadArchive): readonly ArchiveRow[] {
+/** None for what is not a config: a layer can have such a name. */
+function diffIdsIn(data: Uint8Array): readonly Digest[] {
+  try {
+    return parseConfig(data, undefined, '').diffIds;
+  } catch (error) {
+    if (error instanceof CurlewError) return [];
+    throw error;
+  }
+}
+
+function parseRows(data: Uint8Array, bad: BadArchive): readonly Omit<ArchiveRow, 'diffIds'>[] {
   const list = readDockerManifest(data, bad);
   if (list.length === 0) throw bad(`${MANIFEST_JSON} names no image`);
   if (list.length > MAX_IMAGES) throw bad(`${list.length} images, more than ${MAX_IMAGES}`);
@@ -74,6 +92,6 @@ function parseRows(data: Uint8Array, bad: BadArchive): readonly ArchiveRow[] {
       if (typeof ref === 'string') throw bad(`the name ${JSON.stringify(tag.slice(0, 200))}: ${ref}`);
       return formatImageRef(ref);
     });
-    return { names, config, layers: layers.length };
+    return { names, config, layers };
   });
 }

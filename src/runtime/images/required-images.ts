@@ -6,11 +6,18 @@ import { fileNameProblem, packagePath } from '../../core/layout.ts';
 import type { AddonJson, PackageImage } from '../../core/package.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../formats/oci/image.ts';
-import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseImageManifest } from '../../formats/oci/manifest.ts';
+import {
+  CONFIG_LIMIT,
+  DOCKER_LAYER,
+  MANIFEST_LIMIT,
+  parseConfig,
+  parseImageManifest,
+} from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
 import { isFor } from '../../formats/oci/platform.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
-import { readArchive, type ImageFiles } from './docker-archive.ts';
+import { readArchive, type ArchiveRow, type ImageFiles } from './docker-archive.ts';
+import { layersOf, type Layer } from '../../formats/oci/check-layers.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 /** An image in an OCI layout: blobs can be sent individually. */
@@ -27,6 +34,8 @@ export interface ArchiveForm {
   readonly kind: 'archive';
   readonly config: Digest;
   readonly layers: number;
+  /** The layers as the archive has them, with what they unpack to; their digests are not known. */
+  readonly layersAt: (path: string) => readonly Layer[];
   /** Size of the archive file. */
   readonly bytes: number;
   readonly open: (options: Cancellable) => AsyncIterable<Uint8Array>;
@@ -155,8 +164,24 @@ function archiveOf(files: ImageFiles, { id }: PackageImage, reference: string): 
     const { rows, bytes, open } = await readArchive(files, path, { signal });
     const [row, ...more] = rows;
     if (row === undefined || more.length > 0) throw invalid(files, `${path} contains ${rows.length} images, not one`);
-    return { kind: 'archive', config: row.config, layers: row.layers, bytes, open };
+    return archiveForm(`${files.name}: image ${reference}`, row, { bytes, open });
   };
+}
+
+function archiveForm(
+  from: string,
+  { config, layers, diffIds }: ArchiveRow,
+  { bytes, open }: Pick<ArchiveForm, 'bytes' | 'open'>,
+): ArchiveForm {
+  const layersAt = (path: string): readonly Layer[] => {
+    if (diffIds === undefined && layers.includes(path))
+      throw new CurlewError('IMAGE_INVALID', `${from}: its config does not say what its layers unpack to`);
+    // No other layer has this digest: a name in an archive does not prove what its bytes are.
+    const digest = digestOf(`${from}\n${path}`);
+    const descriptors = layers.map(() => ({ mediaType: DOCKER_LAYER, digest, size: 0 }));
+    return layersOf(from, descriptors, diffIds ?? []).filter((_, at) => layers[at] === path);
+  };
+  return { kind: 'archive', config, layers: layers.length, layersAt, bytes, open };
 }
 
 /** The images of an archive without an addon.json, with the names in the archive. */
@@ -168,8 +193,9 @@ export async function archiveImages(
   const { rows, bytes, open } = await readArchive(files, path, { signal });
   return rows
     .filter(({ names }) => names.length > 0)
-    .map(({ names, config, layers }) => {
-      const form = { kind: 'archive', config, layers, bytes, open } as const;
+    .map((row) => {
+      const { names } = row;
+      const form = archiveForm(`${files.name}: ${names.join(', ')}`, row, { bytes, open });
       return { reference: names.join(', '), names, digest: undefined, form: async () => form };
     });
 }

@@ -2,6 +2,8 @@
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createFramePool } from '../../formats/archive/frame-pool.ts';
+import { layerMemory } from '../../build/cache.ts';
+import { createLayerCheck } from '../../formats/oci/check-layers.ts';
 import { findLocalPayloads, type LocalPayloads } from '../../build/local-payloads.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
@@ -39,6 +41,7 @@ export async function openBuildPorts(
   const network = await openNetwork(request, context);
   const backends = openBackends(request, context, network);
   const pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
+  const layers = createLayerCheck(layerMemory(cache));
   let localPayloads: Promise<LocalPayloads> | undefined;
   return {
     http: network.http,
@@ -49,6 +52,7 @@ export async function openBuildPorts(
     pool,
     transfers: createSemaphore(BLOBS_AT_ONCE),
     ledger: new Map(),
+    layers,
     bodies: createSingleFlightCache({ failures: 'own' }),
     localPayloads: async () => (localPayloads ??= findLocalPayloads(out, { signal })),
     report,
@@ -58,6 +62,7 @@ export async function openBuildPorts(
     tool: toolVersion(),
     [Symbol.asyncDispose]: async () => {
       await backends[Symbol.asyncDispose]();
+      await layers[Symbol.asyncDispose]();
       await pool[Symbol.asyncDispose]();
       await network[Symbol.asyncDispose]();
     },

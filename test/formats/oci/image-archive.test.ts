@@ -121,6 +121,24 @@ for (const prefix of ['', './']) {
   });
 }
 
+test("layers with zstd in docker's form get the types of OCI, which every containerd unpacks", async ({ signal }) => {
+  const layers = (['none', 'gzip', 'zstd'] as const).map((packing) => makeLayer({ [packing]: 'x' }, 'docker', packing));
+  await using image = await open(tarOf(dockerItems(makeImage(layers, 'docker'), ['team/app:1'])), signal);
+  const type = 'application/vnd.oci.image.layer.v1.tar';
+  assert.is(image.mediaType, 'application/vnd.oci.image.manifest.v1+json');
+  assert.equal(
+    image.layers.map(({ mediaType }) => mediaType),
+    [type, `${type}+gzip`, `${type}+zstd`],
+  );
+  const manifest = JSON.parse(Buffer.from(image.manifest).toString()) as Readonly<Record<string, unknown>>;
+  assert.is(manifest['mediaType'], image.mediaType);
+  assert.equal(manifest['config'], {
+    mediaType: 'application/vnd.oci.image.config.v1+json',
+    digest: image.config.descriptor.digest,
+    size: image.config.data.byteLength,
+  });
+});
+
 test('what we plan in either form, we can read again', async ({ signal }) => {
   await using image = await open(tarOf(dockerItems(IMAGE, ['team/app:1'])), signal);
   const layout = formatImageLayout([{ id: 'app', image }]);
