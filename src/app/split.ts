@@ -7,6 +7,7 @@ import { layoutOf } from '../ship/bundle/parts/split-write.ts';
 import { isNamedAfter, type Part } from '../core/parts.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
+import { modeLike } from '../platform/files/write-whole.ts';
 import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from '../steps/archives/open-anywhere.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
@@ -45,7 +46,11 @@ export const split = useCase(SPLIT, async (request, context: Context): Promise<S
     return { name: place.name, size, tocDigest, dryRun, media };
   }
   const extraFiles = await signaturesOf(source.whole, place.name);
-  const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, extraFiles, report, signal });
+  const mode = await modeLike(source.files);
+  const written = await writePartsTo(
+    { source, index },
+    { ...place, limit, force, mode, verify, extraFiles, report, signal },
+  );
   const { name, size, tocDigest } = written.head;
   return { name, size, tocDigest, dryRun, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
 });

@@ -58,6 +58,26 @@ test('a bundle and a plan of a spec with secrets are readable for their owner on
       assert.is(/made: the spec has secrets \(alpha\)/.test(stderr.replaceAll(/\s+/g, ' ')), mode === 0o600, stderr);
       assert.not.match(stderr, 'canary-1');
     }
+    const parts = await bundle(
+      box,
+      spec,
+      '--from',
+      'store',
+      '--allow-invalid-settings',
+      '-o',
+      `${mode}.gz`,
+      '--split',
+      '6M',
+    );
+    assert.is(parts.exitCode, 0, parts.stderr);
+    assert.is(
+      /the spec has secrets \(alpha\)/.test(parts.stderr.replaceAll(/\s+/g, ' ')),
+      mode === 0o600,
+      parts.stderr,
+    );
+    const names = (await readdir(box.path)).filter((name) => name.startsWith(`${mode}.gz.part-`));
+    assert.ok(names.length > 0);
+    for (const name of names) assert.is((await stat(box.at(name))).mode & 0o777, mode, name);
   }
 });
 

@@ -1,5 +1,5 @@
 /** Files that appear under their name only complete and synced; an interrupted write leaves no file. */
-import type { FileHandle } from 'node:fs/promises';
+import { stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { nameFile, refuseExisting } from './name-file.ts';
@@ -47,4 +47,10 @@ export async function writeWhole(
     if (errnoOf(error) === undefined) throw error;
     throw fileError(doing, error);
   }
+}
+
+/** The mode of what has the content of these files: only its owner may read what only they may read in one of them. */
+export async function modeLike(paths: readonly string[]): Promise<number> {
+  const modes = await Promise.all(paths.map(async (path) => (await stat(path)).mode));
+  return modes.some((mode) => (mode & 0o077) === 0) ? 0o600 : 0o644;
 }

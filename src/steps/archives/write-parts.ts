@@ -43,7 +43,8 @@ export function partsPlace(
   return { name: output ?? basename(fallback), folders, isMedia: true };
 }
 
-type PartsOptions = PartsPlace & Pick<SplitOptions, 'limit' | 'force' | 'verify' | 'extraFiles' | 'report' | 'signal'>;
+type PartsOptions = PartsPlace &
+  Pick<SplitOptions, 'limit' | 'force' | 'mode' | 'verify' | 'extraFiles' | 'report' | 'signal'>;
 
 /** Writes the parts, and reports the content of each medium. */
 export async function writePartsTo(

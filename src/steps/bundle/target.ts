@@ -70,6 +70,11 @@ export async function bundleTarget(
   if (/^s3:\/\//i.test(output)) {
     const { address, key } = objectOf(output);
     return async ({ plan, sources, signed }) => {
+      const names = addonsWithSecrets(plan);
+      if (names !== '') {
+        const text = `${output}: the spec has secrets (${names}), which everybody can read who can read this object; ${ADD_ON_NODES}`;
+        report({ type: 'note', level: 'warning', text });
+      }
       const store = await openStoreFor(address, request, context, { create: false });
       await storeBundle(plan, sources, { store, key }, { ...options, verify: options.verify || signed });
       return { file: `${store.address}/${key}` };
@@ -107,17 +112,24 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
   };
 }
 
+const ADD_ON_NODES = 'installer-spec-file=FILE of an install adds them on the node instead';
+
 /** The mode of a file that contains the spec of a plan: only its owner may read secrets, which is said. */
-function modeFor({ files }: BundlePlan, file: string, { report }: Pick<Context, 'report'>): number {
-  const spec = files.find(({ path }) => path === INSTALLER_YAML);
-  if (spec === undefined) return 0o644;
-  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec.data).toString());
-  const secret = (readable?.addons ?? []).filter(({ settings }) => withoutSecrets(settings, undefined).hidden);
-  if (secret.length === 0) return 0o644;
-  const names = secret.map(({ name }) => name).join(', ');
-  const text = `${file}: the spec has secrets (${names}), so only you can read this file, but everybody who gets it can; installer-spec-file=FILE of an install adds them on the node instead`;
+function modeFor(plan: BundlePlan, file: string, { report }: Pick<Context, 'report'>): number {
+  const names = addonsWithSecrets(plan);
+  if (names === '') return 0o644;
+  const text = `${file}: the spec has secrets (${names}), so only you can read this file, but everybody who gets it can; ${ADD_ON_NODES}`;
   report({ type: 'note', level: 'warning', text });
   return 0o600;
+}
+
+/** The add-ons of the spec in a bundle whose settings have secrets, by name or content. */
+function addonsWithSecrets({ files }: BundlePlan): string {
+  const spec = files.find(({ path }) => path === INSTALLER_YAML);
+  if (spec === undefined) return '';
+  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec.data).toString());
+  const secret = (readable?.addons ?? []).filter(({ settings }) => withoutSecrets(settings, undefined).hidden);
+  return secret.map(({ name }) => name).join(', ');
 }
 
 /** Parts are written directly; the whole bundle is never stored. */
@@ -126,9 +138,14 @@ function partsTarget(request: BundleTargetRequest, context: Context): BundleTarg
   const place = partsPlace(request, context, 'bundle.tar.gz');
   const { report, signal } = context;
   const options = { ...place, limit, force, report, signal };
-  return async ({ plan: { splice }, sources, signed }) => {
+  return async ({ plan, sources, signed }) => {
+    const { splice } = plan;
+    const mode = modeFor(plan, place.name, context);
     const source = planSource(place.name, splice, sources);
-    const { media } = await writePartsTo({ source, index: splice.index }, { ...options, verify: verify || signed });
+    const { media } = await writePartsTo(
+      { source, index: splice.index },
+      { ...options, mode, verify: verify || signed },
+    );
     return { file: media[0]?.path };
   };
 }

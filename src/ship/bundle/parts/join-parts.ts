@@ -10,7 +10,7 @@ import { reportStep } from '../../../core/events.ts';
 import type { Part, PartsHead } from '../../../core/parts.ts';
 import { refuseExisting } from '../../../platform/files/name-file.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
-import { requireFree, writeWhole } from '../../../platform/files/write-whole.ts';
+import { modeLike, requireFree, writeWhole } from '../../../platform/files/write-whole.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
 import { openFound, wrongContents } from './parts-source.ts';
 import { createWriteQueue, WRITE_CONCURRENCY, type Write } from '../write/write-queue.ts';
@@ -64,7 +64,11 @@ export async function joinParts(path: string, output: string, options: JoinOptio
     if (tocDigest !== head.tocDigest) throw wrongContents(`join ${path}`);
     await options.verify?.(whole, head, 'all');
   };
-  await writeWhole(output, write, { force, size: head.size });
+  await writeWhole(output, write, {
+    force,
+    size: head.size,
+    mode: await modeLike(first.flatMap(({ path: part }) => part ?? [])),
+  });
   return head;
 }
 

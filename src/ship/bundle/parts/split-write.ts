@@ -45,6 +45,8 @@ export interface SplitOptions extends Reporting {
   readonly extraFiles?: ReadonlyMap<string, Uint8Array>;
   /** Replace existing parts; otherwise they are `FILE_EXISTS`. */
   readonly force: boolean;
+  /** File mode of the parts; default 0644. */
+  readonly mode?: number | undefined;
   /** Verify every byte while writing; see {@link createEntryCheck}. */
   readonly verify: boolean;
   readonly proc?: string;
@@ -65,7 +67,7 @@ export interface WrittenParts {
   readonly kept: number;
 }
 
-interface SplitJob extends Pick<SplitOptions, 'report' | 'signal'> {
+interface SplitJob extends Pick<SplitOptions, 'mode' | 'report' | 'signal'> {
   readonly whole: Whole;
   readonly check: EntryCheck | undefined;
 }
@@ -77,14 +79,14 @@ interface SplitJob extends Pick<SplitOptions, 'report' | 'signal'> {
  */
 export async function writeParts(whole: Whole, options: SplitOptions): Promise<WrittenParts> {
   const { name, index } = whole;
-  const { force, report, signal } = options;
+  const { force, mode, report, signal } = options;
   const identity = identityOf(whole, options);
   const media = await inspectMedia(options.folders, options);
   const { stale, ...progress } = await findLayout(identity, media, force);
   await removeStale(identity, { ...progress, stale, force });
   options.onLayout?.(progress.layout);
   const check = options.verify ? createEntryCheck(index, name, { signal }) : undefined;
-  const work: SplitJob = { whole, check, report, signal };
+  const work: SplitJob = { whole, check, mode, report, signal };
   report({ type: 'step-started', id: name, title: name, bytes: index.size });
   try {
     const { parts, kept } = await writeAll(identity, progress, work);
@@ -244,7 +246,7 @@ async function isOwnFile(path: string): Promise<boolean> {
 /** Calls `save` with the digest before the part gets its name, so that every named part has a known digest. */
 async function writePart(
   { folder, name, offset, size }: PlannedPart,
-  { whole, check, report, signal }: SplitJob,
+  { whole, check, mode = 0o644, report, signal }: SplitJob,
   save: (digest: Digest) => Promise<void>,
 ): Promise<Digest> {
   const hash = createHash('sha256');
@@ -271,7 +273,7 @@ async function writePart(
       await writes.settle();
     }
   };
-  return writeAside(folder, 0o644, write, async (partial) => {
+  return writeAside(folder, mode, write, async (partial) => {
     const digest: Digest = `sha256:${hash.digest('hex')}`;
     await save(digest);
     await nameFile(partial, path, true);
