@@ -11,6 +11,7 @@ import {
   type PutObjectCommandInput,
   type UploadPartCopyCommandInput,
 } from '@aws-sdk/client-s3';
+import { errnoOf } from '../../core/errors.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
 import { isRefusedCondition, nameOf, s3Status } from './s3-error.ts';
@@ -75,27 +76,39 @@ function isUnable(error: unknown): boolean {
   return isRejection(error) || nameOf(error) === 'InternalError';
 }
 
-async function attempt(connection: S3Connection, signal: AbortSignal, input: Partial<PutObjectCommandInput>) {
+/** A 304 with a body, which is not valid HTTP: some servers send it for a refused condition. */
+function isRejectionOrInvalid(error: unknown): boolean {
+  return isRejection(error) || errnoOf(error)?.startsWith('HPE_') === true;
+}
+
+async function attempt(
+  connection: S3Connection,
+  signal: AbortSignal,
+  input: Partial<PutObjectCommandInput>,
+  isExpected = isRejection,
+) {
   const doing = `detect the features of ${connection.address}`;
   try {
     await connection.call(
       { doing, permission: 's3:PutObject', signal },
       (options) =>
         connection.client.send(new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }), options),
-      isRejection,
+      isExpected,
     );
     return 'done' satisfies Outcome;
   } catch (error) {
-    if (!isRejection(error)) throw error;
+    if (!isExpected(error)) throw error;
     return isRefusedCondition(error) ? ('refused' satisfies Outcome) : ('rejected' satisfies Outcome);
   }
 }
 
 async function probeServer(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
-  const put = (input: Partial<PutObjectCommandInput>) => attempt(connection, signal, input);
+  const put = (input: Partial<PutObjectCommandInput>, isExpected?: typeof isRejection) =>
+    attempt(connection, signal, input, isExpected);
   // The object exists after the first request, so the second must be refused.
   const first = await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') });
-  const second = first === 'done' ? await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') }) : first;
+  const again = { IfNoneMatch: '*', ...checksumOf(BODY, 'md5') };
+  const second = first === 'done' ? await put(again, isRejectionOrInvalid) : first;
   const swapped = await put({ IfMatch: OTHER_ETAG, ...checksumOf(BODY, 'md5') });
   const right = await put(checksumOf(BODY, 'crc32'));
   const wrong = right === 'done' ? await put(checksumOf(Buffer.from('other bytes'), 'crc32')) : 'done';
