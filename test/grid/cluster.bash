@@ -48,8 +48,15 @@ processes() {
   on "$1" 20 crictl ps --quiet | sort
 }
 
+# A pod that is on its way out takes its containers with it, whatever runs meanwhile.
+no_pod_is_ending() {
+  local times
+  times="$(kubectl_on one get pods --all-namespaces -o jsonpath='{.items[*].metadata.deletionTimestamp}')" && [[ -z "$times" ]]
+}
+
 nothing_restarts() {
   local before after
+  grid_until 90 no_pod_is_ending || return 1
   before="$(processes one)"
   install_on one || return 1
   after="$(processes one)"

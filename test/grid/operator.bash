@@ -120,6 +120,7 @@ apply_goes_on() {
 
 nothing_is_left() {
   local before after began text
+  grid_until 90 no_pod_is_ending || return 1
   before="$(processes one && processes two)" || return 1
   began="$(date +%s%N)"
   text="$(apply "$1" --yes)" || return 1
