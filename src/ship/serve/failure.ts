@@ -58,6 +58,15 @@ export async function asServerError<Result>(
 }
 
 /** An error in the format of registries (OCI distribution-spec 1.1, error codes). */
-export function registryFailure(status: number, code: string, message: string): Answer {
+export function registryFailure(status: number, code: string, message: string): ReturnType<typeof jsonAnswer> {
   return jsonAnswer(status, { errors: [{ code, message }] });
+}
+
+/** A failure in plain text in the format of registries; every other answer unchanged. */
+export function inRegistryFormat(answer: Answer): Answer {
+  if (answer.kind === 'content' || answer.status < 400 || !answer.type.startsWith('text/plain')) return answer;
+  const { status, text, headers = {} } = answer;
+  const code =
+    status >= 500 ? (status === 503 ? 'UNAVAILABLE' : 'UNKNOWN') : status === 400 ? 'NAME_INVALID' : 'UNSUPPORTED';
+  return { ...registryFailure(status, code, text.trimEnd()), headers };
 }

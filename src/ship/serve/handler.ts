@@ -7,9 +7,9 @@ import { type Access, pathOf, loggable } from './access.ts';
 import { createBufferPool } from '../../platform/limit/buffer-pool.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { type Answer, jsonAnswer, textAnswer } from './content.ts';
-import { failureAnswer, statusOf } from './failure.ts';
+import { failureAnswer, inRegistryFormat, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
-import { parseRoute, type Route, type Routed } from './route.ts';
+import { isRegistryPath, parseRoute, type Route, type Routed } from './route.ts';
 import { SEND_BUFFERS, sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
 import { isAuthorized } from './token.ts';
@@ -78,15 +78,16 @@ export function createHandler(options: HandlerOptions): Handler {
       metrics.sent(bytes);
     };
     const sending = { buffers, sent, gone: job.signal, minRate: options.minRate };
+    const format = isRegistryPath(request.url ?? '') ? inRegistryFormat : (answer: Answer): Answer => answer;
     if (draining || hasBody(request)) response.setHeader('Connection', 'close');
     try {
       const answer = await answerOf(request, job, { ...options, own });
-      await sendAnswer(request, response, answer, sending);
+      await sendAnswer(request, response, format(answer), sending);
     } catch (error) {
       if (statusOf(error) >= 500) job.error = describe(error);
       if (response.headersSent || response.destroyed) return;
       for (const name of response.getHeaderNames()) if (name !== 'connection') response.removeHeader(name);
-      await sendAnswer(request, response, failureAnswer(error), sending);
+      await sendAnswer(request, response, format(failureAnswer(error)), sending);
     }
   };
   return {

@@ -1,15 +1,24 @@
-/** A read-only registry (OCI distribution-spec 1.1: pull, list of tags) of the images in packages. */
+/** A read-only registry (OCI distribution-spec 1.1: pull, list of tags, no referrers) of the images in packages. */
 import { isDigest } from '../../core/digest.ts';
+import { OCI_INDEX } from '../../formats/oci/manifest.ts';
 import { jsonAnswer, type Answer, type Content } from './content.ts';
 import { registryFailure } from './failure.ts';
 import type { Images } from './images.ts';
 import type { Route } from './route.ts';
 
-type RegistryRoute = Extract<Route, { kind: 'registry-base' | 'registry-list' | 'tags' | 'manifest' | 'blob' }>;
+type RegistryRoute = Extract<
+  Route,
+  { kind: 'registry-base' | 'registry-list' | 'tags' | 'manifest' | 'blob' | 'referrers' }
+>;
 
 const API: Readonly<Record<string, string>> = { 'Docker-Distribution-Api-Version': 'registry/2.0' };
 /** Default and maximum number of rows in a list. */
 const PAGE = 1000;
+/** Packages have no signatures or SBOMs of images. The specification wants an empty index, also for unknown images. */
+const NO_REFERRERS: Answer = {
+  ...jsonAnswer(200, { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [] }, API),
+  type: OCI_INDEX,
+};
 
 interface RegistryRequest {
   readonly query: URLSearchParams;
@@ -20,6 +29,7 @@ interface RegistryRequest {
 
 export async function registryAnswer(route: RegistryRoute, { query, root, images }: RegistryRequest): Promise<Answer> {
   if (route.kind === 'registry-base') return jsonAnswer(200, {}, API);
+  if (route.kind === 'referrers') return isDigest(route.reference) ? NO_REFERRERS : badDigest();
   const table = await images.table();
   if (route.kind === 'registry-list') {
     const names = table.repositories.map(({ name }) => name);
@@ -39,12 +49,16 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
       return manifest === undefined ? registryFailure(404, 'MANIFEST_UNKNOWN', missing) : withApi(manifest);
     }
     case 'blob': {
-      if (!isDigest(reference)) return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are supported');
+      if (!isDigest(reference)) return badDigest();
       const blob = await images.blob(repository, reference);
       const missing = `${name} does not have the blob ${reference}`;
       return blob === undefined ? registryFailure(404, 'BLOB_UNKNOWN', missing) : withApi(blob);
     }
   }
+}
+
+function badDigest(): Answer {
+  return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are supported');
 }
 
 function withApi(content: Content): Answer {

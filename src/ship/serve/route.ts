@@ -21,7 +21,7 @@ export type Route =
   | { readonly kind: 'tool'; readonly arch: Arch }
   | { readonly kind: 'registry-base' }
   | { readonly kind: 'registry-list' }
-  | { readonly kind: 'tags' | 'manifest' | 'blob'; readonly name: string; readonly reference: string };
+  | { readonly kind: 'tags' | 'manifest' | 'blob' | 'referrers'; readonly name: string; readonly reference: string };
 
 /** Undefined for the spec that the query of the address is. */
 type SpecId = string | undefined;
@@ -43,6 +43,11 @@ const RELEASE_FILE = /^[A-Za-z0-9][A-Za-z0-9._+-]*\.(?:tar\.gz|json)$/;
 /** True for the id of a spec: seven hex digits computed from its content, or a name given by the server's operator. */
 export function isInstallerName(text: string): boolean {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text) && !RESERVED.includes(text);
+}
+
+/** True for addresses of the registry, valid or not, whose clients read errors only in its format. */
+export function isRegistryPath(target: string): boolean {
+  return /^\/v2(?:[/?]|$)/.test(target);
 }
 
 export function parseRoute(text: string): Routed {
@@ -168,6 +173,7 @@ function registryRoute(segments: readonly string[], folder: boolean): Route | un
   const name = names.join('/');
   if (verb === 'tags' && reference === 'list') return { kind: 'tags', name, reference: '' };
   if (verb === 'manifests') return { kind: 'manifest', name, reference };
+  if (verb === 'referrers') return { kind: 'referrers', name, reference };
   return verb === 'blobs' ? { kind: 'blob', name, reference } : undefined;
 }
 

@@ -164,6 +164,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'tags':
       case 'manifest':
       case 'blob':
+      case 'referrers':
         return registryAnswer(route, { query, root, images });
       case 'installers':
       case 'validate':

@@ -22,6 +22,12 @@ async function jsonOf(answer: Response): Promise<unknown> {
   return answer.json();
 }
 
+/** The code of the first error in the format of registries. */
+async function codeOf(answer: Response): Promise<string | undefined> {
+  const { errors } = (await answer.json()) as { readonly errors: readonly { readonly code: string }[] };
+  return errors[0]?.code;
+}
+
 async function bytesOf(answer: Response): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer());
 }
@@ -215,7 +221,8 @@ test('a package that is missing or a store that refuses is no matter of the clie
     await using server = await serveStore(broken);
     const answer = await fetch(`${server.url}/v2/web/manifests/1`);
     assert.is(answer.status, 502);
-    assert.not.match(await answer.text(), box.path);
+    assert.not.match(await answer.clone().text(), box.path);
+    assert.is(await codeOf(answer), 'UNKNOWN');
     assert.match(server.log[0]?.error ?? '', box.path);
   }
 });
@@ -233,7 +240,7 @@ test('what is not here is told in the words of registries, and nothing can be pu
   );
   await using server = await serveStore(store);
   const none = `sha256:${'0'.repeat(64)}`;
-  for (const [path, status, code] of [
+  for (const [path, status, code, method] of [
     ['other/manifests/1', 404, 'NAME_UNKNOWN'],
     ['web/manifests/2', 404, 'MANIFEST_UNKNOWN'],
     [`web/manifests/${none}`, 404, 'MANIFEST_UNKNOWN'],
@@ -241,14 +248,36 @@ test('what is not here is told in the words of registries, and nothing can be pu
     [`web/blobs/${none}`, 404, 'BLOB_UNKNOWN'],
     ['web/blobs/sha512:ab', 400, 'DIGEST_INVALID'],
     ['a.example/old/manifests/1', 404, 'MANIFEST_UNKNOWN'],
+    ['web/referrers/latest', 400, 'DIGEST_INVALID'],
+    ['web/signatures/1', 404, 'UNSUPPORTED'],
+    ['web/manifests/%00', 400, 'NAME_INVALID'],
+    ['web/blobs/uploads/', 404, 'UNSUPPORTED', 'POST'],
+    ['web/manifests/1', 405, 'UNSUPPORTED', 'PUT'],
   ] as const) {
-    const answer = await fetch(`${server.url}/v2/${path}`);
+    const answer = await fetch(`${server.url}/v2/${path}`, { method: method ?? 'GET' });
     assert.is(answer.status, status, path);
-    const { errors } = (await answer.json()) as { readonly errors: readonly { readonly code: string }[] };
-    assert.is(errors[0]?.code, code);
+    assert.is(await codeOf(answer), code, path);
   }
-  assert.is((await fetch(`${server.url}/v2/web/blobs/uploads/`, { method: 'POST' })).status, 404);
-  assert.is((await fetch(`${server.url}/v2/web/manifests/1`, { method: 'PUT', body: '{}' })).status, 405);
+  assert.match(await (await fetch(`${server.url}/v3/`)).text(), 'not found; see /');
+});
+
+test('an image, known or not, has an empty list of referrers', async ({ signal }) => {
+  await using box = await tree();
+  const web = image('web');
+  const images = { 'a.example/web:1': web };
+  await using server = await serveStore(await publishImages(box, [{ name: 'web', version: '1.0', images }], signal));
+  for (const path of [
+    `a.example/web/referrers/${web.manifest.digest}`,
+    `x/referrers/${web.config.digest}?artifactType=a%2Fb`,
+  ]) {
+    const answer = await fetch(`${server.url}/v2/${path}`);
+    assert.equal([answer.status, answer.headers.get('content-type')], [200, 'application/vnd.oci.image.index.v1+json']);
+    assert.equal(await jsonOf(answer), {
+      schemaVersion: 2,
+      mediaType: 'application/vnd.oci.image.index.v1+json',
+      manifests: [],
+    });
+  }
 });
 
 test.run();
