@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createS3Store } from '../../../src/ship/store/s3.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -40,32 +40,40 @@ test('a server that answers 304 to a refused condition refuses, and nothing else
   await assert.rejectsWith(changed, 'STORE_CONFLICT', /has changed/);
 });
 
-test('a server whose 304 has a body, which is not valid HTTP, is published to without conditions', async ({
-  signal,
-}) => {
-  const reply = conditional({ status: 304 });
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      const { method = '', url: path = '', headers } = request;
-      const { status = 200, headers: more = {} } = reply({ method, path, headers, body: '' }) as ReplyHead;
-      if (status === 304) response.socket?.end('HTTP/1.1 304 Not Modified\r\nContent-Length: 8\r\n\r\n<Error/>');
-      else response.writeHead(status, { ...more, 'content-length': 0 }).end();
+for (const when of ['with it', 'before the next response'] as const) {
+  test(`a server whose 304 has a body, which is not valid HTTP, is published to without conditions: ${when}`, async ({
+    signal,
+  }) => {
+    const reply = conditional({ status: 304 });
+    const owing = new WeakSet<Socket>();
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        const { method = '', url: path = '', headers } = request;
+        const { status = 200, headers: more = {} } = reply({ method, path, headers, body: '' }) as ReplyHead;
+        const { socket } = request;
+        if (owing.delete(socket)) socket.write('<Error/>');
+        else if (status === 304) {
+          if (when === 'before the next response') owing.add(socket);
+          const body = when === 'with it' ? '<Error/>' : '';
+          socket.write(`HTTP/1.1 304 Not Modified\r\nContent-Length: 8\r\n\r\n${body}`);
+        } else response.writeHead(status, { ...more, 'content-length': 0 }).end();
+      });
     });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    try {
+      const { port } = server.address() as AddressInfo;
+      const store = open(`http://127.0.0.1:${port}`);
+      assert.is((await store.put('a', Buffer.from('one'), { ifNoneMatch: '*', signal })).etag, '1');
+      const again = store.put('a', Buffer.from('one'), { ifNoneMatch: '*', signal });
+      await assert.rejectsWith(again, 'STORE_CONFLICT', /a already exists/);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  try {
-    const { port } = server.address() as AddressInfo;
-    const store = open(`http://127.0.0.1:${port}`);
-    assert.is((await store.put('a', Buffer.from('one'), { ifNoneMatch: '*', signal })).etag, '1');
-    const again = store.put('a', Buffer.from('one'), { ifNoneMatch: '*', signal });
-    await assert.rejectsWith(again, 'STORE_CONFLICT', /a already exists/);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-});
+}
 
 interface ReplyHead {
   readonly status?: number;
