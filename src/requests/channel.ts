@@ -28,7 +28,7 @@ export const CLUSTER = {
 
 export const HELM = { helm: path('FILE', 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)') };
 export const METRICS = {
-  metrics: port('PORT', 'GET /metrics on this port of 127.0.0.1 says how it is, for Prometheus'),
+  metrics: port('PORT', 'serve GET /metrics for Prometheus on this port of 127.0.0.1'),
 };
 const PRUNING = {
   pruneNamespaces: flag('also delete Namespaces that an add-on no longer has, with all that is in them'),

@@ -19,15 +19,15 @@ const FILES = {
   // Its providers.
   ...CONFIG,
 };
-const BUNDLE = path('FILE', 'the bundle that hosts get');
+const BUNDLE = path('FILE', 'the bundle to send to hosts');
 export const HOST_BUNDLE = { bundle: { ...BUNDLE, required: 'add --bundle FILE' } };
 
 const removals = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
 const CHOICES = {
   ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
-  channel: places('LOCATION', 'a channel whose add-ons move where the version of Kubernetes needs it; can be repeated'),
+  channel: places('LOCATION', 'a channel whose add-ons move if the new Kubernetes version needs it; can be repeated'),
   allowGap: ALLOW_GAP,
-  approveRemovals: removals('N', 'let N machines be removed at once (default: 10 %, at least 1)'),
+  approveRemovals: removals('N', 'allow N machines to be removed at once (default: 10 %, at least 1)'),
   // Channels are read with these.
   ...ADDRESS,
 };
@@ -42,7 +42,7 @@ export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on t
 
 export const CLUSTER_APPLY = request(
   'cluster apply',
-  'Bring the machines of a cluster to what its file says',
+  'Make the machines of a cluster match its file',
   { ...FILES, ...HOST_BUNDLE, plan: path('FILE', 'apply a saved plan; fails if it is outdated'), ...CHOICES },
   { yes: flag('apply the changes; without this, show them', { short: 'y' }), dryRun: DRY_RUN },
 );
@@ -53,10 +53,10 @@ export const CLUSTER_STATUS = request(
   FILES,
 );
 
-export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of a cluster that runs already', {
+export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of an existing cluster', {
   kubeconfig: path('FILE', 'kubeconfig of the cluster', { required: 'add --kubeconfig FILE' }),
-  name: text('NAME', 'name of the cluster in the file (default: that in its kubeadm configuration)'),
-  out: path('FILE', 'write it to this file, which must not exist (default: print it)', { short: 'o' }),
+  name: text('NAME', 'name of the cluster in the file (default: its name in the kubeadm configuration)'),
+  out: path('FILE', 'write the output to this file, which must not exist (default: print it)', { short: 'o' }),
 });
 
 export const CLUSTER_DELETE = request(
@@ -65,9 +65,9 @@ export const CLUSTER_DELETE = request(
   {
     ...FILES,
     confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),
-    skipUnreachable: flag('leave out machines that cannot be reached'),
+    skipUnreachable: flag('skip machines that cannot be reached'),
   },
   { dryRun: flag('only show what would be reset, as without --confirm') },
 );
 
-export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});
+export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and etcd members, on a control plane', {});

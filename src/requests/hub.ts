@@ -13,10 +13,10 @@ const kindLists = many<readonly (typeof UPSTREAM)[number][]>({
   read: (text, option) => text.split(',').map((one) => KINDS.read(one.trim(), option)),
 });
 
-export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub, and the rights of its controller', {
+export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub and the rights of its controller', {
   push: texts(
     'CLUSTER',
-    'also print the right to deliver to this cluster, with the Secrets in its namespace; can be repeated',
+    'also print the right to deliver to this cluster and to read the Secrets in its namespace; can be repeated',
   ),
   valuesSecret: texts(
     'NAME',
@@ -26,15 +26,18 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
     'NAME',
     'also print the right to read this ConfigMap in curlew-system, for valuesConfigMap of add-ons; can be repeated',
   ),
-  reconcile: kindLists('KINDS', 'also print the rights to take these kinds of other programs, as the controller does'),
+  reconcile: kindLists('KINDS', 'also print the rights that the controller needs for these kinds of other programs'),
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });
 
 export const CONTROLLER = request('controller', 'Run the controller of a hub', {
   ...CLUSTER,
-  ready: port('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
+  ready: port('PORT', 'serve GET /ready on this port of 127.0.0.1: 200 if the controller works, otherwise 503'),
   ...METRICS,
-  reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAM.join(', ')}; with commas, or repeated`),
+  reconcile: kindLists(
+    'KINDS',
+    `take objects of other programs: ${UPSTREAM.join(', ')}; separated by commas, or repeated`,
+  ),
   ...HELM,
   ...WEB,
 });

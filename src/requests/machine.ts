@@ -19,7 +19,7 @@ const SHOW = { dryRun: DRY_RUN };
 
 export const MACHINE_ADD = request(
   'machine add',
-  'Add a machine to the file of a cluster, and let it join',
+  'Add a machine to the file of a cluster, and join it',
   {
     ...MACHINE,
     address: text('HOST', 'name or address of the host', {
@@ -33,7 +33,7 @@ export const MACHINE_ADD = request(
     role: choice(['worker', 'control-plane'], 'what it becomes (default: worker)'),
     user: text('USER', 'user of its SSH server'),
     port: one(numberOf(1, 65_535, 'not a port'))('PORT', 'port of its SSH server'),
-    via: text('HOST', 'a host to connect through'),
+    via: text('HOST', 'the jump host to connect through'),
     label: texts('KEY=VALUE', 'a label of its node; can be repeated'),
     ...HOST_BUNDLE,
     ...IGNORE,
@@ -60,11 +60,11 @@ export type MachineRequest = RequestOf<typeof MACHINE_UPGRADE.fields>;
 
 export const MACHINE_REPAIR = request(
   'machine repair',
-  'Let a broken machine leave the cluster and join again',
+  'Let a broken machine leave the cluster and rejoin it',
   {
     ...MACHINE,
     ...HOST_BUNDLE,
-    maxUnhealthy: text('N|P%', 'repair only while at most so many are unhealthy (default: 40%, at least 1)'),
+    maxUnhealthy: text('N|P%', 'repair only if no more machines than this are unhealthy (default: 40%, at least 1)'),
     ...IGNORE,
     yes,
   },
@@ -74,6 +74,6 @@ export const MACHINE_REPAIR = request(
 export const MACHINE_REMOVE = request(
   'machine remove',
   'Remove a machine from the cluster and from its file',
-  { ...MACHINE, bundle: path('FILE', 'a bundle for a host that has none, to reset it'), yes },
+  { ...MACHINE, bundle: path('FILE', 'the bundle for the reset, if the host has none'), yes },
   SHOW,
 );

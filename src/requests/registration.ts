@@ -12,7 +12,7 @@ const TOKEN = {
   server: text('URL', 'address of the hub from the site (default: that of the kubeconfig)'),
 };
 
-export const HUB_TOKEN = request('hub token', 'Make a token by which one cluster can register at a hub', {
+export const HUB_TOKEN = request('hub token', 'Create a token that lets one cluster register at a hub', {
   ...NAME,
   ...TOKEN,
   ...CLUSTER,

@@ -5,7 +5,7 @@ import { commandFor } from '../command.ts';
 
 export const command = commandFor(CLUSTER_ADOPT, {
   details:
-    'Reads the nodes of a cluster of kubeadm, kURL or curlew and the configuration of kubeadm from its API server, and writes the file with which curlew cluster plan begins. The file has no secrets, and no host keys: add that of each machine, which the lines that are printed show, compared with its console. Changes nothing of the cluster.',
+    'Reads the nodes and the kubeadm configuration of a cluster from its API server, and writes the file for curlew cluster plan. The cluster can be one that kubeadm, kURL or curlew created. The file has no secrets and no host keys: add the key of each machine. The output shows how to get it; compare it on the console of the machine. Changes nothing in the cluster.',
   examples: [
     'curlew cluster adopt --kubeconfig paris.conf',
     'curlew cluster adopt --kubeconfig paris.conf -o paris.yaml',

@@ -7,7 +7,7 @@ import { commandFor, UNSETTLED } from '../command.ts';
 
 export const command = commandFor(CLUSTER_DELETE, {
   details:
-    'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, 33 if something is refused or was not reached, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.',
+    'Shows which machines would be reset. With --confirm and the name of the cluster, runs curlew reset over SSH on the workers, then on the control planes. All data of the cluster on these machines is lost. Nothing is reset if a machine belongs to another cluster, or if one cannot be reached. --skip-unreachable skips those that cannot be reached. After any interruption, run the same command again to continue.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, and 33 if something is refused or was not reached. If a machine fails, exits with its status, or with 33 if machines fail in different ways.',
   examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
   changesBy: '--confirm',
   run: async ({ request }, context) => (await import('../../app/cluster-delete.ts')).deleteCluster(request, context),

@@ -7,7 +7,7 @@ import { expiryText } from '../render/expiry.ts';
 
 export const status = commandFor(CLUSTER_STATUS, {
   details:
-    'Asks each machine of the file over SSH, and a control plane about nodes, add-ons and pods. Shows who changes the cluster now, what waits or is refused, and which certificate expires first. Changes nothing. Exits with status 0 if the cluster is as its file says and healthy, and 2 otherwise.',
+    'Queries each machine of the file over SSH, and a control plane for nodes, add-ons and pods. Shows who is changing the cluster, what waits or is refused, and which certificate expires first. Changes nothing. Exits with status 0 if the cluster is healthy and matches its file, and 2 otherwise.',
   examples: ['curlew cluster status paris.yaml', 'curlew cluster status paris.yaml --json'],
   run: async ({ request }, context) => (await import('../../app/cluster-status.ts')).clusterStatus(request, context),
   render: (result) => statusLines(result),

@@ -12,7 +12,7 @@ import { columns } from '../render/columns.ts';
 
 export const diff = commandFor(CLUSTER_DIFF, {
   details:
-    'Compares two clusters by their files, and shows each field that differs with both values. What makes each cluster itself does not count: its name, its access, and the names and addresses of its machines. Contacts no cluster. Exits with status 2 if they differ.',
+    'Compares the files of two clusters, and shows each field that differs with both values. Ignores what is unique to each cluster: its name, its access, and the names and addresses of its machines. Contacts no cluster. Exits with status 2 if the clusters differ.',
   examples: ['curlew cluster diff paris.yaml berlin.yaml'],
   run: async ({ request }, context) => (await import('../../app/cluster-diff.ts')).diffClusters(request, context),
   render: ({ a, b, differences }) => {
@@ -25,7 +25,7 @@ export const diff = commandFor(CLUSTER_DIFF, {
 
 export const plan = commandFor(CLUSTER_PLAN, {
   details:
-    'Reads the facts of each machine of the file over SSH, 16 at once, with the configuration, agent and jump hosts of the OpenSSH client of this machine, and the nodes of the cluster from one of its control planes. Shows each machine, what would be done on it, why, and what that waits for. Changes nothing. What a person must settle first is shown as refused. Exits with status 2 if something would change or is refused.',
+    'Reads the facts of each machine in the file over SSH, 16 at once. Uses the OpenSSH client of this machine, with its configuration, agent and jump hosts. Reads the nodes of the cluster from one of its control planes. Shows each machine with its steps, and for each step the reason and what it waits for. Shows as refused what a person must fix first. Changes nothing. Exits with status 2 if something would change or is refused.',
   examples: [
     'curlew cluster plan paris.yaml --bundle bundle.tar.gz',
     'curlew cluster plan paris.yaml --bundle bundle.tar.gz --out paris.plan',
@@ -37,7 +37,7 @@ export const plan = commandFor(CLUSTER_PLAN, {
 
 export const apply = commandFor(CLUSTER_APPLY, {
   details:
-    'Shows what would be done, as curlew cluster plan. With --yes, does it over SSH: sends each machine the bundle, as far as it is not there, creates the first control plane, and joins the other machines by tokens for one use. Looks before each step, so the same command continues after any interruption, also from the machine of another operator. A run on a machine does not end with the connection, and is followed again.\n\nExits with status 0 if the cluster is as its file says, 2 if something is to do or waits, 33 if, with --yes, something is refused, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.',
+    'Shows what would be done, as curlew cluster plan does. With --yes, makes the changes over SSH: sends the bundle to machines that do not have it, creates the first control plane, and joins the other machines with single-use tokens. After any interruption, run the same command again to continue, even from the machine of another operator. A step on a machine continues when the connection is cut, and the command follows it again.\n\nExits with status 0 if the cluster is as its file says, 2 if something is to do or waits, and 33 if, with --yes, something is refused. If a machine fails, exits with its status, or with 33 if machines fail in different ways.',
   examples: [
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz',
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --yes',
@@ -67,7 +67,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
 });
 
 export const nodes = commandFor(CLUSTER_NODES, {
-  details: 'Runs on a control plane: it asks its API server and etcd. Changes nothing.',
+  details: 'Run it on a control plane: it queries the API server and etcd there. Changes nothing.',
   examples: ['curlew cluster nodes', 'curlew cluster nodes --json'],
   run: async ({ request }, context) => (await import('../../app/cluster-nodes.ts')).clusterNodes(request, context),
   render: ({ machines, members }) =>

@@ -6,7 +6,7 @@ import { commandFor } from '../command.ts';
 
 export const manifests = commandFor(HUB_MANIFESTS, {
   details:
-    'Prints the definitions of the kinds Cluster, FleetAddon and ClusterAddon, a namespace, and an account with the rights of the controller, and the one right of tokens for agents. With --push, also what the controller may in the namespace of a cluster that it delivers to. With --image, also a Deployment of two replicas, of which one leads. The documents are JSON, which is YAML. Contacts no cluster.',
+    'Prints the definitions of the kinds Cluster, FleetAddon, ClusterAddon and Channel, a namespace, a service account with the rights of the controller, and the one right that the tokens of agents need. With --push, also prints the rights of the controller in the namespace of a cluster that it delivers to. With --image, also prints a Deployment with two replicas, of which one leads. The documents are JSON, which is valid YAML. Contacts no cluster.',
   examples: [
     'curlew hub manifests | kubectl apply -f -',
     'curlew hub manifests --push oslo --push paris',
@@ -19,7 +19,7 @@ export const manifests = commandFor(HUB_MANIFESTS, {
 
 export const controller = commandFor(CONTROLLER, {
   details:
-    'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster is to have, as the rollout of each add-on allows. Runs until it is stopped, anywhere that reaches the API server of the hub. Of several controllers one leads; another one takes over when it ends. It delivers to clusters whose kubeconfig is in a Secret of the hub. It keeps all it knows in the hub.',
+    'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster must have, as the rollout of each add-on allows. Delivers to clusters whose kubeconfig is in a Secret of the hub. Runs until you stop it, on any machine that can reach the API server of the hub. If you run several controllers, one leads; when it ends, another one takes over. The controller keeps all its state in the hub.',
   examples: ['curlew controller --kubeconfig hub.conf', 'curlew controller --ready 8080'],
   run: async ({ request }, context) => (await import('../../app/controller.ts')).runController(request, context),
   render: () => '',
@@ -27,7 +27,7 @@ export const controller = commandFor(CONTROLLER, {
 
 export const token = commandFor(HUB_TOKEN, {
   details:
-    'Writes a file by which the agent of one new cluster can ask a hub for a certificate, and nothing else. First makes sure that the hub is prepared, signs client certificates (with one for a user without rights, whose key is not kept), and accepts bootstrap tokens. Requires the rights of an administrator of the hub.',
+    'Writes a file with a token that lets the agent of one new cluster request a certificate from a hub, and do nothing else. First checks that the hub has its definitions, signs client certificates, and accepts bootstrap tokens. The check requests a certificate for a user without rights, and does not keep its key. Requires the rights of a hub administrator.',
   examples: [
     'curlew hub token paris --kubeconfig hub.conf',
     'curlew hub token paris -o paris.token --server https://hub.example.com:6443',

@@ -8,7 +8,7 @@ import { drainLines, isDrained } from '../render/drain.ts';
 import { planLines } from './cluster.ts';
 
 const EXITS =
-  'Without --yes it shows the steps. Looks before each step, so the same command continues after any interruption. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, 33 if, with --yes, something is refused, and otherwise with the status of what has failed on a machine, or 33 if machines have failed in different ways.';
+  'Without --yes, shows the steps. After any interruption, run the same command again to continue. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, and 33 if, with --yes, something is refused. If a machine fails, exits with its status, or with 33 if machines fail in different ways.';
 
 interface Shown {
   readonly request: { readonly yes: boolean };
@@ -41,14 +41,14 @@ const shown = {
 
 export const add = commandFor(MACHINE_ADD, {
   ...shown,
-  details: `Adds the machine at the end of the list in the file, whose other lines stay as they are, then lets it join as curlew cluster apply would. Two control planes more than before need two entries: change the file, and use curlew cluster apply.\n\n${EXITS}`,
+  details: `Adds the machine at the end of the list in the file, and leaves all other lines as they are. Then joins the machine, as curlew cluster apply would. To add two control planes at once, change the file and use curlew cluster apply.\n\n${EXITS}`,
   examples: ['curlew machine add paris.yaml p3 --address p3 --host-key KEY --bundle b.tar.gz'],
   run: async ({ request }, context) => (await import('../../app/machine-add.ts')).addMachine(request, context),
 });
 
 export const drain = commandFor(MACHINE_DRAIN, {
   details:
-    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon; where the drain fails before it has evicted a pod, it takes pods again. Without --yes it shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: they are named, and need --force. With --ignore-budgets, pods that a PodDisruptionBudget still keeps at the end of the time are deleted.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and otherwise with the status of what has failed.',
+    'Cordons the machine, and evicts its pods as their PodDisruptionBudgets allow, for at most drain.timeout in the file (default: 5m). The machine stays cordoned until kubectl uncordon. If the drain fails before it has evicted a pod, the machine takes pods again. Without --yes, shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: the command names them, and needs --force. With --ignore-budgets, deletes the pods that a PodDisruptionBudget still protects at the end of that time.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and otherwise with the status of the failure.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   changesBy: '--yes',
   run: async ({ request }, context) => (await import('../../app/machine.ts')).drainMachine(request, context),
@@ -70,21 +70,21 @@ export const drain = commandFor(MACHINE_DRAIN, {
 
 export const upgrade = commandFor(MACHINE_UPGRADE, {
   ...shown,
-  details: `Does what curlew cluster apply would do on this machine, and nothing on others. It comes before others of its kind; what must come before it, such as the control planes before a worker, is shown as what it waits for.\n\n${EXITS}`,
+  details: `Does what curlew cluster apply would do on this machine, and nothing on other machines. The machine does not wait for its peers. If others must come first, such as the control planes before a worker, shows that it waits for them.\n\n${EXITS}`,
   examples: ['curlew machine upgrade paris.yaml p2 --bundle bundle.tar.gz --yes'],
   run: async ({ request }, context) => (await import('../../app/machine.ts')).upgradeMachine(request, context),
 });
 
 export const repair = commandFor(MACHINE_REPAIR, {
   ...shown,
-  details: `For a machine that is not ready, or whose member of etcd is not healthy: its pods move, its member leaves etcd, its Node is deleted, its host is reset, and it joins again. A healthy machine is left alone. Refused for the only control plane, where etcd would lose its quorum, and where too many machines are not healthy.\n\n${EXITS}`,
+  details: `Repairs a machine that is not ready, or whose etcd member is not healthy. Drains the node, removes its etcd member, deletes the Node, resets the host, and joins it again. Does not touch a healthy machine. Refuses to repair the only control plane, and any machine if etcd would lose its quorum or too many machines are not healthy.\n\n${EXITS}`,
   examples: ['curlew machine repair paris.yaml p2 --bundle bundle.tar.gz --yes'],
   run: async ({ request }, context) => (await import('../../app/machine.ts')).repairMachine(request, context),
 });
 
 export const remove = commandFor(MACHINE_REMOVE, {
   ...shown,
-  details: `Its pods move, its member leaves etcd, its Node is deleted, its host is reset, and its lines are removed from the file; all other lines stay as they are. A host that does not answer is not reset. Refused for the last control plane, where an even number of them would be left, and where etcd would lose its quorum.\n\n${EXITS}`,
+  details: `Drains the node, removes its etcd member, deletes the Node, resets the host, and removes the lines of the machine from the file. All other lines stay as they are. Does not reset a host that does not answer. Refuses to remove the last control plane, or one whose removal would leave an even number or cost etcd its quorum.\n\n${EXITS}`,
   examples: ['curlew machine remove paris.yaml p2', 'curlew machine remove paris.yaml p2 --yes'],
   run: async ({ request }, context) => (await import('../../app/machine-remove.ts')).removeMachine(request, context),
 });
