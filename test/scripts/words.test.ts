@@ -126,6 +126,50 @@ function proseOf(path: string, text: string): Prose | undefined {
   return shell ? ofShell : undefined;
 }
 
+/** Pages that are read as prose: their sentences are checked, too. A change log is a list of facts for whoever upgrades. */
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'addons', 'docs', 'packages'];
+const MOST_WORDS = 35;
+/** Turns of sentences, without code, and what to write instead. Each code span is the one word `X`. */
+const TURNS: readonly (readonly [turn: RegExp, instead: string])[] = [
+  [/\bof (?:its|their|your|our) own(?=\W*$|[*_]*[,.;:)])/, 'its own X, a separate X'],
+  [/,[*_]* so that\b/, 'for a result: ", so"; for a purpose: "so that" without the comma'],
+  [/^[*_]*(?:Refused|Denied|Rejected|Left out|Not noticed)\b.*\b(?:is|are)\b/, 'who refuses it, or a list'],
+  [/(?:[^;]*;){4}/, 'a list'],
+];
+
+/** The sentences of a page with their lines; an item of a list or a cell of a table ends one, as a colon does. */
+function sentencesOf(text: string): readonly { readonly line: number; readonly sentence: string }[] {
+  const prose = text
+    .replaceAll(/^ *```.*?^ *```|<!--.*?-->/gms, blank)
+    .replaceAll(/\]\([^)]*\)/g, blank)
+    .replaceAll(/`[^`]+`/g, (code) => `${code.slice(1).replaceAll(/[^\n]/g, ' ')}X`);
+  const blocks = prose.matchAll(/(?:^(?!#|[ \t]*$).+\n?(?:(?! *(?:[-|#]|\d+\. )|[ \t]*$).+\n?)*)/gm);
+  return [...blocks].flatMap(({ index, 0: block }) => {
+    const cells = block.matchAll(block.startsWith('|') ? /[^|]+/g : /[^]+/g);
+    return [...cells].flatMap(({ index: at, 0: cell }) =>
+      [...cell.matchAll(/\S.*?(?:[.:?!]["')*_]*(?=\s)|$(?![^]))/gs)].map(({ index: start, 0: sentence }) => ({
+        line: text.slice(0, index + at + start).split('\n').length,
+        sentence: sentence.trim().replaceAll(/\s+/g, ' '),
+      })),
+    );
+  });
+}
+
+/** One line for each sentence that is too long or has a turn that is not used. */
+function sentenceFindings(path: string, text: string): readonly string[] {
+  return sentencesOf(text).flatMap(({ line, sentence }) => {
+    const words = sentence.split(' ').length;
+    const found = TURNS.filter(([turn]) => turn.test(sentence)).map(([turn, instead]) => {
+      return `${path}:${line}: "${turn.exec(sentence)?.[0].slice(0, 40)}": write ${instead}`;
+    });
+    if (words <= MOST_WORDS) return found;
+    return [
+      ...found,
+      `${path}:${line}: "${sentence.slice(0, 40)}…" has ${words} words: write two sentences, or a list`,
+    ];
+  });
+}
+
 /** A comment has a subject: `Digest of the file`, not `Of the file`. */
 const BARE = /^(?:Of|Those|These|In|As|One that|That of)\b/;
 /** The same words where a comment may begin: a text without them needs no parser. */
@@ -170,6 +214,29 @@ async function check(root: string, paths: readonly string[], find = findings): P
 
 test('pages, comments and messages use the words of the field', async () => {
   assert.equal(await check(ROOT, CHECKED), []);
+});
+
+test('sentences of pages are short, and say who does what', async () => {
+  const pages: typeof findings = (path, text) => (path.endsWith('.md') ? sentenceFindings(path, text) : []);
+  assert.equal(await check(ROOT, PAGES, pages), []);
+});
+
+test('a sentence is found by its first line: too long, or with a turn that is not used', () => {
+  const long = Array.from({ length: 35 }, () => '`a b`').join('\n');
+  const text = [
+    `# Title of its own\n\n${long}. ${long} end.\n`,
+    '```sh\nit has a file of its own\n```\n',
+    '- Has a folder\n  of its own\n- Its own folder, so\n  that it stays. Use it so that it stays of its own will.\n',
+    '| a | Refused, until you fix them, are: a; b |\n\na; b; c; d; e.\n',
+    `| ${'word '.repeat(30)}| ${'word '.repeat(30)}|\n`,
+  ].join('\n');
+  assert.equal(sentenceFindings('a.md', text), [
+    'a.md:37: "X X X X X X X X X X X X X X X X X X X X …" has 36 words: write two sentences, or a list',
+    'a.md:77: "of its own": write its own X, a separate X',
+    'a.md:79: ", so that": write for a result: ", so"; for a purpose: "so that" without the comma',
+    'a.md:82: "Refused, until you fix them, are": write who refuses it, or a list',
+    'a.md:84: "a; b; c; d;": write a list',
+  ]);
 });
 
 test('each comment in the code begins with a subject', async () => {
