@@ -21,7 +21,7 @@ export const importRepository = useCase(
   IMPORT_REPOSITORY,
   async (request, { cwd, env, signal }: Context): Promise<Imported> => {
     const library = join(ownScripts(), 'lib');
-    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+    const searchPath = env['PATH'];
     const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
     const out = request.out === undefined ? undefined : resolve(cwd, request.out);
     const { dryRun = false } = request;

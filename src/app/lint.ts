@@ -18,7 +18,7 @@ interface Linted extends LintReport {
 export const lint = useCase(LINT, async (request, { signal, report, env, cwd }: Context): Promise<Linted> => {
   const { addons = [], fix = false, noShellcheck = false } = request;
   const selection = await findAddons(cwd, addons, { signal });
-  const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+  const searchPath = env['PATH'];
   const options = { shellcheck: !noShellcheck, complete: addons.length === 0, searchPath, signal };
   const fixed = fix ? await fixAll(selection, options) : [];
   const result = await lintAddons(selection, options);

@@ -46,7 +46,7 @@ export interface MigrateOptions {
   /** The folder with the shell library of hooks. */
   readonly library: string;
   /** The `PATH` to search for bash. */
-  readonly searchPath: string;
+  readonly searchPath: string | undefined;
   readonly signal: AbortSignal;
 }
 

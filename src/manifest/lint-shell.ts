@@ -20,7 +20,7 @@ export interface Script {
 
 export interface ShellOptions {
   /** PATH for these programs. */
-  readonly searchPath: string;
+  readonly searchPath: string | undefined;
   readonly signal: AbortSignal;
 }
 

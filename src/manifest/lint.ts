@@ -56,7 +56,7 @@ export interface LintOptions {
   readonly complete: boolean;
   readonly shellcheck: boolean;
   /** PATH for bash and shellcheck. */
-  readonly searchPath: string;
+  readonly searchPath: string | undefined;
   /** Called with each add-on as it was read, for what else needs it. */
   readonly onListed?: ((listing: AddonListing) => void) | undefined;
   readonly signal: AbortSignal;

@@ -59,6 +59,12 @@ test('a machine without the programs of the sandbox is warned that trials do not
   assert.match(trials?.hint ?? '', /^dev, and runs with --root DIR, need a sandbox: install util-linux/);
 });
 
+test('programs of the sandbox are found for a user whose PATH lacks the folders of administrators', async () => {
+  await using box = await tree();
+  const trials = (await findings(box, [], { ...bare(box), PATH: '/usr/bin:/bin' })).get('trials');
+  assert.not.match(trials?.message ?? '', /missing program/);
+});
+
 test('a named command that cannot work is a failure', async () => {
   await using box = await tree();
   const { exitCode, stdout } = await runCommand(['doctor', 'channel', 'load-images'], box.path, bare(box));

@@ -148,23 +148,12 @@ exec chroot . bash /scripts/confine.sh --check`;
 
 when('a program that the sandbox needs is named if it is missing', async () => {
   await using mine = await tree({ 'bin/x': '' });
-  for (const name of [
-    'bash',
-    'unshare',
-    'setpriv',
-    'pivot_root',
-    'mount',
-    'umount',
-    'chroot',
-    'stat',
-    'find',
-    'xargs',
-  ]) {
+  for (const name of ['bash', 'unshare', 'setpriv', 'pivot_root', 'mount', 'umount', 'chroot', 'ip', 'stat', 'xargs']) {
     await symlink((await execa('bash', ['-c', `command -v ${name}`])).stdout, mine.at('bin', name));
   }
   const env = { PATH: mine.at('bin') };
   const refused = confinedPlace({ root: mine.at('new'), seen: '/x', scripts: SCRIPTS, uid, env, signal: never });
-  await assert.rejectsWith(refused, 'UNSUPPORTED', /: missing program: ip \(packages util-linux, iproute2/);
+  await assert.rejectsWith(refused, 'UNSUPPORTED', /: missing program: find \(packages util-linux, iproute2/);
 });
 
 when('a trial that is refused before it began leaves no folder, but those that were there', async () => {

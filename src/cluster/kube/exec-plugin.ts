@@ -1,11 +1,11 @@
 /** Gets credentials from a program that a kubeconfig names (kubernetes.io, "client-go credential plugins"). */
-import { delimiter } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import { shortened } from '../../core/shortened.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
+import { searchPath } from '../../platform/process/search-path.ts';
 import { quotedName, type ExecPlugin } from './kubeconfig.ts';
 
 /** The output of a plug-in: a token, a certificate with its key, or all three. */
@@ -30,7 +30,7 @@ const MESSAGE_LIMIT = 300;
 
 /** PATH, including the folder that hooks use. */
 export function programPath(env: PluginCall['env']): string {
-  return [env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', '/usr/local/bin'].join(delimiter);
+  return searchPath(env, '/usr/local/bin');
 }
 
 /** Runs the program. `CLUSTER_FAILED` if it fails, takes too long, or does not print a credential. */

@@ -7,9 +7,10 @@ import { asError, CurlewError } from '../../core/errors.ts';
 import { hiding, type Secret } from '../../core/secret.ts';
 import { endGroup, killGroup } from './process-tree.ts';
 import { createLineSplitter, keepLastLines, plainLine, quoteLines } from './program-lines.ts';
+import { searchPath } from './search-path.ts';
 
 export interface ProgramOptions {
-  /** The whole environment: nothing is inherited. `PATH` is used to find the program. */
+  /** The whole environment, with the PATH of {@link searchPath}: nothing is inherited. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string | undefined;
   /** Standard input; default: empty. An error of an iterable closes it, and is thrown once the program has ended. */
@@ -99,7 +100,13 @@ export async function tryProgram(
   // Loaded on use: it takes longer than most programs run, and most commands run none.
   const { execa } = await import('execa');
   signal.throwIfAborted();
-  const own = { env, extendEnv: false, detached: true, buffer: false, reject: false } as const;
+  const own = {
+    env: { ...env, PATH: searchPath(env) },
+    extendEnv: false,
+    detached: true,
+    buffer: false,
+    reject: false,
+  } as const;
   const stdin = input === undefined && !bound ? 'ignore' : 'pipe';
   const [launched, launchArgs] = bound ? ['sh', ['-c', BOUND, file, ...args]] : [file, args];
   const child = execa(launched, launchArgs, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });

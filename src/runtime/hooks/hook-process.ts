@@ -26,6 +26,7 @@ import {
   type Family,
   type ProcessInfo,
 } from '../../platform/process/process-tree.ts';
+import { searchPath } from '../../platform/process/search-path.ts';
 
 /** Settings that all hooks of a run share. All paths are absolute paths of this process. */
 export interface HookShell {
@@ -133,7 +134,7 @@ export async function runShell(
     await follower.finish();
     throw error;
   });
-  const settleLog = capLog(log, output, { scripts: shell.scripts, path: pathOf(shell.env), cap: options.logCap });
+  const settleLog = capLog(log, output, { scripts: shell.scripts, path: searchPath(shell.env), cap: options.logCap });
   const since = child.pid === undefined ? undefined : processInfo(child.pid)?.start;
   const family: Family = { session: child.pid ?? -1, marker: hookMarker(shell.run, request.function), since };
   const all = (): readonly ProcessInfo[] => {
@@ -225,16 +226,11 @@ async function openFresh(path: string, flags: 'a' | 'w'): Promise<FileHandle> {
   }
 }
 
-function pathOf(env: HookShell['env']): string {
-  return env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
-}
-
 function hookEnvironment({ env, run }: HookShell, { function: called, attempt }: HookStart): Record<string, string> {
   const variables = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
-  const path = pathOf(env);
   return {
     ...Object.fromEntries(variables.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
-    PATH: path.split(':').includes(EXTRA_PATH) ? path : `${path}:${EXTRA_PATH}`,
+    PATH: searchPath(env, EXTRA_PATH),
     CURLEW_RUN: run,
     CURLEW_HOOK: `${run}/${called}`,
     CURLEW_ATTEMPT: String(attempt),

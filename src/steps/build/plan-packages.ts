@@ -45,7 +45,7 @@ async function refuseLinted(
   { env, signal }: Context,
   onListed?: LintOptions['onListed'],
 ): Promise<void> {
-  const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+  const searchPath = env['PATH'];
   const options = { shellcheck: false, complete: false, searchPath, onListed, signal };
   const { diagnostics } = await lintAddons(selection, options);
   refuseErrors(diagnostics);
