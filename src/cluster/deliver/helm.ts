@@ -1,5 +1,5 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Chart, ChartAccess } from '../channel/channel.ts';
 import { isRemote } from '../channel/location.ts';
@@ -7,6 +7,7 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { withoutSecretValues } from '../kube/secret-values.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
+import { namelessFile } from '../../platform/files/nameless-file.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
@@ -33,8 +34,8 @@ export type OpenHelm = (secrets?: readonly Secret[]) => Promise<Helm>;
 export interface Helm extends AsyncDisposable {
   readonly major: 3 | 4;
   readonly run: (args: readonly string[], call: HelmCall) => Promise<string>;
-  /** Writes a file that only this user can read, and returns its path. */
-  readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
+  /** The path of a file with this data, which only this user can read and no kill leaves behind. */
+  readonly file: (name: string, data: Uint8Array | string) => string;
   /** Downloads the chart that these arguments name, from its repository or registry. */
   readonly pull: (chart: readonly string[], access: Pick<WebTrust, 'caFile'> & ChartAccess) => Promise<Uint8Array>;
   /** The newest version of a chart in its repository or registry. */
@@ -83,7 +84,11 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
   const { kubeconfig, kubeContext, signal, guard } = cluster;
   const { env, cwd } = own;
   const folder = makeTemporary('helm');
-  const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const files: Disposable[] = [];
+  const close = async (): Promise<void> => {
+    for (const one of files) one[Symbol.dispose]();
+    await rm(folder, { recursive: true, force: true });
+  };
   const context = kubeContext === undefined ? {} : { HELM_KUBECONTEXT: kubeContext };
   const whole = { ...privateEnv(env, folder), ...context, KUBECONFIG: kubeconfig };
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
@@ -108,21 +113,22 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
       hint: 'install helm 3 or 4, or name it with --helm FILE',
     });
   };
-  const file: Helm['file'] = async (name, data) => {
-    await writeFile(join(folder, name), data, { mode: 0o600 });
-    return join(folder, name);
+  const file: Helm['file'] = (name, data) => {
+    const made = namelessFile(folder, name, data);
+    files.push(made);
+    return made.path;
   };
-  const trusted = async ({ caFile, logins, authorities, trustsAll }: Parameters<Helm['pull']>[1]) => {
-    const authority = authorities === undefined ? caFile : await file('authorities.pem', authorities);
+  const trusted = ({ caFile, logins, authorities, trustsAll }: Parameters<Helm['pull']>[1]) => {
+    const authority = authorities === undefined ? caFile : file('authorities.pem', authorities);
     return [
       ...(authority === undefined ? [] : ['--ca-file', authority]),
-      ...(logins === undefined ? [] : ['--registry-config', await file('logins.json', logins)]),
+      ...(logins === undefined ? [] : ['--registry-config', file('logins.json', logins)]),
       ...(trustsAll === true ? ['--insecure-skip-tls-verify'] : []),
     ];
   };
   const newest: Helm['newest'] = async (chart, access) => {
     const doing = `find the newest version of the chart ${redact(chart[0] ?? '')}`;
-    const about = await run(['show', 'chart', ...chart, ...(await trusted(access))], { doing });
+    const about = await run(['show', 'chart', ...chart, ...trusted(access)], { doing });
     const version = /^version:[ \t]*["']?([^\s"']+)/m.exec(about)?.[1];
     if (version === undefined) throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm has shown no version`);
     return version;
@@ -131,7 +137,7 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
     const target = join(folder, 'chart');
     await mkdir(target);
     const doing = `download the chart ${redact(chart[0] ?? '')}`;
-    const args = [...chart, ...(await trusted(access)), '--destination', target];
+    const args = [...chart, ...trusted(access), '--destination', target];
     await run(['pull', ...args], { doing }).catch((error: unknown) => {
       // Its server has answered: another try does not help.
       if (error instanceof CurlewError && NO_CHART.test(error.message))

@@ -69,10 +69,10 @@ export async function prepareRelease(addon: Addon, tools: ReleaseTools): Promise
   const helm = await tools.helm(secrets);
   try {
     const archive = chart.package === undefined ? await downloaded(addon, helm, tools) : await addon.read();
-    const file = await helm.file('chart.tgz', archive);
+    const file = helm.file('chart.tgz', archive);
     const { name, namespace } = releaseOf(addon);
-    const valuesFile = await helm.file('values.json', exactJson(values));
-    const layers = [valuesFile, ...(hidden ? [await helm.file('secret.json', exactJson(hidden.values))] : [])];
+    const valuesFile = helm.file('values.json', exactJson(values));
+    const layers = [valuesFile, ...(hidden ? [helm.file('secret.json', exactJson(hidden.values))] : [])];
     const chartArgs = [name, file, '--namespace', namespace, ...layers.flatMap((layer) => ['--values', layer])];
     const owned = takesOver(request, addon.name) ? ['--take-ownership'] : [];
     return {

@@ -1,6 +1,6 @@
 /** What the clusters of a fleet record, and what its add-ons deliver. */
-import { rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { entryFile, type Entry } from '../../cluster/channel/channel.ts';
 import { isUrl } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
@@ -11,6 +11,7 @@ import { observe } from '../../cluster/deliver/deliver.ts';
 import { channelEntries, type Look, type FleetCluster, type WrittenFleet } from '../fleet.ts';
 import { settledRecords } from '../observe.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
+import { namelessFile } from '../../platform/files/nameless-file.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { FleetPlanRequest } from '../../requests/fleet.ts';
@@ -73,9 +74,14 @@ export function accessTo({
 }: Omit<Accessible, 'name'>): Disposable & { readonly kubeconfig: string } {
   if (secret === undefined) return { kubeconfig, [Symbol.dispose]: () => undefined };
   const folder = makeTemporary('kubeconfig');
-  const path = join(folder, 'kubeconfig');
-  writeFileSync(path, secret, { mode: 0o600 });
-  return { kubeconfig: path, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+  const file = namelessFile(folder, 'kubeconfig', secret);
+  return {
+    kubeconfig: file.path,
+    [Symbol.dispose]: () => {
+      file[Symbol.dispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** Hashes of all entries, in hex; empty for what is no file. `SPEC_INVALID` for a file elsewhere without a hash. */

@@ -34,10 +34,12 @@ test('a pass asks helm for its version once, and the next pass again: a shim may
   await assert.rejectsWith(majorsOf('v2.17.0'), 'UNSUPPORTED', /helm is v2\.17\.0$/);
 });
 
-test('kill -9 ends helm, too, and the next run removes the values that it was given', async ({ signal }) => {
+test('kill -9 ends helm, too, and leaves nothing of the values that it was given; the next run removes the folder', async ({
+  signal,
+}) => {
   await using box = await tree({ 'tmp/other': '' });
   const helm =
-    '#!/bin/sh\n[ "$1" = version ] && { echo v4.0.0; exit; }\necho $$ >"$HOME/pid"; echo ready; exec sleep 1000\n';
+    '#!/bin/sh\n[ "$1" = version ] && { echo v4.0.0; exit; }\n[ "$1" = read ] && { cat "$2"; exit; }\necho $$ >"$HOME/pid"; echo ready; exec sleep 1000\n';
   await writeFile(box.at('helm'), helm);
   await chmod(box.at('helm'), 0o755);
   const env = { PATH: process.env['PATH'], HOME: box.path, TMPDIR: box.at('tmp') };
@@ -48,19 +50,22 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
     const context = { env: process.env, cwd: process.cwd() };
     const cluster = { kubeconfig: '', signal, guard: undefined, kubeContext: undefined };
     const helm = await helmOf({ helm: './helm' }, cluster, context)();
-    await helm.file('values.json', '{}');
+    const values = helm.file('values.json', '{"password": "s3cret"}');
+    await helm.run(['read', values], { doing: 'read', line: console.log });
     await helm.run(['upgrade'], { doing: 'wait', line: () => process.kill(process.pid, 'SIGKILL') });
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { error } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { error, stdout } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(error?.reason, 'terminated by SIGKILL');
+  assert.is(stdout, '{"password": "s3cret"}\n');
   const pid = Number(await readFile(box.at('pid'), 'utf8'));
   while (processInfo(pid) !== undefined) await pause(5);
 
   const folders = async (): Promise<readonly string[]> =>
     (await readdir(box.at('tmp'))).filter((name) => name.startsWith('curlew-helm-'));
   const [left] = await folders();
-  assert.ok(left, 'the values of the killed run');
+  assert.ok(left, 'the folder of the killed run');
+  assert.equal(await readdir(box.at('tmp', left)), []);
   process.env['TMPDIR'] = box.at('tmp');
   const context = { env, cwd: box.path, signal: never, report: noReport };
   const cluster = { kubeconfig: '', signal, guard: undefined, kubeContext: undefined };
