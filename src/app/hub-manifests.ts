@@ -1,8 +1,10 @@
 /** The objects that make a cluster a hub. */
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
+import { fits } from '../core/schema.ts';
 import { CLUSTER_NAME, DNS_NAME } from '../fleet/upstream/kinds.ts';
-import { hubManifests, type Manifest } from '../fleet/hub/manifests.ts';
+import { NAMESPACE, signerName } from '../fleet/upstream/registration.ts';
+import { hubManifests, type HubSigner, type Manifest } from '../fleet/hub/manifests.ts';
 import { HUB_MANIFESTS } from '../requests/hub.ts';
 
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */
@@ -13,6 +15,7 @@ export const printHubManifests = useCase(
     push = [],
     valuesSecret = [],
     valuesConfigMap = [],
+    signer = [],
     reconcile = [],
   }): Promise<readonly Manifest[]> => {
     if (image !== undefined && !/^[\w.:/@-]{1,512}$/.test(image)) {
@@ -40,8 +43,17 @@ export const printHubManifests = useCase(
         push,
         valuesSecrets: valuesSecret,
         valuesConfigMaps: valuesConfigMap,
+        signers: signer.map(readSigner),
         reconcile: reconcile.flat(),
       }),
     );
   },
 );
+
+function readSigner(text: string): HubSigner {
+  const [, name = '', namespace = '', secret = ''] = /^([^=]+)=([^/]+)\/([^/]+)$/.exec(text) ?? [];
+  if (fits(signerName, name) && NAMESPACE.test(namespace) && DNS_NAME.test(secret)) return { name, namespace, secret };
+  const shown = JSON.stringify(text.slice(0, 80));
+  const hint = 'write, for example, example.com/agents=open-cluster-management-hub/agents-ca';
+  throw new CurlewError('USAGE', `cannot write the rights for ${shown}: it is no signer with a Secret`, { hint });
+}

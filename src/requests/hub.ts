@@ -26,6 +26,10 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub 
     'NAME',
     'also print the right to read this ConfigMap in curlew-system, for valuesConfigMap of add-ons; can be repeated',
   ),
+  signer: texts(
+    'NAME=SECRET',
+    'also print the right to sign certificates of this signer with the authority in this Secret, as NAMESPACE/NAME; can be repeated',
+  ),
   reconcile: kindLists('KINDS', 'also print the rights that the controller needs for these kinds of other programs'),
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });

@@ -26,6 +26,7 @@ const ADDED: readonly (readonly [command: string, fields: number, job: string])[
   ['fleet status', 1, 'where helm is, which finds the newest version of a chart that follows it'],
   ['fleet approve', 1, 'a content that would delete most objects of an add-on waits for a word'],
   ['fleet approve, pause, resume, retry, rollback', 10, 'order at a hub without JSON that is written by hand'],
+  ['hub manifests', 1, 'let a controller sign certificates of add-ons, for one signer, with one authority'],
   ['controller', 1, 'an alert when a hub no longer decides, or a rollout has stopped'],
   ['agent run', 1, 'an alert when a site no longer hears its hub'],
   ['hub manifests', 1, 'the right to values of charts in ConfigMaps, which no other command has to grant'],

@@ -69,12 +69,12 @@ for (const [title, registration, message] of [
   [
     'for administrators',
     [signed({ signerName: 'example.com/a', subject: { user: 'agent', groups: ['system:masters'] } })],
-    '.customSigner.subject.groups[0]: no name that begins with system: or curlew:',
+    '.customSigner.subject.groups[0]: no name that begins with system:, kubeadm: or curlew:',
   ],
   [
     'for an agent of a cluster',
     [signed({ signerName: 'example.com/a', subject: { user: 'curlew:cluster:rome:1' } })],
-    '.customSigner.subject.user: no name that begins with system: or curlew:',
+    '.customSigner.subject.user: no name that begins with system:, kubeadm: or curlew:',
   ],
 ] as const) {
   test(`a registration ${title} is an error`, () => {

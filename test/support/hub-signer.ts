@@ -56,18 +56,24 @@ export async function answer(client: ApiClient, name: string, type: 'Approved' |
   await client.merge(`${REQUESTS}/${name}/approval`, { status: { conditions: [condition] } });
 }
 
-/** Signs what is approved and has no certificate yet. `subject`: of the certificate, instead of that of the request. */
+/** Signs what is approved for a signer of Kubernetes and has no certificate yet. `subject`: of the certificate, instead of that of the request. */
 export async function signApproved(
   client: ApiClient,
   { subject, key, ...life }: Life & { readonly subject?: RequestSubject; readonly key?: KeyObject } = {},
 ): Promise<void> {
   for (const one of await requestsOf(client)) {
     const status = at(one, 'status');
-    if (answerTo(one) !== 'Approved' || (isMap(status) && status['certificate'] !== undefined)) continue;
+    if (
+      answerTo(one) !== 'Approved' ||
+      !textAt(one, 'spec.signerName').startsWith('kubernetes.io/') ||
+      (isMap(status) && status['certificate'] !== undefined)
+    )
+      continue;
     const text = Buffer.from(textAt(one, 'spec.request'), 'base64').toString();
     const asked = readRequest(text);
     if (asked === undefined) throw new Error('the request cannot be read');
-    const certificate = issueCertificate(subject ?? asked.subject, key ?? asked.key, life);
+    const days = (Number(at(one, 'spec.expirationSeconds')) * 1000) / DAY;
+    const certificate = issueCertificate(subject ?? asked.subject, key ?? asked.key, { days, ...life });
     const data = Buffer.from(certificate).toString('base64');
     await client.merge(`${REQUESTS}/${textAt(one, 'metadata.name')}/status`, { status: { certificate: data } });
   }

@@ -1,8 +1,9 @@
 /** Certificates of a hub for add-ons: their keys are made in the cluster of the agent, and kept in Secrets there. */
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, type X509Certificate } from 'node:crypto';
 import { isObject } from '../../core/json.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { secret } from '../../core/secret.ts';
+import type { RequestSubject } from '../../formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../formats/signing/keys.ts';
 import type { KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../cluster/kube/call.ts';
@@ -17,6 +18,7 @@ import {
 } from '../../cluster/kube/objects.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { pause } from '../../platform/limit/repeat.ts';
+import { signerRight } from '../hub/addon-rights.ts';
 import { registrationIn } from '../hub/content.ts';
 import { formatKubeconfig, type HubAddress } from '../hub/kubeconfig.ts';
 import { addonRequest } from '../hub/requests.ts';
@@ -24,7 +26,7 @@ import type { AddonContent } from '../rollout/fleet.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { agentName, KUBE_SIGNER, type AddonCertificate } from '../upstream/registration.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
-import { certificateIn, lifeOf, subjectOf, takeStep } from './certificate.ts';
+import { certificateIn, lifeOf, takeStep } from './certificate.ts';
 import type { PendingRequest } from './folder.ts';
 
 const PATIENCE_MS = 30_000;
@@ -196,14 +198,16 @@ interface Place {
 }
 
 function waitsFor(
-  asked: { readonly request: string; readonly isApproved: boolean },
-  { signer }: AddonCertificate,
+  { request, isApproved }: { readonly request: string; readonly isApproved: boolean },
+  one: AddonCertificate,
 ): string {
-  if (!asked.isApproved) {
-    return `the hub has not answered ${asked.request}: its controller does, with --reconcile clustermanagementaddons`;
+  if (one.signer !== KUBE_SIGNER) {
+    const done = isApproved ? 'signed' : 'answered';
+    return `the hub has not ${done} ${request}: its controller does, with the right for ${one.signer}: ${signerRight(one)}`;
   }
-  const who = signer === KUBE_SIGNER ? 'kube-controller-manager' : `the signer ${signer}`;
-  return `the hub has approved ${asked.request}, and ${who} has not signed it: does it run there?`;
+  return isApproved
+    ? `the hub has approved ${request}, and kube-controller-manager has not signed it: does it run there?`
+    : `the hub has not answered ${request}: its controller does, with --reconcile clustermanagementaddons`;
 }
 
 /** How long the certificate in a Secret lives; undefined if it is for another subject or key. */
@@ -213,12 +217,23 @@ function lifeIn(data: unknown, { subject }: AddonCertificate): ReturnType<typeof
     return typeof value === 'string' ? decodedBase64(value) : undefined;
   });
   const certificate = certificateIn(text);
-  if (certificate === undefined || subjectOf(certificate) !== subject.commonName) return undefined;
+  if (certificate === undefined || !isFor(certificate, subject)) return undefined;
   try {
     return certificate.checkPrivateKey(createPrivateKey(key)) ? lifeOf(certificate) : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isFor(certificate: X509Certificate, { commonName, organizations, units = [] }: RequestSubject): boolean {
+  const { CN, O, OU } = certificate.toLegacyObject().subject;
+  const texts = (value: string | readonly string[] | undefined): string => [value ?? []].flat().toSorted().join('\n');
+  const named = [
+    [CN, commonName],
+    [O, organizations],
+    [OU, units],
+  ] as const;
+  return named.every(([own, wanted]) => texts(own) === texts(wanted));
 }
 
 async function deleteSecrets(call: Call, addon: string, kept: ReadonlySet<string>): Promise<void> {

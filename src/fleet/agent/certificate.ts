@@ -162,7 +162,7 @@ export function certificateIn(text: string): X509Certificate | undefined {
   }
 }
 
-export function subjectOf(certificate: X509Certificate): string | undefined {
+function subjectOf(certificate: X509Certificate): string | undefined {
   return /^CN=(.*)$/m.exec(certificate.subject)?.[1];
 }
 

@@ -33,6 +33,20 @@ export function unbindable({ namespace, kind, name }: Permission, { cluster }: A
   );
 }
 
+/** Where Open Cluster Management has a Secret whose namespace no template names. */
+const AUTHORITIES = 'open-cluster-management-hub';
+
+/** The Secret with the authority of a signer. */
+export function authorityPlace({ signingCA: { name, namespace = AUTHORITIES } = { name: '' } }: AddonCertificate) {
+  return { namespace, name };
+}
+
+/** How a controller may sign for a signer. */
+export function signerRight(certificate: AddonCertificate): string {
+  const { namespace, name } = authorityPlace(certificate);
+  return `apply what curlew hub manifests --signer ${certificate.signer}=${namespace}/${name} prints`;
+}
+
 /** Why a request is not one that the template asks for; undefined if it is. `certificates`: undefined without the add-on. */
 export function requestProblem(
   { cluster, addon }: Pick<AgentRequest, 'cluster' | 'addon'>,

@@ -20,6 +20,13 @@ const MAX_LENGTH = 1024;
 
 export type Manifest = Readonly<Record<string, unknown>>;
 
+/** A signer of certificates, with the Secret of its authority. */
+export interface HubSigner {
+  readonly name: string;
+  readonly namespace: string;
+  readonly secret: string;
+}
+
 interface HubOptions {
   readonly image?: string | undefined;
   /** Names of clusters that the controller delivers to. */
@@ -28,6 +35,8 @@ interface HubOptions {
   readonly valuesSecrets?: readonly string[] | undefined;
   /** Names of ConfigMaps with values for charts. */
   readonly valuesConfigMaps?: readonly string[] | undefined;
+  /** Signers for which the controller signs. */
+  readonly signers?: readonly HubSigner[] | undefined;
   /** Kinds of other programs that the controller takes. */
   readonly reconcile?: readonly Reconciled[] | undefined;
 }
@@ -38,6 +47,7 @@ export function hubManifests({
   push = [],
   valuesSecrets = [],
   valuesConfigMaps = [],
+  signers = [],
   reconcile = [],
 }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
@@ -49,6 +59,7 @@ export function hubManifests({
     ...RIGHTS,
     ...pushed,
     ...valuesRights({ secrets: valuesSecrets, configmaps: valuesConfigMaps }),
+    ...(signers.length === 0 ? [] : signerRights(signers)),
     ...(reconcile.length === 0 ? [] : upstreamRights(reconcile)),
     ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
   ];
@@ -180,6 +191,25 @@ function valuesRights(all: Readonly<Record<string, readonly string[]>>): readonl
     names.length === 0 ? [] : [may('', [resource], ['get'], names)],
   );
   return rules.length === 0 ? [] : granted('Role', { ...LABELED, name: `${NAME}-values` }, rules, CONTROLLER);
+}
+
+const SIGNERS = `${NAME}-signers`;
+
+/** Requests for these signers are approved, and signed with their authorities. */
+function signerRights(signers: readonly HubSigner[]): readonly Manifest[] {
+  const namespaces = [...new Set(signers.map(({ namespace }) => namespace))];
+  const rules = [
+    may(CERTIFICATES, ['signers'], ['approve', 'sign'], [...new Set(signers.map(({ name }) => name))]),
+    may(CERTIFICATES, [`${SIGNING_REQUESTS.plural}/status`], ['patch']),
+  ];
+  return [
+    ...granted('ClusterRole', clusterWide(SIGNERS), rules, CONTROLLER),
+    ...namespaces.flatMap((namespace) => {
+      const own = signers.flatMap((one) => (one.namespace === namespace ? [one.secret] : []));
+      const reads = [may('', ['secrets'], ['get'], [...new Set(own)])];
+      return granted('Role', { name: SIGNERS, namespace, labels: LABELS }, reads, CONTROLLER);
+    }),
+  ];
 }
 
 /** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */

@@ -117,12 +117,20 @@ export interface AgentRequest {
   /** The user that it is for, and the fingerprint of its key; empty if it is of no form that is accepted. */
   readonly user: string;
   readonly fingerprint: string;
-  /** What an add-on asks for: its name, the signer, and the subject in one text. */
-  readonly addon?: { readonly name: string; readonly signer: string; readonly subject: string };
+  /** What an add-on asks for: its name, the signer, the subject in one text, the request in PEM, and the life in seconds. */
+  readonly addon?: {
+    readonly name: string;
+    readonly signer: string;
+    readonly subject: string;
+    readonly request: string;
+    readonly lifeS: number;
+  };
   /** Nothing has been decided about it. */
   readonly isPending: boolean;
   readonly isApproved: boolean;
   readonly isIssued: boolean;
+  /** It was approved, and its signer has not answered. */
+  readonly isUnsigned: boolean;
   /** Why it must not be approved. */
   readonly problem: string | undefined;
 }
@@ -138,12 +146,14 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   const { username: by, groups } = spec;
   const sender = senderOf(by, groups);
   if (sender === undefined) return undefined;
-  const csr = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  const request = Buffer.from(spec.request, 'base64').toString('latin1');
+  const csr = readRequest(request);
   const user = csr?.subject.commonName ?? '';
   const { name, resourceVersion, creationTimestamp: createdAt, labels } = metadata;
   const prefix = requestPrefix(sender.cluster);
   const { [ADDON_LABEL]: addon } = sender.kind === 'renewal' ? labels : {};
   const lifeS = addon === undefined ? LIFE_S : ADDON_LIFE_S;
+  const has = (type: string): boolean => status.conditions.some((one) => one.type === type);
   const rules: readonly (readonly [boolean, string])[] = [
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= lifeS, `its certificate would live longer than ${lifeS} seconds`],
@@ -160,14 +170,21 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
     ...(addon !== undefined &&
       csr && {
         kind: 'addon' as const,
-        addon: { name: addon, signer: spec.signerName, subject: subjectText(csr.subject) },
+        addon: {
+          name: addon,
+          signer: spec.signerName,
+          subject: subjectText(csr.subject),
+          request,
+          lifeS: spec.expirationSeconds ?? lifeS,
+        },
       }),
     by,
     user,
     fingerprint: csr === undefined ? '' : fingerprintOf(csr.key),
     isPending: status.conditions.length === 0,
-    isApproved: status.conditions.some(({ type }) => type === 'Approved'),
+    isApproved: has('Approved'),
     isIssued: status.certificate !== undefined,
+    isUnsigned: has('Approved') && !has('Failed') && status.certificate === undefined,
     problem: rules.find(([holds]) => !holds)?.[1],
   };
 }
@@ -205,15 +222,30 @@ export function requestToken(user: string): string | undefined {
   return /^system:bootstrap:([a-z0-9]{6})$/.exec(user)?.[1];
 }
 
+/** A patch that changes the status of a request as it was seen. */
+function patch({ resourceVersion }: Pick<AgentRequest, 'resourceVersion'>, ...changes: readonly object[]) {
+  return [{ op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }, ...changes];
+}
+
 /** A patch that decides about a request as it was seen. */
 export function decision(
-  { resourceVersion }: Pick<AgentRequest, 'resourceVersion'>,
+  one: Pick<AgentRequest, 'resourceVersion'>,
   type: 'Approved' | 'Denied',
   message: string,
 ): readonly object[] {
   const condition = { type, status: 'True', reason: 'Curlew', message };
-  return [
-    { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-    { op: 'add', path: '/status', value: { conditions: [condition] } },
-  ];
+  return patch(one, { op: 'add', path: '/status', value: { conditions: [condition] } });
+}
+
+/** A patch by which its signer answers a request that was approved: with a certificate in PEM, or why there is none. */
+export function signature(
+  one: Pick<AgentRequest, 'resourceVersion'>,
+  answer: { readonly certificate: string } | { readonly problem: string },
+): readonly object[] {
+  if ('certificate' in answer) {
+    const value = Buffer.from(answer.certificate).toString('base64');
+    return patch(one, { op: 'add', path: '/status/certificate', value });
+  }
+  const value = { type: 'Failed', status: 'True', reason: 'Curlew', message: answer.problem };
+  return patch(one, { op: 'add', path: '/status/conditions/-', value });
 }

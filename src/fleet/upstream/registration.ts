@@ -2,23 +2,25 @@
 import * as v from 'valibot';
 import { fields, fits, type Read } from '../../core/schema.ts';
 import type { RequestSubject } from '../../formats/signing/certificate-request.ts';
-import { like, list, optionalText, secretName } from './kinds.ts';
+import { like, list, secretName } from './kinds.ts';
 
 /** The signer in kube-controller-manager of client certificates. */
 export const KUBE_SIGNER = 'kubernetes.io/kube-apiserver-client';
 const MAX_REGISTRATIONS = 8;
 const MAX_PERMISSIONS = 20;
 
+export const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const namespace = like(NAMESPACE, 'a namespace');
 /** A volume has the name of the signer, and at most 63 characters. */
 const SIGNER = /^(?=.{5,58}$)(?:[a-z0-9][a-z0-9-]*[a-z0-9]\.)+[a-z]+\/[a-z0-9.-]+$/;
-const signerName = v.pipe(
+export const signerName = v.pipe(
   like(SIGNER, 'a signer such as example.com/agents, of at most 58 characters'),
   v.check((name) => !/(?:^|\.)(?:kubernetes|k8s)\.io\//.test(name), 'another signer than those of Kubernetes'),
 );
 /** Who trusts the authority of a signer may be a Kubernetes: no certificate of it names a user or group of Kubernetes, or of curlew. */
 const name = v.pipe(
   like(/^[\x20-\x7e]{1,256}$/, 'plain text of at most 256 characters'),
-  v.check((text) => !/^(?:system|curlew):/.test(text), 'no name that begins with system: or curlew:'),
+  v.check((text) => !/^(?:system|kubeadm|curlew):/.test(text), 'no name that begins with system:, kubeadm: or curlew:'),
 );
 const names = v.exactOptional(v.pipe(list(name), v.maxLength(MAX_REGISTRATIONS, 'a list of at most 8 names')));
 const roleName = v.pipe(
@@ -43,7 +45,7 @@ const permission = v.pipe(
     currentCluster: v.exactOptional(fields({ clusterRoleName: roleName })),
     singleNamespace: v.exactOptional(
       fields({
-        namespace: like(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'a namespace'),
+        namespace,
         roleRef: fields({
           apiGroup: v.exactOptional(v.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io')),
           kind: v.picklist(['Role', 'ClusterRole'], 'Role or ClusterRole'),
@@ -68,7 +70,7 @@ const registration = v.pipe(
       fields({
         signerName,
         subject: v.exactOptional(fields({ user: name, groups: names, organizationUnit: names })),
-        signingCA: fields({ name: secretName, namespace: optionalText }),
+        signingCA: fields({ name: secretName, namespace: v.exactOptional(namespace) }),
       }),
     ),
   }),

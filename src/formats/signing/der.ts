@@ -16,6 +16,8 @@ export function oid(hex: string): Buffer {
 }
 
 export const ECDSA_SHA256: Buffer = der(SEQUENCE, oid('2a8648ce3d040302'));
+/** Its parameters are NULL. */
+export const RSA_SHA256: Buffer = der(SEQUENCE, oid('2a864886f70d01010b'), Buffer.from([0x05, 0x00]));
 /** Object identifiers of the parts of a name. */
 export const [COMMON_NAME, ORGANIZATION, UNIT] = ['550403', '55040a', '55040b'] as const;
 

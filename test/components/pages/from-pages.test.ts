@@ -39,6 +39,15 @@ kubectl delete --wait=false -f object.json`);
       const controller = '--as=system:serviceaccount:curlew-system:curlew-controller';
       const may = ['auth', 'can-i', 'bind', 'clusterroles/web-reader', controller];
       assert.is((await cluster.kubectl(may)).trim(), 'yes');
+      await machine.run('openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=agents -keyout ca.key -out ca.crt');
+      await machine.block('curlew hub manifests --signer');
+      for (const [what, answer] of [
+        [['get', 'secrets/agents-ca', '-n', 'open-cluster-management-hub'], 'yes'],
+        [['get', 'secrets/other', '-n', 'open-cluster-management-hub'], 'no'],
+      ] as const) {
+        const said = await cluster.kubectl(['auth', 'can-i', ...what, controller]).catch(() => 'no');
+        assert.is(said.trim(), answer, what.join(' '));
+      }
     }
     assert.equal(machine.left(), []);
   });

@@ -115,6 +115,29 @@ test('the controller may read the Secrets and ConfigMaps with values that are na
   await assert.rejectsWith(printHubManifests({ valuesConfigMap: ['Web'] }), 'USAGE', /no name of a ConfigMap/);
 });
 
+test('the controller may sign only for the signers that are named, and read only their Secrets', async () => {
+  const signer = ['example.com/agents=hub/agents-ca', 'example.com/others=hub/others-ca'];
+  const objects = await printHubManifests({ signer });
+  const own = objects.filter(({ metadata }) => (metadata as Named).name === 'curlew-controller-signers');
+  assert.equal(
+    own.map((one) => one['kind']),
+    ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
+  );
+  const group = { apiGroups: ['certificates.k8s.io'] };
+  const resourceNames = ['example.com/agents', 'example.com/others'];
+  assert.equal(own[0]?.['rules'], [
+    { ...group, resources: ['signers'], resourceNames, verbs: ['approve', 'sign'] },
+    { ...group, resources: ['certificatesigningrequests/status'], verbs: ['patch'] },
+  ]);
+  assert.match(JSON.stringify(own[2]?.['metadata']), '"namespace":"hub"');
+  assert.equal(own[2]?.['rules'], [
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ['agents-ca', 'others-ca'], verbs: ['get'] },
+  ]);
+  for (const wrong of ['example.com/agents', 'agents=hub/ca', 'example.com/agents=ca', 'example.com/agents=Hub/ca'])
+    await assert.rejectsWith(printHubManifests({ signer: [wrong] }), 'USAGE', /no signer with a Secret/);
+  await assert.rejectsWith(printHubManifests({ signer: ['kubernetes.io/kubelet-serving=hub/ca'] }), 'USAGE');
+});
+
 test('the rights to take objects of other programs are printed only for those that are asked for', async () => {
   const role = (objects: readonly Manifest[]): string =>
     JSON.stringify(objects.find(({ metadata }) => (metadata as Named).name === 'curlew-controller-upstream') ?? {});

@@ -1,9 +1,16 @@
 /** Certificate authorities: what OpenSSL and Node read in them. */
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { makeAuthority } from '../../../src/formats/signing/authority.ts';
+import { execFile } from 'node:child_process';
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { secret } from '../../../src/core/secret.ts';
+import { makeAuthority, readSigner, signClient } from '../../../src/formats/signing/authority.ts';
 import * as assert from '../../support/assert.ts';
+import { missing, unless } from '../../support/needs.ts';
 import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
 
+const run = promisify(execFile);
 const test = suite('formats/signing/authority');
 
 test('an authority signs itself, has its key, its name and its time, and may sign others', () => {
@@ -36,6 +43,56 @@ test('each authority has a key and a number of its own', () => {
     () => new X509Certificate(makeAuthority('a', { days: 1 }).certificate).serialNumber,
   );
   assert.is(new Set(serials).size, 20);
+});
+
+const CLIENT = { commonName: 'agent', organizations: ['a', 'b'], units: ['u'] };
+
+unless(missing('openssl'), test)(
+  'OpenSSL takes a certificate of a client by authorities of RSA and of each curve',
+  async () => {
+    await using box = await tree();
+    for (const [index, key] of [['rsa:2048'], ['ec', 'P-256'], ['ec', 'P-384'], ['ec', 'P-521']].entries()) {
+      const [crt, pem] = [box.at(`ca-${index}.crt`), box.at(`ca-${index}.key`)];
+      const curve = key[1] === undefined ? [] : ['-pkeyopt', `ec_paramgen_curve:${key[1]}`];
+      const name = [
+        '-subj',
+        '/O=Example/CN=agents',
+        '-days',
+        '2',
+        '-nodes',
+        '-addext',
+        'keyUsage=critical,keyCertSign',
+      ];
+      await run('openssl', ['req', '-x509', '-newkey', key[0] ?? '', ...curve, ...name, '-keyout', pem, '-out', crt]);
+      const texts = { certificate: await readFile(crt, 'utf8'), key: secret(await readFile(pem, 'utf8')) };
+      const signer = readSigner(texts, Date.now() + 1000);
+      if ('problem' in signer) throw new Error(signer.problem);
+      const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const made = signClient(signer, { subject: CLIENT, key: publicKey }, { lifeS: 3600, now: Date.now() });
+      await writeFile(box.at('client.crt'), made);
+      const verify = ['verify', '-x509_strict', '-CAfile', crt, '-purpose'];
+      await run('openssl', [...verify, 'sslclient', box.at('client.crt')]);
+      const asServer = run('openssl', [...verify, 'sslserver', box.at('client.crt')]);
+      assert.is(
+        await asServer.then(
+          () => 'taken',
+          () => 'refused',
+        ),
+        'refused',
+      );
+      assert.is(new X509Certificate(made).subject, 'O=a\nO=b\nOU=u\nCN=agent');
+    }
+  },
+);
+
+test('a certificate ends with its authority', () => {
+  const now = Date.parse('2026-03-01T12:00:00Z');
+  const { certificate, key } = makeAuthority('agents', { days: 0.5, now });
+  const signer = readSigner({ certificate, key }, now);
+  if ('problem' in signer) throw new Error(signer.problem);
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const made = new X509Certificate(signClient(signer, { subject: CLIENT, key: publicKey }, { lifeS: 86_400, now }));
+  assert.equal([Date.parse(made.validFrom), Date.parse(made.validTo)], [now - 300_000, now + 43_200_000]);
 });
 
 test.run();

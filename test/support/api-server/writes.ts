@@ -271,13 +271,17 @@ function mergePatched(value: Json | undefined, patch: Json): Json {
   return Object.fromEntries([...unchanged, ...changed]);
 }
 
-/** RFC 6902, of fields of objects: add, replace, remove and test. */
+/** RFC 6902, of fields of objects: add, replace, remove and test; and the end of a list, to which something is added. */
 function jsonPatched(place: Place, value: Json, patch: Json): Json {
   const copy = structuredClone(value) as Record<string, Json>;
   for (const { op, path, value: given = null } of Array.isArray(patch) ? (patch as readonly JsonObject[]) : []) {
     const [last = '', ...parents] = textOf(path).split('/').slice(1).toReversed();
     const name = last.replaceAll('~1', '/').replaceAll('~0', '~');
     const parent = parents.reduceRight<Json | undefined>((at, part) => (isMap(at) ? at[part] : undefined), copy);
+    if (op === 'add' && name === '-' && Array.isArray(parent)) {
+      (parent as Json[]).push(given);
+      continue;
+    }
     const isMissing = !isMap(parent) || (op !== 'add' && parent[name] === undefined);
     if (isMissing || (op === 'test' && !isSame(parent[name], given)))
       throw problem(

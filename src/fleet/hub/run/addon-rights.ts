@@ -2,12 +2,13 @@
 import { isObject } from '../../../core/json.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';
+import type { Signer } from '../../../formats/signing/authority.ts';
 import { applyObject, deleteObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
 import { Backoff } from '../../../platform/limit/backoff.ts';
-import { addonBinding, BINDING_PREFIX, requestProblem, unbindable } from '../addon-rights.ts';
+import { addonBinding, BINDING_PREFIX, requestProblem, signerRight, unbindable } from '../addon-rights.ts';
 import { registrationIn, type AddonPlace } from '../content.ts';
 import { AGENT, clusterOfUser } from '../identity.ts';
 import { namespaceOf, objectVersion, type HubClusterAddon, type Version } from '../observe.ts';
@@ -19,6 +20,7 @@ import type { AddonCertificate, Permission } from '../../upstream/registration.t
 import { namespaceIn } from '../../upstream/template-objects.ts';
 import { NAME_LABEL } from '../../upstream/kinds.ts';
 import { BINDINGS } from './accepted-agents.ts';
+import { readAuthority } from './addon-authority.ts';
 import { eachJob, type Errand } from './jobs.ts';
 
 /** A RoleBinding of an add-on, or of the agent of a cluster. */
@@ -60,9 +62,14 @@ export class AddonRights {
   readonly #backoff = new Backoff();
   /** What could not be written, by the RoleBinding. */
   readonly #refused = new Map<string, AddonPlace & { readonly message: string }>();
+  /** Which signer cannot sign for which add-on, by both. */
+  readonly #unsigned = new Map<string, AddonPlace & { readonly signer: string; readonly message: string }>();
+  /** Milliseconds since 1970, by the clock of the hub. */
+  readonly now: () => number;
 
   constructor(api: KubeApi, parts: Parts) {
     this.#parts = parts;
+    this.now = () => api.now().getTime();
     this.#bindings = new Watch(api, { resource: BINDINGS, look: readBinding, onChange: parts.onChange });
   }
 
@@ -100,6 +107,8 @@ export class AddonRights {
       this.#refused.delete(key);
       this.#parts.onChange();
     }
+    for (const [key, { signer, ...place }] of this.#unsigned)
+      if (this.#certificate(place, signer) === undefined) this.#unsigned.delete(key);
     const { problem } = await eachJob(jobs, { signal, backoff: this.#backoff });
     return { problem, nextMs: this.#backoff.keep(new Set(jobs.map(({ key }) => key))) };
   }
@@ -135,12 +144,43 @@ export class AddonRights {
   /** Why a request for a certificate must not be approved. */
   problemOf(request: AgentRequest): string | undefined {
     const { cluster, addon: { name: addon } = { name: '' } } = request;
-    return requestProblem(request, this.#certificates({ cluster, addon })) ?? this.refusalOf({ cluster, addon });
+    const refusal = messageOf(this.#refused, { cluster, addon });
+    return requestProblem(request, this.#certificates({ cluster, addon })) ?? refusal;
   }
 
-  /** Why an add-on has not all rights that its template asks for. */
-  refusalOf({ cluster, addon }: AddonPlace): string | undefined {
-    return [...this.#refused.values()].find((one) => one.cluster === cluster && one.addon === addon)?.message;
+  /** The authority that signs a request of an add-on; or why it cannot. Not for what kube-controller-manager signs. */
+  async authorityOf(request: AgentRequest): Promise<Signer | { readonly problem: string }> {
+    const { cluster, addon: { name: addon, signer } = { name: '', signer: '' } } = request;
+    const certificate = this.#certificate({ cluster, addon }, signer);
+    const { call } = this.#parts;
+    const found = certificate
+      ? await readAuthority(call, certificate, this.now())
+      : { problem: `the template of ${addon} asks for no certificate of ${signer}` };
+    this.#note(request, 'problem' in found ? found.problem : undefined);
+    return found;
+  }
+
+  /** The server refuses what the controller answers to a request. Returns what is to be said about that. */
+  refused(request: AgentRequest, error: Refused): CurlewError {
+    const { cluster, addon: { name: addon, signer } = { name: '', signer: '' } } = request;
+    const certificate = this.#certificate({ cluster, addon }, signer);
+    if (certificate?.signingCA === undefined || !error.isForbidden) return error;
+    const problem = `the controller may not sign for ${signer}: ${signerRight(certificate)}`;
+    this.#note(request, problem);
+    return new CurlewError(error.code, problem);
+  }
+
+  #note({ cluster, addon: asked }: AgentRequest, problem: string | undefined): void {
+    const { name: addon, signer } = asked ?? { name: '', signer: '' };
+    const key = `${cluster}/${addon} ${signer}`;
+    if (this.#unsigned.get(key)?.message === problem) return;
+    if (problem === undefined) this.#unsigned.delete(key);
+    else this.#unsigned.set(key, { cluster, addon, signer, message: problem });
+    this.#parts.onChange();
+  }
+
+  #certificate(place: AddonPlace, signer: string): AddonCertificate | undefined {
+    return this.#certificates(place)?.find((one) => one.signer === signer);
   }
 
   /** Undefined if the cluster is to have no such add-on. */
@@ -154,7 +194,7 @@ export class AddonRights {
   registrationOf(record: ClusterAddon): AddonRegistration | undefined {
     const place = registered(record);
     if (place === undefined) return undefined;
-    const refusal = this.refusalOf(place);
+    const refusal = messageOf(this.#refused, place) ?? messageOf(this.#unsigned, place);
     const agent = this.#bindings.get({ name: AGENT, namespace: namespaceOf(record.cluster) });
     // Without an agent, it never gets a certificate for its rights.
     const isKnown = agent?.kind === 'agent' && this.problem === undefined;
@@ -167,6 +207,13 @@ export class AddonRights {
 function rightsOf(place: Registered): readonly Wanted[] {
   const permissions = place.certificates.flatMap((certificate) => certificate.permissions);
   return permissions.map((permission) => ({ ...place, permission, right: addonBinding(place, permission) }));
+}
+
+function messageOf(
+  all: ReadonlyMap<string, AddonPlace & { readonly message: string }>,
+  { cluster, addon }: AddonPlace,
+): string | undefined {
+  return [...all.values()].find((one) => one.cluster === cluster && one.addon === addon)?.message;
 }
 
 function isBound(binding: Binding | undefined, right: Right): boolean {

@@ -1,10 +1,13 @@
 /** What a controller decides about requests for certificates: of accepted agents for themselves and for add-ons, and whatever breaks the rules. */
 import { CurlewError } from '../../../core/errors.ts';
-import type { AgentRequest } from '../requests.ts';
+import { signClient } from '../../../formats/signing/authority.ts';
+import { readRequest } from '../../../formats/signing/certificate-request.ts';
+import { KUBE_SIGNER } from '../../upstream/registration.ts';
+import { signature, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
 import { resourceOfRight } from '../rbac.ts';
 import { requestRole } from '../rights.ts';
-import type { Call } from '../../../cluster/kube/call.ts';
-import { mergeObject } from '../../../cluster/kube/objects.ts';
+import { Refused, type Call } from '../../../cluster/kube/call.ts';
+import { mergeObject, patchObject } from '../../../cluster/kube/objects.ts';
 import type { Watch } from '../../../cluster/kube/watch.ts';
 import type { Backoff } from '../../../platform/limit/backoff.ts';
 import { pause } from '../../../platform/limit/repeat.ts';
@@ -47,8 +50,8 @@ export async function decideRequests(hub: Renewing, changes: Wake): Promise<neve
 }
 
 /**
- * Writes the rights of add-ons, approves renewals and what add-ons ask for, and denies what breaks a rule, what a newer request of the agent replaces, and requests of agents that were
- * detached: 16 of them, in turn of their senders. A request by a token waits for a person. Returns why something could not be decided,
+ * Writes the rights of add-ons, approves renewals and what add-ons ask for, signs what they ask of a signer of their own, and denies what
+ * breaks a rule, what a newer request of the agent replaces, and requests of agents that were detached: 16 of them, in turn of their senders. A request by a token waits for a person. Returns why something could not be decided,
  * and after how many milliseconds there is more to do.
  */
 export async function passRequests(
@@ -60,12 +63,13 @@ export async function passRequests(
   const all = requests.values().flatMap((one) => one ?? []);
   const pending = all.filter(({ isPending }) => isPending);
   const seen = { all, newest: newestOf(pending) };
+  const open = [...pending, ...all.filter((one) => isToSign(hub, one))];
   // Without all that is known of add-ons, nothing is decided about them.
   const isKnown = ({ kind }: AgentRequest): boolean => kind !== 'addon' || addons?.problem === undefined;
-  const due = pending.filter((one) => isOurs(one) && isKnown(one) && backoff.mayBegin(one.name));
-  const jobs = inTurn(due, MAX_AT_A_TIME).map((one) => ({ key: one.name, run: async () => decide(hub, one, seen) }));
+  const due = open.filter((one) => isOurs(one) && isKnown(one) && backoff.mayBegin(one.name));
+  const jobs = inTurn(due, MAX_AT_A_TIME).map((one) => ({ key: one.name, run: async () => respond(hub, one, seen) }));
   const decided = await eachJob(jobs, { signal, backoff });
-  const nextMs = backoff.keep(new Set(pending.map(({ name }) => name)));
+  const nextMs = backoff.keep(new Set(open.map(({ name }) => name)));
   const problem = rights?.problem ?? decided.problem;
   return { problem, nextMs: due.length > MAX_AT_A_TIME ? 0 : Math.min(nextMs, rights?.nextMs ?? Infinity) };
 }
@@ -109,6 +113,14 @@ function inTurn(all: readonly AgentRequest[], most: number): readonly AgentReque
   return rounds.flat().slice(0, most);
 }
 
+async function respond(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void> {
+  try {
+    await (one.isPending ? decide(hub, one, seen) : sign(hub, one, seen));
+  } catch (error) {
+    throw error instanceof Refused ? (hub.addons?.refused(one, error) ?? error) : error;
+  }
+}
+
 async function decide(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void> {
   const { call } = hub;
   if (one.problem !== undefined) return answer(hub, one, 'Denied', one.problem);
@@ -117,7 +129,7 @@ async function decide(hub: Renewing, one: AgentRequest, seen: Seen): Promise<voi
   if (kind !== 'addon' && older !== undefined) return answer(hub, one, 'Denied', older);
   if ((await readAccepted(call, cluster)) !== by)
     return answer(hub, one, 'Denied', `this is not the accepted agent of ${cluster}`);
-  const why = kind === 'addon' ? (addonProblem(hub, one, seen) ?? older) : undefined;
+  const why = kind === 'addon' ? (addonProblem(hub, one, seen) ?? older ?? (await signerProblem(hub, one))) : undefined;
   // The agent may read the request before its certificate is there, and cannot get it otherwise.
   const role = requestRole(cluster, namesOf(one, seen));
   const changed = await mergeObject(call, resourceOfRight(role), role.metadata, { rules: role['rules'] });
@@ -139,6 +151,38 @@ function addonProblem({ addons }: Renewing, one: AgentRequest, { all }: Seen): s
   const used = all.find((other) => other.fingerprint === fingerprint && other.name !== name);
   if (used !== undefined) return `its key is also that of ${used.name}`;
   return addons === undefined ? 'the controller takes no add-ons of Open Cluster Management' : addons.problemOf(one);
+}
+
+/** Why what asks for a signer of its own would not be signed. */
+async function signerProblem({ addons }: Renewing, one: AgentRequest): Promise<string | undefined> {
+  if (addons === undefined || one.addon?.signer === KUBE_SIGNER) return undefined;
+  const found = await addons.authorityOf(one);
+  return 'problem' in found ? found.problem : undefined;
+}
+
+/** True for what was approved for a signer that is no program of its own. */
+function isToSign({ addons }: Renewing, { isUnsigned, addon, problem }: AgentRequest): boolean {
+  return addons !== undefined && isUnsigned && problem === undefined && (addon?.signer ?? KUBE_SIGNER) !== KUBE_SIGNER;
+}
+
+/** Whoever has approved it: what would be refused is not signed. */
+async function sign(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void> {
+  const { call, addons, requests, say } = hub;
+  const { cluster, by, name, addon } = one;
+  const request = readRequest(addon?.request ?? '');
+  if (addons === undefined || addon === undefined || request === undefined) return;
+  const isAccepted = (await readAccepted(call, cluster)) === by;
+  const why = isAccepted ? addonProblem(hub, one, seen) : `this is not the accepted agent of ${cluster}`;
+  const found = why === undefined ? await addons.authorityOf(one) : { problem: why };
+  const isFound = !('problem' in found);
+  const answered = isFound
+    ? { certificate: signClient(found, request, { lifeS: addon.lifeS, now: addons.now() }) }
+    : found;
+  const operations = signature(one, answered);
+  const changed = await patchObject(call, SIGNING_REQUESTS, one, { operations, subresource: 'status' });
+  if (changed === undefined) throw new CurlewError('BUSY', `cannot sign ${name}: it has changed meanwhile`);
+  requests.put(changed);
+  say('info', `${name} of ${cluster}: ${isFound ? `signed for ${addon.name}` : `not signed: ${found.problem}`}`);
 }
 
 /** This one and the last ones of its sender that count, so that one answer does not hide another. */
