@@ -1,7 +1,7 @@
 /** Creates the files of `images/` from `image` steps: resolves references and lays out the images, without fetching blobs. */
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
-import { parseImageRef, type ImageRef } from '../core/image-ref.ts';
+import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
 import { packagePath } from '../core/layout.ts';
 import type { PackageImage } from '../core/package.ts';
 import type { Arch } from '../core/ref.ts';
@@ -37,7 +37,7 @@ type ImagePorts = Pick<BuildPorts, 'registry' | 'engine' | 'outsideFiles' | 'rep
 /** Number of references resolved at once. */
 const WIDTH = 8;
 
-/** The reference of a step that names a registry's image; already checked by the Manifest's parser. */
+/** The reference of a step that names an image; already checked by the Manifest's parser. */
 export function referenceOf(step: ImageStep): ImageRef {
   const ref = parseImageRef(step.reference ?? '');
   if (typeof ref !== 'string') return ref;
@@ -79,7 +79,8 @@ async function resolveStep(
     const doing = 'read its archive';
     const path = localFile(step.archive, { root, doing, outsideFiles: ports.outsideFiles });
     const { digest } = await measureFile(path, doing, { signal });
-    const image = await openImageArchive(path, { id: step.id, arch, scratch, signal });
+    const names = step.reference === undefined ? undefined : [formatImageRef(referenceOf(step))];
+    const image = await openImageArchive(path, { id: step.id, arch, names, scratch, signal });
     return { step, image, locked: lockedOf(step, image, digest) };
   }
   const ref = referenceOf(step);

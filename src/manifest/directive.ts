@@ -32,8 +32,8 @@ export interface Directive<Request extends DirectiveRequest> {
   readonly about: string;
   /** Its output in the package, for the reference page. */
   readonly yields: string;
-  /** Number of words after the keyword, up to `most` if it varies; `optional` are literal words that may follow. */
-  readonly columns: { readonly needed: number; readonly most?: number; readonly optional: readonly string[] };
+  /** Number of words after the keyword, up to `most` if it varies. */
+  readonly columns: { readonly needed: number; readonly most?: number };
   /** Parses a line with the right number of words. Undefined if there is a finding. */
   readonly parse: (line: Line, find: Find) => Request | undefined;
   /** Rules for all requests of this kind in a Manifest. */
@@ -67,16 +67,19 @@ export function checkColumns(
   { usage, columns }: Pick<Directive<DirectiveRequest>, 'usage' | 'columns'>,
   find: Find,
 ): boolean {
-  const { needed, most = needed, optional } = columns;
+  const { needed, most = needed } = columns;
   if (words.length < needed) {
-    find(missingWords({ keyword, words, place }, most, usage));
+    find(missingWords({ keyword, words, place }, needed, usage));
     return false;
   }
-  const extra = words.find(({ text }, index) => index >= most && optional[index - most] !== text);
-  if (extra !== undefined) {
-    find('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`);
-  }
-  return extra === undefined;
+  return refuseExtra(words[most], usage, find);
+}
+
+/** Reports a word that is one too many; true if there is none. */
+export function refuseExtra(extra: Word | undefined, usage: string, find: Find): boolean {
+  if (extra === undefined) return true;
+  find('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`);
+  return false;
 }
 
 /** The finding for a line with fewer words than `needed`. */

@@ -305,7 +305,7 @@ const FLOATING =
 
 function checkPins(requests: readonly FetchedSource[], find: Find): void {
   for (const request of requests) {
-    if (request.kind === 'image' && request.ref !== undefined) {
+    if (request.kind === 'image' && request.archive === undefined && request.ref !== undefined) {
       const { ref } = request;
       if (ref.digest !== undefined || !FLOATING.test(ref.tag ?? '')) continue;
       const message = `the image of the tag ${quoted(ref.tag ?? '')} changes over time`;

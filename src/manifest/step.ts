@@ -4,7 +4,7 @@ import type { OsId } from '../core/os.ts';
 export interface ImageStep {
   readonly kind: 'image';
   readonly id: string;
-  /** Normalized reference of a registry's image, or undefined for a local `.tar`. */
+  /** Normalized reference of a registry's image, or the name of the image in a local `.tar`, if the Manifest gives it one. */
   readonly reference: string | undefined;
   /** Path of a local image archive as written (relative to the Manifest's folder), or undefined. */
   readonly archive: string | undefined;

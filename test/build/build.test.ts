@@ -254,6 +254,13 @@ test('an archive of an image line is in the package once, as the image', async (
   assert.ok(names.some((name) => name.startsWith('addons/a/1.0/images/blobs/')));
   const [again] = await buildAll({ root: box.path });
   assert.is(again?.outcome, 'unchanged');
+  await writeFile(box.at('addons/a/1.0/Manifest'), 'image app ./app.tar quay.io/org/named:2\n');
+  const [named] = await buildAll({ root: box.path });
+  assert.is(named?.outcome, 'built');
+  assert.equal(
+    named?.addon.images.map(({ reference }) => reference),
+    ['quay.io/org/named:2'],
+  );
 });
 
 test("images in kURL's form are archives of their own", async () => {

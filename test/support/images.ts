@@ -68,7 +68,7 @@ export function makeLayer(
 }
 
 /** A zstd frame of raw blocks (RFC 8878, 3.1.1): magic, a header with the content's size, blocks of at most 128 KiB. */
-function rawZstd(data: Buffer): Buffer {
+export function rawZstd(data: Buffer): Buffer {
   const head = Buffer.alloc(13);
   head.writeUInt32LE(0xfd2fb528, 0);
   head.writeUInt8(0xe0, 4);

@@ -1,6 +1,6 @@
 /**
  * Reads an image from a local archive in the formats of `docker save`, `podman save`, `skopeo` and `crane`: docker's format
- * (manifest.json) and OCI archives, plain or gzipped. Returns the same type as for an image from a registry.
+ * (manifest.json) and OCI archives, plain or compressed with gzip or zstd. Returns the same type as for an image from a registry.
  */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, createWriteStream } from 'node:fs';
@@ -22,15 +22,17 @@ import {
   DOCKER_MANIFEST,
   DOCKER_ZSTD,
   MANIFEST_LIMIT,
+  MANIFEST_TYPES,
   OCI_CONFIG,
   OCI_INDEX,
   OCI_LAYER,
   OCI_MANIFEST,
   parseConfig,
+  parseImageManifest,
 } from './manifest.ts';
-import { isFor, otherPlatform, platformImage, type PlatformImage } from './platform.ts';
+import { isFor, isIndexType, otherPlatform, platformImage, type PlatformImage } from './platform.ts';
 import { indexTar, readTarEntry, type TarPlace } from './tar-index.ts';
-import { packingOf, unpacked } from './unpacked.ts';
+import { OTHER_PACKINGS, packingOf, unpacked } from './unpacked.ts';
 
 interface ArchiveOptions {
   /** The id of the Manifest's `image` line, for messages. */
@@ -38,7 +40,7 @@ interface ArchiveOptions {
   readonly arch: Arch;
   /** Names of the image; default: the names in the archive. */
   readonly names?: readonly string[] | undefined;
-  /** Folder for the unpacked tar of a gzipped archive, where `fetch` reads it. */
+  /** Folder for the unpacked tar of a compressed archive, where `fetch` reads it. */
   readonly scratch: string;
   readonly signal: AbortSignal;
 }
@@ -56,6 +58,9 @@ interface FoundImage {
   readonly names: readonly string[];
   readonly places: ReadonlyMap<Digest, TarPlace>;
 }
+
+/** An entry of index.json. */
+type Entry = Readonly<Record<string, unknown>>;
 
 const READ_SIZE = 1024 * 1024;
 const MAX_NAMES = 100;
@@ -162,16 +167,12 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
   return { image, names: namesOf(tags), places };
 }
 
-/** The names in index.json, and its entries without repeated digests. */
-function indexEntries(
-  data: Uint8Array,
+/** The names in the entries of index.json, and these as an index, without repeated digests. */
+function indexOf(
+  entries: readonly Entry[],
   from: string,
 ): { readonly names: readonly string[]; readonly index: Uint8Array } {
-  const parsed = parseText(Buffer.from(data).toString('utf8'), shallowJson, errorAbout('IMAGE_INVALID', from));
-  const list = isObject(parsed) ? parsed['manifests'] : undefined;
-  if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
-  const entries = list.filter(isObject);
-  const byDigest = new Map(entries.map((entry) => [entry['digest'], entry]));
+  const manifests = [...new Map(entries.map((entry) => [entry['digest'], entry])).values()];
   const named = entries.map(({ digest, annotations }) => {
     const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } = isObject(annotations)
       ? annotations
@@ -179,44 +180,90 @@ function indexEntries(
     return { digest, names: namesOf(textsIn([full ?? short])) };
   });
   const images = new Set(named.filter(({ names }) => names.length > 0).map(({ digest }) => digest));
-  if (images.size > 1) throw invalid(from, `${images.size} images in it`, 'save each image into a separate archive');
-  const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...byDigest.values()] };
+  const isUnclear = manifests.every(({ mediaType, platform }) => platform === undefined && !isIndexType(mediaType));
+  const count = Math.max(images.size, isUnclear ? manifests.length : 0);
+  if (count > 1) throw invalid(from, `${count} images in it`, 'save each image into a separate archive');
+  const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests };
   return { names: named.flatMap(({ names }) => names), index: Buffer.from(JSON.stringify(index)) };
+}
+
+/** The entries of index.json; none for `null`, which docker writes for an image that it saves by digest. */
+async function indexEntries(archive: Opened, from: string): Promise<readonly Entry[]> {
+  const data = await readFromArchive(archive, 'index.json', MANIFEST_LIMIT);
+  const parsed = parseText(Buffer.from(data).toString('utf8'), shallowJson, errorAbout('IMAGE_INVALID', from));
+  const list = isObject(parsed) ? (parsed['manifests'] ?? []) : undefined;
+  if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
+  return withoutArtifacts(archive, list.filter(isObject));
+}
+
+/** Leaves out signatures, SBOMs and the like next to images, which runtimes pass over, too; a list of nothing else stays as it is. */
+async function withoutArtifacts(archive: Opened, entries: readonly Entry[]): Promise<readonly Entry[]> {
+  if (entries.length < 2 || entries.length > MAX_NAMES) return entries;
+  const images: Entry[] = [];
+  for (const entry of entries) if (!(await isArtifact(archive, entry))) images.push(entry);
+  return images.length > 0 ? images : entries;
+}
+
+/** False also for what is missing or damaged: that is an error where it is used. */
+async function isArtifact(archive: Opened, { digest, mediaType }: Entry): Promise<boolean> {
+  if (typeof mediaType === 'string' && !MANIFEST_TYPES.includes(mediaType)) return true;
+  if (!isDigest(digest) || archive.find(blobPath(digest)) === undefined) return false;
+  try {
+    parseImageManifest(await readFromArchive(archive, blobPath(digest), MANIFEST_LIMIT), undefined, archive.from);
+    return false;
+  } catch (error) {
+    if (error instanceof CurlewError) return error.code === 'UNSUPPORTED';
+    throw error;
+  }
+}
+
+function blobPath(digest: Digest): string {
+  return `blobs/sha256/${hexOf(digest)}`;
 }
 
 function isOci({ find }: Opened): boolean {
   return find('oci-layout') !== undefined && find('index.json') !== undefined;
 }
 
-/** The index of an OCI archive; its names can be in docker's manifest instead. */
-async function ociIndex(archive: Opened): Promise<ReturnType<typeof indexEntries>> {
-  const { find, from } = archive;
-  const data = await readFromArchive(archive, 'index.json', MANIFEST_LIMIT);
-  const { names, index } = indexEntries(data, `${from}: index.json`);
-  if (find('manifest.json') === undefined || names.length > 0) return { names, index };
-  return { names: await dockerNames(archive), index };
+/** The index of an OCI archive, whose names can be in docker's manifest instead; undefined if only that lists the image. */
+async function ociIndex(archive: Opened): Promise<ReturnType<typeof indexOf> | undefined> {
+  const from = `${archive.from}: index.json`;
+  const entries = await indexEntries(archive, from);
+  const isDocker = archive.find('manifest.json') !== undefined;
+  if (entries.length === 0 && isDocker) return undefined;
+  if (entries.length === 0)
+    throw invalid(from, 'it lists no image', 'save the image again by name: docker save NAME:TAG');
+  const { names, index } = indexOf(entries, from);
+  return { names: isDocker && names.length === 0 ? await dockerNames(archive) : names, index };
 }
 
 async function dockerNames(archive: Opened): Promise<readonly string[]> {
   return namesOf((await dockerRows(archive)).flatMap(({ tags }) => tags));
 }
 
-async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<FoundImage> {
+async function ociImage(archive: Opened, options: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
-  const { names, index } = await ociIndex(archive);
-  const blob = (digest: Digest): string => `blobs/sha256/${hexOf(digest)}`;
+  const found = await ociIndex(archive);
+  if (found === undefined) return dockerImage(archive, options);
+  const { names, index } = found;
   const image = await platformImage(
     { data: index, mediaType: undefined },
     async ({ digest }, _kind, limit) => ({
-      data: await readFromArchive(archive, blob(digest), limit),
+      data: await readFromArchive(archive, blobPath(digest), limit),
       mediaType: undefined,
     }),
     // The user names the file, so an image in it needs no platform.
-    { platform: { os: 'linux', arch }, name: '', anyPlatform: true, from },
+    {
+      platform: { os: 'linux', arch: options.arch },
+      name: '',
+      anyPlatform: true,
+      from,
+      has: (digest) => find(blobPath(digest)) !== undefined,
+    },
   );
   const places = new Map<Digest, TarPlace>();
   for (const { digest, size } of image.layers) {
-    const place = find(blob(digest));
+    const place = find(blobPath(digest));
     if (place === undefined || place.size !== size)
       throw invalid(from, `layer ${digest} is missing in it or incomplete`);
     places.set(digest, place);
@@ -224,12 +271,15 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
   return { image, names, places };
 }
 
-/** The path of the plain tar: the archive itself, or its gunzipped content in `scratch`, within limits. */
+/** The path of the plain tar: the archive itself, or its unpacked content in `scratch`, within limits. */
 async function plainTar(path: string, from: string, { scratch, signal }: ArchiveOptions): Promise<string> {
   await using file = await open(path);
   const { size } = await file.stat();
-  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
-  if (buffer.toString('hex') !== '1f8b') return path;
+  const { buffer } = await file.read(Buffer.alloc(6), 0, 6, 0);
+  const [, other] = OTHER_PACKINGS.find(([magic]) => buffer.toString('hex').startsWith(magic)) ?? [];
+  if (other !== undefined)
+    throw invalid(from, `it is compressed with ${other}`, 'unpack it, or compress it with gzip or zstd');
+  if (packingOf(buffer) === undefined) return path;
   const target = join(await mkdtemp(join(scratch, 'image-')), 'image.tar');
   const packed = createReadStream(path, { highWaterMark: READ_SIZE });
   await pipeline(
@@ -273,7 +323,10 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
     const { image, names: own, places } = await (isOci(archive) ? ociImage : dockerImage)(archive, options);
     const { names = own } = options;
     const [reference] = names;
-    if (reference === undefined) throw invalid(from, 'its image has no name', 'save it by name: docker save NAME:TAG');
+    if (reference === undefined) {
+      const hint = `name it in the Manifest: image ${options.id} FILE.tar NAME:TAG; or save it by name: docker save NAME:TAG`;
+      throw invalid(from, 'its image has no name', hint);
+    }
     const digest = digestOf(image.manifest);
     return {
       ...image,
@@ -296,7 +349,7 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
 }
 
 /**
- * The names of the image in an archive, without reading its layers; undefined if they cannot be known: a gzipped archive would
+ * The names of the image in an archive, without reading its layers; undefined if they cannot be known: a compressed archive would
  * have to be unpacked, and a damaged one is reported by a build.
  */
 export async function namesInArchive(
@@ -308,7 +361,7 @@ export async function namesInArchive(
     const stats = await file.stat();
     if (!stats.isFile()) return undefined;
     const archive: Opened = { file, find: await indexTar(file, stats.size, path, { signal }), from: path };
-    return isOci(archive) ? (await ociIndex(archive)).names : await dockerNames(archive);
+    return (isOci(archive) ? await ociIndex(archive) : undefined)?.names ?? (await dockerNames(archive));
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CurlewError || errnoOf(error) !== undefined) return undefined;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { beginsTar, TAR_BLOCK } from '../archive/header.ts';
-import { unpacked } from './unpacked.ts';
+import { OTHER_PACKINGS, unpacked } from './unpacked.ts';
 
 /** The digest of the tar in a layer, or why no container runtime can read it. */
 export type LayerContent = { readonly digest: Digest } | { readonly problem: string };
@@ -37,8 +37,7 @@ export async function layerContent(packed: AsyncIterable<Uint8Array>, size: numb
 /** What tools write into layers by mistake, by the first bytes in hex. */
 const KNOWN: readonly (readonly [string, string])[] = [
   ['504b0304', 'a zip file'],
-  ['425a68', 'bzip2'],
-  ['fd377a585a00', 'xz'],
+  ...OTHER_PACKINGS,
   ['1f8b', 'gzip in gzip'],
   ['28b52ffd', 'zstd in another compression'],
 ];

@@ -13,6 +13,8 @@ export const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const DOCKER_LIST = 'application/vnd.docker.distribution.manifest.list.v2+json';
 export const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 export const DOCKER_CONFIG = 'application/vnd.docker.container.image.v1+json';
+/** The type of configs that docker pushed until 2016, and Docker Hub still serves. */
+export const UNTYPED_CONFIG = 'application/octet-stream';
 export const DOCKER_LAYER = 'application/vnd.docker.image.rootfs.diff.tar';
 export const OCI_LAYER = 'application/vnd.oci.image.layer.v1.tar';
 /** Docker's type of layers with zstd, which containerd reads from 2.0 on; it reads that of OCI from 1.5 on. */
@@ -161,7 +163,8 @@ export function parseImageManifest(data: Uint8Array, responseType: string | unde
     return { kind: 'index', mediaType: type, manifests };
   }
   const config = parseDescriptor(fields['config'], `${from}: config`);
-  if (config.mediaType !== OCI_CONFIG && config.mediaType !== DOCKER_CONFIG) {
+  const isUntyped = type === DOCKER_MANIFEST && config.mediaType === UNTYPED_CONFIG;
+  if (config.mediaType !== OCI_CONFIG && config.mediaType !== DOCKER_CONFIG && !isUntyped) {
     throw new CurlewError('UNSUPPORTED', `${from}: ${shown(config.mediaType)} is not a container image`);
   }
   if (config.size > CONFIG_LIMIT) {

@@ -1,15 +1,18 @@
 /** Finds a platform's manifest from a reference's first manifest, for registries and archives alike. */
-import { digestOf } from '../../core/digest.ts';
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import { ARCHES } from '../../core/ref.ts';
 import {
   CONFIG_LIMIT,
+  DOCKER_CONFIG,
   DOCKER_LIST,
   MANIFEST_LIMIT,
   OCI_INDEX,
   parseConfig,
   parseImageManifest,
+  parseOciObject,
+  UNTYPED_CONFIG,
   type ImageConfig,
   type IndexEntry,
 } from './manifest.ts';
@@ -33,8 +36,9 @@ const VARIANTS: Readonly<Record<Platform['arch'], readonly (string | undefined)[
   arm64: ['v8', undefined],
 };
 
-function isIndexType({ descriptor }: IndexEntry): boolean {
-  return descriptor.mediaType === OCI_INDEX || descriptor.mediaType === DOCKER_LIST;
+/** True for the media types of indexes. */
+export function isIndexType(mediaType: unknown): boolean {
+  return mediaType === OCI_INDEX || mediaType === DOCKER_LIST;
 }
 
 /** The entries to visit, best first: those of the platform by variant, otherwise indexes without a platform. */
@@ -43,7 +47,7 @@ function chooseEntries(entries: readonly IndexEntry[], { os, arch }: Platform): 
   const byVariant = VARIANTS[arch].flatMap((variant) =>
     fitting.filter(({ platform }) => platform?.variant === variant),
   );
-  const nested = entries.filter((entry) => entry.platform === undefined && isIndexType(entry));
+  const nested = entries.filter((entry) => entry.platform === undefined && isIndexType(entry.descriptor.mediaType));
   const [only] = entries;
   const unnamed = entries.length === 1 && only !== undefined && only.platform === undefined ? [only] : [];
   return byVariant.length > 0 ? byVariant.slice(0, 1) : [...new Set([...nested, ...unnamed])];
@@ -86,6 +90,8 @@ interface PlatformImageOptions {
   /** The name of the image without its tag, and whether the user accepts it without a platform. */
   readonly name: string;
   readonly anyPlatform: boolean;
+  /** Whether the source has a manifest of an index: docker saves the platforms that it has, and the whole index. */
+  readonly has?: (digest: Digest) => boolean;
   /** Starts messages. */
   readonly from: string;
 }
@@ -97,7 +103,7 @@ interface PlatformImageOptions {
 export async function platformImage(
   first: FoundManifest,
   read: ReadSmall,
-  { platform, name, anyPlatform, from }: PlatformImageOptions,
+  { platform, name, anyPlatform, has = () => true, from }: PlatformImageOptions,
 ): Promise<PlatformImage> {
   const required = formatPlatform(platform);
   let seen = '';
@@ -106,8 +112,11 @@ export async function platformImage(
     const parsed = parseImageManifest(manifest.data, manifest.mediaType, from);
     if (parsed.kind === 'image') return finish(manifest.data, parsed, named);
     if (depth >= DEEPEST_INDEX) throw new CurlewError('IMAGE_INVALID', `${from}: indexes are nested too deeply`);
-    seen = [seen, platformsOf(parsed.manifests)].filter((text) => text !== '').join(', ');
-    for (const { descriptor, platform: known } of chooseEntries(parsed.manifests, platform)) {
+    const present = parsed.manifests.filter(({ descriptor }) => has(descriptor.digest));
+    // None is the error of the missing manifest, not of the platform.
+    const entries = present.length > 0 ? present : parsed.manifests;
+    seen = [seen, platformsOf(entries)].filter((text) => text !== '').join(', ');
+    for (const { descriptor, platform: known } of chooseEntries(entries, platform)) {
       budget -= 1;
       if (budget < 0 || descriptor.size > MANIFEST_LIMIT) {
         throw new CurlewError('IMAGE_INVALID', `${from}: too many or too large manifests in its index`);
@@ -129,14 +138,26 @@ export async function platformImage(
     const imageConfig = parseConfig(data, layers.length, `${from}: config`);
     const by = named ? 'index' : anyPlatform ? 'user' : undefined;
     if (!isFor(imageConfig, platform, by)) throw otherPlatform(from, required, imageConfig, name);
-    return { mediaType, manifest, config: { descriptor: config, data }, layers };
+    const typed = withConfigType(manifest, config, from);
+    return { mediaType, manifest: typed.manifest, config: { descriptor: typed.config, data }, layers };
   };
   const image = await visit(first, 0, false);
   if (image !== undefined) return image;
   if (seen !== '') throw notFor(from, required, seen);
   throw new CurlewError('UNSUPPORTED', `${from}: its index lists no image for ${required}`, {
-    hint: `use another image, or one of its manifests: ${name}@sha256:…`,
+    hint: `use another image${name === '' ? '' : `, or one of its manifests: ${name}@sha256:…`}`,
   });
+}
+
+/** Names the type of a config that has none, as containerd does when it pulls: what it imports without one it does not unpack. */
+function withConfigType(
+  manifest: Uint8Array,
+  config: Descriptor,
+  from: string,
+): { readonly manifest: Uint8Array; readonly config: Descriptor } {
+  if (config.mediaType !== UNTYPED_CONFIG) return { manifest, config };
+  const typed = { ...config, mediaType: DOCKER_CONFIG };
+  return { manifest: Buffer.from(canonicalJson({ ...parseOciObject(manifest, from), config: typed })), config: typed };
 }
 
 /** The error for an image with this config; `name` is that of the image without its tag. */

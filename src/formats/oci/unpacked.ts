@@ -39,6 +39,12 @@ export function packingOf(start: Uint8Array): 'gzip' | 'zstd' | undefined {
   return magic === '28b52ffd' || /^5.2a4d18$/.test(magic) ? 'zstd' : undefined;
 }
 
+/** Compressions that no container runtime reads, by the first bytes in hex. */
+export const OTHER_PACKINGS: readonly (readonly [string, string])[] = [
+  ['425a68', 'bzip2'],
+  ['fd377a585a00', 'xz'],
+];
+
 async function* plain(packed: AsyncIterable<Uint8Array>, options: Packed, bad: BadArchive): Bytes {
   const chunks = packed[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);

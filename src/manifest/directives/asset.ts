@@ -110,7 +110,7 @@ export const asset: Directive<AssetRequest> = {
     'file is accepted only with that digest. Plain http is refused except from the loopback host. The default file name is ' +
     'the last part of the path.',
   yields: '`assets/<file name>`',
-  columns: { needed: 1, most: 2, optional: [] },
+  columns: { needed: 1, most: 2 },
   parse(line, find) {
     const words = readWords(line, find);
     if (words === undefined) return undefined;

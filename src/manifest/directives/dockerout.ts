@@ -71,7 +71,7 @@ export const dockerout: Directive<DockeroutRequest> = {
     '`VERSION`, or with the named one, and runs the image; files in `/out` are kept. The build context is empty, ' +
     'unless the Dockerfile copies files: then it is the folder of the Dockerfile, without the files named in `.dockerignore`.',
   yields: '`<OS folder>/…`, flat',
-  columns: { needed: 3, optional: [] },
+  columns: { needed: 3 },
   parse(line, find) {
     const [destination, dockerfile] = [word(line, 0), word(line, 1)];
     const { version, argument } = readArgument(word(line, 2), find);

@@ -45,7 +45,7 @@ function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
     usage: `${keyword} <package>`,
     about: `A host package for ${titlesOf(keyword)}.`,
     yields: yieldsOf(keyword),
-    columns: { needed: 1, optional: [] },
+    columns: { needed: 1 },
     parse(line, find) {
       const name = word(line, 0);
       if (!NAME.test(name.text)) {

@@ -23,10 +23,11 @@ export type ArchiveNames = ReadonlyMap<string, readonly string[]>;
 
 function archivedImages(requests: readonly FetchedSource[], archives: ArchiveNames): readonly Listed[] {
   return requests.flatMap((request) => {
-    const names = request.kind === 'image' ? archives.get(request.archive ?? '') : undefined;
+    if (request.kind !== 'image' || request.ref !== undefined) return [];
+    const names = archives.get(request.archive ?? '');
     return (names ?? []).flatMap((name): readonly Listed[] => {
       const ref = refOf(name);
-      return request.kind !== 'image' || ref === undefined ? [] : [{ request, ref }];
+      return ref === undefined ? [] : [{ request, ref }];
     });
   });
 }
@@ -132,7 +133,7 @@ export interface UnusedImages {
 }
 
 export function watchUnused(requests: readonly FetchedSource[]): UnusedImages {
-  const listed = listedImages(requests);
+  const listed = listedImages(requests).filter(({ request }) => request.archive === undefined);
   let unused = (listed.length > MAX_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,
     // Without the registry and `library/`, which may be elsewhere or omitted.

@@ -7,7 +7,7 @@ import type { ResolvedImage } from '../../../src/formats/oci/image.ts';
 import { formatImageLayout } from '../../../src/formats/oci/oci-layout.ts';
 import * as assert from '../../support/assert.ts';
 import { collector } from '../../support/client.ts';
-import { makeImage, makeLayer, type Image, type Layer } from '../../support/images.ts';
+import { makeImage, makeIndex, makeLayer, rawZstd, type Blob, type Image, type Layer } from '../../support/images.ts';
 import { suite } from '../../support/suite.ts';
 import { tarOf, type TarItem } from '../../support/tar-file.ts';
 import { tree } from '../../support/tree.ts';
@@ -19,11 +19,11 @@ const IMAGE = makeImage(PLAIN, 'docker');
 async function open(
   data: Uint8Array,
   signal: AbortSignal,
-  arch: Arch = 'amd64',
+  given: { readonly arch?: Arch; readonly names?: readonly string[] } = {},
 ): Promise<ResolvedImage & AsyncDisposable> {
   const files = await tree({ 'image.tar': data, 'scratch/x': '' });
   try {
-    const options = { id: 'app', arch, scratch: files.at('scratch'), signal };
+    const options = { id: 'app', arch: 'amd64', scratch: files.at('scratch'), signal, ...given } as const;
     return {
       ...(await openImageArchive(files.at('image.tar'), options)),
       [Symbol.asyncDispose]: files[Symbol.asyncDispose],
@@ -70,10 +70,14 @@ async function fetched(image: ResolvedImage, index: number, signal: AbortSignal,
   return body();
 }
 
-for (const pack of ['plain', 'gzip'] as const) {
+for (const [pack, packed] of [
+  ['plain', (tar: Buffer): Buffer => tar],
+  ['gzip', (tar: Buffer): Buffer => gzipSync(tar)],
+  ['zstd', rawZstd],
+] as const) {
   test(`an archive of docker's form, ${pack}, becomes an image with a manifest of schema 2`, async ({ signal }) => {
     const tar = tarOf(dockerItems(IMAGE, ['team/app:1', 'team/app:latest']));
-    await using image = await open(pack === 'gzip' ? gzipSync(tar) : tar, signal);
+    await using image = await open(packed(tar), signal);
     assert.is(image.reference, 'docker.io/team/app:1');
     assert.equal(image.names, ['docker.io/team/app:1', 'docker.io/team/app:latest']);
     assert.is(image.digest, digestOf(image.manifest));
@@ -163,6 +167,117 @@ test('what we plan in either form, we can read again', async ({ signal }) => {
   assert.is(third.digest, image.digest);
 });
 
+/** An entry of index.json. */
+function entryOf({ manifest, manifestType }: Pick<Image, 'manifest' | 'manifestType'>, more: object = {}): object {
+  return { mediaType: manifestType, digest: manifest.digest, size: manifest.data.byteLength, ...more };
+}
+
+/** An OCI archive with these entries in its index.json (`null` as docker writes it) and these blobs. */
+function layoutOf(manifests: readonly object[] | null, blobs: readonly Blob[]): TarItem[] {
+  return [
+    { path: 'oci-layout', data: '{"imageLayoutVersion":"1.0.0"}' },
+    { path: 'index.json', data: JSON.stringify({ schemaVersion: 2, manifests }) },
+    ...blobs.map(({ digest, data }) => ({ path: `blobs/sha256/${hexOf(digest)}`, data })),
+  ];
+}
+
+function blobsOf({ manifest, config, layers }: Image): readonly Blob[] {
+  return [manifest, config, ...layers];
+}
+
+function jsonBlob(value: unknown): Blob {
+  const data = Buffer.from(JSON.stringify(value));
+  return { digest: digestOf(data), data };
+}
+
+test('an image without a name takes that of the Manifest, which its error proposes', async ({ signal }) => {
+  const made = makeImage(PLAIN);
+  const byDigest = [
+    ...layoutOf(null, blobsOf(made)),
+    { path: 'manifest.json', data: JSON.stringify([dockerRow(made, null)]) },
+  ];
+  for (const items of [dockerItems(IMAGE, []), layoutOf([entryOf(made)], blobsOf(made)), byDigest]) {
+    const error = await assert.rejectsWith(open(tarOf(items), signal), 'IMAGE_INVALID', /its image has no name/);
+    assert.match(error.hint ?? '', 'image app FILE.tar NAME:TAG');
+    await using image = await open(tarOf(items), signal, { names: ['docker.io/team/app:1'] });
+    assert.is(image.reference, 'docker.io/team/app:1');
+    assert.ok((await fetched(image, 1, signal)).equals(Buffer.from(PLAIN[1]?.data ?? '')));
+  }
+  const none = layoutOf(null, blobsOf(made));
+  await assert.rejectsWith(open(tarOf(none), signal), 'IMAGE_INVALID', /index.json: it lists no image/);
+});
+
+function dockerRow(image: Image, tags: readonly string[] | null): object {
+  const path = ({ digest }: Blob): string => `blobs/sha256/${hexOf(digest)}`;
+  return { Config: path(image.config), RepoTags: tags, Layers: image.layers.map(path) };
+}
+
+test('signatures and SBOMs next to an image in an OCI archive are passed over, marked as such or not', async ({
+  signal,
+}) => {
+  const made = makeImage(PLAIN);
+  const empty = jsonBlob({});
+  const type = (mediaType: string, { digest, data }: Blob): object => ({ mediaType, digest, size: data.byteLength });
+  const spdx = jsonBlob({
+    schemaVersion: 2,
+    artifactType: 'application/spdx+json',
+    config: type('application/vnd.oci.empty.v1+json', empty),
+    layers: [type('application/spdx+json', empty)],
+    subject: entryOf(made),
+  });
+  const signature = jsonBlob({
+    schemaVersion: 2,
+    config: type('application/vnd.oci.image.config.v1+json', made.config),
+    layers: [type('application/vnd.dev.cosign.simplesigning.v1+json', empty)],
+  });
+  const old = jsonBlob({ mediaType: 'application/vnd.oci.artifact.manifest.v1+json' });
+  const named = (name: string): object => ({ annotations: { 'org.opencontainers.image.ref.name': name } });
+  const manifests = [
+    { ...type(made.manifestType, signature), ...named(`a/b:sha256-${'0'.repeat(64)}.sig`) },
+    entryOf(made, named('a/b:1')),
+    { ...type(made.manifestType, spdx), artifactType: 'application/spdx+json' },
+    type('application/vnd.oci.artifact.manifest.v1+json', old),
+  ];
+  const blobs = [...blobsOf(made), empty, spdx, signature, old];
+  await using image = await open(tarOf(layoutOf(manifests, blobs)), signal);
+  assert.equal([image.names, image.digest], [['docker.io/a/b:1'], made.manifest.digest]);
+  const alone = open(tarOf(layoutOf(manifests.slice(0, 1), blobs)), signal);
+  await assert.rejectsWith(alone, 'UNSUPPORTED', /simplesigning.*is not a container image layer/);
+  const other = makeImage(PLAIN, 'oci', 'other');
+  const two = tarOf(layoutOf([entryOf(made), entryOf(other)], [...blobs, other.manifest, other.config]));
+  await assert.rejectsWith(open(two, signal), 'IMAGE_INVALID', /2 images in it/);
+});
+
+test('an archive that was saved on another platform names the platforms that it has', async ({ signal }) => {
+  const rows = (['arm64', 'amd64'] as const).map((arch) => ({
+    platform: `linux/${arch}`,
+    image: makeImage(PLAIN, 'oci', 'test', arch),
+  }));
+  const index = makeIndex(rows);
+  const [arm] = rows;
+  if (arm === undefined) return assert.unreachable();
+  const entry = entryOf(index, { annotations: { 'org.opencontainers.image.ref.name': 'a/b:1' } });
+  const saved = tarOf(layoutOf([entry], [index.manifest, ...blobsOf(arm.image)]));
+  await assert.rejectsWith(open(saved, signal), 'UNSUPPORTED', /not for linux\/amd64, but for linux\/arm64$/);
+  await using image = await open(saved, signal, { arch: 'arm64' });
+  assert.is(image.digest, arm.image.manifest.digest);
+  await assert.rejectsWith(
+    open(tarOf(layoutOf([entry], [index.manifest])), signal),
+    'IMAGE_INVALID',
+    /is missing in it/,
+  );
+});
+
+test('a config without a type, which docker once pushed, gets that of docker', async ({ signal }) => {
+  const fields = JSON.parse(Buffer.from(IMAGE.manifest.data).toString()) as { readonly config: object };
+  const manifest = jsonBlob({ ...fields, config: { ...fields.config, mediaType: 'application/octet-stream' } });
+  const entry = entryOf({ ...IMAGE, manifest }, { annotations: { 'org.opencontainers.image.ref.name': 'a/b:1' } });
+  await using image = await open(tarOf(layoutOf([entry], blobsOf({ ...IMAGE, manifest }))), signal);
+  assert.is(image.config.descriptor.mediaType, 'application/vnd.docker.container.image.v1+json');
+  assert.equal(JSON.parse(Buffer.from(image.manifest).toString()), fields);
+  assert.is(image.digest, digestOf(image.manifest));
+});
+
 const GOOD = dockerItems(IMAGE, ['app:1']);
 const [SOME] = PLAIN;
 const hostile: readonly (readonly [
@@ -231,6 +346,9 @@ const hostile: readonly (readonly [
     'DIGEST_MISMATCH',
   ],
   ['another platform', () => tarOf(dockerItems(makeImage(PLAIN, 'docker', 'x', 'arm64'), ['app:1'])), 'UNSUPPORTED'],
+  ['bzip2', () => Buffer.from('BZh91AY&SY'), 'IMAGE_INVALID'],
+  ['xz', () => Buffer.from('fd377a585a000004', 'hex'), 'IMAGE_INVALID'],
+  ['damaged zstd', () => rawZstd(tarOf(GOOD)).subarray(0, 400), 'IMAGE_INVALID'],
   ['a gzip bomb', () => gzipSync(Buffer.alloc(80 * 1024 * 1024)), 'IMAGE_INVALID'],
   ['damaged gzip', () => gzipSync(tarOf(GOOD)).subarray(0, 400), 'IMAGE_INVALID'],
 ];

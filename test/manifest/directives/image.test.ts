@@ -5,15 +5,16 @@ import { suite } from '../../support/suite.ts';
 
 const test = suite('manifest/directives/image');
 
-test('a path is an archive of an image, anything else a reference as it is written', () => {
+test('a path is an archive of an image, which can be named, anything else a reference as it is written', () => {
   const { manifest, diagnostics } = parseManifest(
     'M',
-    'image a ./a.tar\nimage b Example.com:5000/b:1 no_remote_load\n',
+    'image a ./a.tar\nimage b Example.com:5000/b:1 no_remote_load\nimage c ./c.tar c:1 no_remote_load\n',
   );
   assert.equal(diagnostics, []);
   assert.equal(JSON.parse(JSON.stringify(planManifest(manifest))), [
     { kind: 'image', id: 'a', archive: './a.tar', remoteLoad: true },
     { kind: 'image', id: 'b', reference: 'Example.com:5000/b:1', remoteLoad: false },
+    { kind: 'image', id: 'c', reference: 'docker.io/library/c:1', archive: './c.tar', remoteLoad: false },
   ]);
 });
 

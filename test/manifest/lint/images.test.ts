@@ -120,7 +120,7 @@ test('the names of an image in an archive of the add-on are listed, in each form
   const index = JSON.stringify({ manifests: [{ digest: `sha256:${'a'.repeat(64)}`, annotations }] });
   const files = {
     'addons/ekco/1/Manifest':
-      'image app images/app.tar\nimage oci oci.tar\nimage bad bad.tar\nimage up ../../../../up.tar\n',
+      'image app images/app.tar\nimage oci oci.tar\nimage bad bad.tar quay.io/org/named:main\nimage up ../../../../up.tar\n',
     'addons/ekco/1/images/app.tar': tarOf([{ path: 'manifest.json', data: rows }]),
     'addons/ekco/1/oci.tar': tarOf([
       { path: 'oci-layout', data: '{}' },
@@ -135,7 +135,7 @@ test('the names of an image in an archive of the add-on are listed, in each form
     );
     return report.diagnostics.filter(({ code }) => code === 'image/not-listed').map(({ hint }) => hint ?? '');
   };
-  assert.equal(await found('quay.io/org/app:1.2', 'app:mine', 'quay.io/org/oci:1'), []);
+  assert.equal(await found('quay.io/org/app:1.2', 'app:mine', 'quay.io/org/oci:1', 'quay.io/org/named:main'), []);
   assert.equal(await found('quay.io/org/app:1.3', 'quay.io/org/bad:1'), [
     'line 1 lists images/app.tar, which contains quay.io/org/app:1.2',
     'image <id> quay.io/org/bad:1',
