@@ -49,8 +49,8 @@ export async function writeWhole(
   }
 }
 
-/** The mode of what has the content of these files: only its owner may read what only they may read in one of them. */
+/** The mode of what has the content of these files: only its owner may read it, unless everybody may read all of them. */
 export async function modeLike(paths: readonly string[]): Promise<number> {
   const modes = await Promise.all(paths.map(async (path) => (await stat(path)).mode));
-  return modes.some((mode) => (mode & 0o077) === 0) ? 0o600 : 0o644;
+  return modes.some((mode) => (mode & 0o004) === 0) ? 0o600 : 0o644;
 }

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { verifyArchive } from '../../../../src/formats/archive/verify.ts';
 import { checkParts, joinedBytes, type JoinOptions } from '../../../../src/ship/bundle/parts/join-parts.ts';
 import { openParts } from '../../../../src/ship/bundle/parts/parts-source.ts';
@@ -33,6 +33,20 @@ test('joined they are the file again', async ({ signal }) => {
     chunks.push(Uint8Array.from(chunk));
   }
   assert.ok(Buffer.concat(chunks).equals(WHOLE.bytes));
+});
+
+test('joined only their owner may read them, unless everybody may read each', async ({ signal }) => {
+  for (const [mode, expected] of [
+    [0o644, 0o644],
+    [0o640, 0o600],
+    [0o600, 0o600],
+  ] as const) {
+    await using box = await tree();
+    await split(box, signal);
+    await chmod(box.at(NAMES[1] ?? ''), mode);
+    await join(box, signal);
+    assert.is((await stat(box.at('joined'))).mode & 0o777, expected);
+  }
 });
 
 test('they are read as one archive without being joined', async ({ signal }) => {
