@@ -43,6 +43,10 @@ test('a request in which any byte is changed, missing or added is refused', () =
     assert.is(readRequest(asPem(bytes.subarray(0, place))), undefined, `cut at ${place}`);
   }
   assert.is(readRequest(asPem(Buffer.concat([bytes, Buffer.from([0])]))), undefined);
+  const pem = asPem(bytes);
+  const filled = pem.replace('\n-----END', `${'\n'.repeat(8192 - pem.length)}\n-----END`);
+  assert.is.not(readRequest(filled), undefined);
+  assert.is(readRequest(`${filled}${pem}`), undefined);
 });
 
 test('requests of other programs with more names, extensions or another key are refused', async () => {
