@@ -46,12 +46,14 @@ export const FLEET_DETACH = request(
   { yes: flag('take them', { short: 'y' }), dryRun: DRY_RUN },
 );
 
-const ROOT = { root: path('DIR', 'the folder of the agent is below DIR: several agents on one machine (default: /)') };
+const ROOT = {
+  root: path('DIR', 'put the folder of the agent below DIR, for several agents on one machine (default: /)'),
+};
 
 export const AGENT_REGISTER = request('agent register', 'Register this site at a hub', {
-  tokenFile: path('FILE', 'the file that curlew hub token has written; not for new keys of a site that is registered'),
+  tokenFile: path('FILE', 'the file that curlew hub token wrote; omit it to change the keys of a registered site'),
   key: paths('FILE', 'accept only content with a statement of this public key; can be repeated'),
-  allowUnsigned: flag('accept content without a statement: who can write the hub can run programs here'),
+  allowUnsigned: flag('accept content without a signature: anyone who can write to the hub can run programs here'),
   ...ROOT,
 });
 

@@ -4,7 +4,7 @@ import { commandFor } from '../command.ts';
 
 export const run = commandFor(AGENT_RUN, {
   details:
-    'Brings what the hub has for this cluster onto it, and reports how that went: manifests and charts to its API server, packages onto this machine, as curlew install --from does. Runs until it is stopped. It connects only outwards, and continues with what it has obeyed last while the hub is away. It obeys one hub, accepts only content with the digest that the hub names and a signature of a key that was pinned at the registration, and returns only to what was healthy here before.',
+    'Delivers what the hub has for this cluster, and reports the result. Manifests and charts go to the API server of the cluster. Packages go onto this machine, as with curlew install --from. Runs until you stop it. It makes only outgoing connections. While the hub is down, it continues with the last thing it obeyed. It obeys one hub, and accepts only content with the digest that the hub names and a signature by a trusted key. It goes back only to what was healthy here before.',
   examples: [
     'curlew agent run --from https://packages.example.com',
     'curlew agent run --root site --kubeconfig site.conf',

@@ -27,7 +27,7 @@ export const controller = commandFor(CONTROLLER, {
 
 export const token = commandFor(HUB_TOKEN, {
   details:
-    'Writes a file with a token that lets the agent of one new cluster request a certificate from a hub, and do nothing else. First checks that the hub has its definitions, signs client certificates, and accepts bootstrap tokens. The check requests a certificate for a user without rights, and does not keep its key. Requires the rights of a hub administrator.',
+    'Writes a file with a token that lets the agent of one new cluster request a certificate from a hub, and do nothing else. First checks that the output of curlew hub manifests was applied, and that the hub signs client certificates and accepts bootstrap tokens. The check requests a certificate for a user without rights, and does not keep its key. Requires the rights of a hub administrator.',
   examples: [
     'curlew hub token paris --kubeconfig hub.conf',
     'curlew hub token paris -o paris.token --server https://hub.example.com:6443',

@@ -11,7 +11,7 @@ import { tokenText } from './hub.ts';
 
 export const accept = commandFor(FLEET_ACCEPT, {
   details:
-    'Shows the request that a cluster has made by curlew agent register, and with --yes gives its agent its rights and approves it: to read what it is to have, and to say what it has, in the namespace of the cluster. Compare the fingerprint with what the site shows. Creates the namespace and the Cluster if need be. A request that is for another name or right than its token is never accepted.\n\nWith --rejoin, makes a token for a cluster whose certificate has expired: the request made with it replaces the former agent when it is accepted.',
+    'Shows the request that curlew agent register made for a cluster. Compare the fingerprint with the one that the site shows. With --yes, gives the agent its rights and approves the request. The agent can then read what its cluster must have, and report what it has, in the namespace of the cluster. Creates the namespace and the Cluster if they do not exist. Never accepts a request for a name or right that its token does not allow.\n\nWith --rejoin, creates a token for a cluster whose certificate has expired. When you accept the request made with it, the new agent replaces the former one.',
   examples: [
     'curlew fleet accept paris --kubeconfig hub.conf',
     'curlew fleet accept paris --yes',
@@ -62,7 +62,7 @@ function acceptanceText(
 
 export const detach = commandFor(FLEET_DETACH, {
   details:
-    'Shows the agent of a cluster, and with --yes takes all its rights, deletes its tokens and denies its requests: its certificate is of a user without rights from then on, also if the name is registered again. The Cluster and its add-ons stay; the site runs curlew agent unregister.',
+    'Shows the agent of a cluster. With --yes, revokes all its rights, deletes its tokens, and denies its requests. Its certificate then belongs to a user without rights, even if you register the name again. The Cluster and its add-ons stay. Run curlew agent unregister on the site.',
   examples: ['curlew fleet detach paris', 'curlew fleet detach paris --yes'],
   changesBy: '--yes',
   run: async ({ request, options }, context) => {
@@ -81,7 +81,7 @@ export const detach = commandFor(FLEET_DETACH, {
 
 export const register = commandFor(AGENT_REGISTER, {
   details:
-    'Makes a key, which does not leave this machine, asks the hub of the token for a certificate, and waits until someone accepts it there. Writes the folder of the agent, /var/lib/curlew/agent. Interrupted, the same command continues. --key says whose packages, manifests and charts may run here. When the site is registered, the command without --token-file changes only that, for agents that are started later.',
+    'Creates a key that never leaves this machine, requests a certificate from the hub of the token, and waits until someone accepts the request there. Writes the folder of the agent, /var/lib/curlew/agent. If it is interrupted, run the same command again to continue. --key names whose packages, manifests and charts may run here. On a registered site, the command without --token-file changes only these keys, for agents that you start later.',
   examples: [
     'curlew agent register --token-file paris.token --key curlew.pub',
     'curlew agent register --key old.pub --key new.pub',
@@ -93,7 +93,7 @@ export const register = commandFor(AGENT_REGISTER, {
 
 export const unregister = commandFor(AGENT_UNREGISTER, {
   details:
-    'Shows, and with --yes deletes, what curlew agent register has written: the certificate, its key, and the trusted keys. Add-ons stay. At the hub, curlew fleet detach takes the rights of the agent.',
+    'Shows what curlew agent register wrote: the certificate, its key, and the trusted keys. With --yes, deletes them. Add-ons stay. On the hub, curlew fleet detach revokes the rights of the agent.',
   examples: ['curlew agent unregister', 'curlew agent unregister --yes'],
   changesBy: '--yes',
   run: async ({ request, options }, context) => {
