@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../cluster/channel/channel.ts';
 import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
+import { SSH_WORD } from '../core/ssh-word.ts';
 import { aMap, aText, byKey, fields, type Read } from '../core/schema.ts';
 import { TYPES } from './rollout/strategy.ts';
 import {
@@ -54,9 +55,7 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
 }
 
 export const versionField = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.37.2');
-/** An argument of ssh, which would take one that begins with "-" as an option. */
-const WORD = /^[A-Za-z0-9[][^\s]*$/;
-const host = like(WORD, 'a name or an address of a host');
+const host = like(SSH_WORD, 'a name or an address of a host');
 
 export const MACHINE_NAME = DNS_NAME;
 
@@ -65,7 +64,7 @@ export const REACH = {
   address: v.exactOptional(host),
   ssh: v.exactOptional(
     fields({
-      user: v.exactOptional(like(WORD, 'the name of a user')),
+      user: v.exactOptional(like(SSH_WORD, 'the name of a user')),
       port: v.exactOptional(
         v.pipe(
           v.number('a number'),
@@ -75,7 +74,7 @@ export const REACH = {
         ),
       ),
       hostKey: aText,
-      via: v.exactOptional(like(WORD, 'a host to connect through, as [USER@]HOST[:PORT]')),
+      via: v.exactOptional(like(SSH_WORD, 'a host to connect through, as [USER@]HOST[:PORT]')),
     }),
   ),
 };

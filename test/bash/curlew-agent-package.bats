@@ -23,8 +23,15 @@ prepare() {
   CURLEW_AGENT_FROM=https://packages.example.com
   curlew-agent
   [ -x curlew-agent ]
-  grep -qx "ExecStart=$PWD/curlew-agent agent run --kubeconfig /etc/kubernetes/admin.conf --from https://packages.example.com" curlew-agent.service
+  grep -qFx "ExecStart=\"$PWD/curlew-agent\" \"agent\" \"run\" \"--kubeconfig\" \"/etc/kubernetes/admin.conf\" \"--from\" \"https://packages.example.com\"" curlew-agent.service
   grep -qx 'systemctl start --no-block curlew-agent' calls
+}
+
+@test "systemd gets each setting as it is" {
+  prepare
+  CURLEW_AGENT_FROM='https://a/$HOME?x=%20' CURLEW_AGENT_KUBECONFIG='/etc/a;b "c" \d'
+  curlew-agent
+  grep -qF ' "/etc/a;b \"c\" \\d" "--from" "https://a/$$HOME?x=%%20"' curlew-agent.service
 }
 
 @test "an operator's update restarts the service" {

@@ -38,7 +38,13 @@ for (const [title, document, isGood] of [
     cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '-F' }] }),
     false,
   ],
-  ...[{ name: '-x' }, { ssh: { user: '-l', hostKey: 'x' } }, { ssh: { via: '-oX', hostKey: 'x' } }].map(
+  ...[
+    { name: '-x' },
+    { ssh: { user: '-l', hostKey: 'x' } },
+    { ssh: { via: '-oX', hostKey: 'x' } },
+    { ssh: { via: 'jump -oX=y', hostKey: 'x' } },
+    { ssh: { via: 'a,b;c', hostKey: 'x' } },
+  ].map(
     (part) =>
       [
         `a machine with ${JSON.stringify(part)}`,

@@ -46,8 +46,12 @@ curlew_agent_restart() {
 }
 
 curlew_agent_unit() {
-  local words="agent run --kubeconfig ${CURLEW_AGENT_KUBECONFIG:-/etc/kubernetes/admin.conf}"
-  [[ -z "${CURLEW_AGENT_FROM-}" ]] || words+=" --from $CURLEW_AGENT_FROM"
+  local word words=''
+  for word in "$CURLEW_AGENT_PROGRAM" agent run --kubeconfig "${CURLEW_AGENT_KUBECONFIG:-/etc/kubernetes/admin.conf}" \
+    ${CURLEW_AGENT_FROM:+--from "$CURLEW_AGENT_FROM"}; do
+    word="${word//\\/\\\\}" word="${word//\"/\\\"}" word="${word//%/%%}"
+    words+=" \"${word//\$/\$\$}\""
+  done
   cat <<UNIT
 [Unit]
 Description=curlew: the agent of a fleet
@@ -55,7 +59,7 @@ Wants=network-online.target
 After=network-online.target
 
 [Service]
-ExecStart=$CURLEW_AGENT_PROGRAM $words
+ExecStart=${words# }
 Restart=always
 RestartSec=30
 

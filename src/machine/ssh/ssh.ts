@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { CurlewError, isErrorCode, type ErrorCode } from '../../core/errors.ts';
+import { SSH_WORD } from '../../core/ssh-word.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { plainLine } from '../../platform/process/program-lines.ts';
 import { runProgram, tryProgram, type ProgramOptions, type ProgramResult } from '../../platform/process/run-program.ts';
@@ -159,7 +160,7 @@ function problemOf({ address, user = 'x', via = 'x', hostKey }: SshHost): string
     ['user', user],
     ['jump host', via],
   ] as const) {
-    if (!/^[A-Za-z0-9_:[][A-Za-z0-9_.:%[\]@-]*$/.test(text)) return `its ${what} ${JSON.stringify(text)} is not one`;
+    if (!SSH_WORD.test(text)) return `its ${what} ${JSON.stringify(text)} is not one`;
   }
   return HOST_KEY.test(hostKey) ? undefined : 'its host key is neither SHA256:… nor a type with a key';
 }
