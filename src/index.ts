@@ -5,9 +5,10 @@
  */
 import { setMaxListeners } from 'node:events';
 import { dirname, join } from 'node:path';
-import { env, cwd, execPath, geteuid } from 'node:process';
+import { env, execPath, geteuid } from 'node:process';
 import type { Context } from './core/context.ts';
 import { ownScripts } from './own/scripts.ts';
+import { workingFolder } from './platform/files/working-folder.ts';
 
 /**
  * A context of this process: its environment, working directory and user. Progress is not reported, questions of hooks get
@@ -20,7 +21,7 @@ export function createContext(changes: Partial<Context> = {}): Context {
   return {
     report: () => undefined,
     env: { ...env },
-    cwd: cwd(),
+    cwd: workingFolder(),
     user: geteuid?.(),
     program: () => {
       const root = dirname(ownScripts());

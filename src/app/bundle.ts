@@ -1,7 +1,7 @@
 /** Combines all packages of an installer spec into one file. */
 import { resolve } from 'node:path';
 import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
-import { INVENTORY_LIMIT, parseInventory } from '../ship/bundle/delta/inventory.ts';
+import { INVENTORY_HINT, INVENTORY_LIMIT, parseInventory } from '../ship/bundle/delta/inventory.ts';
 import { planSource } from '../ship/bundle/write/plan-source.ts';
 import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -62,7 +62,11 @@ async function planSince(
       'curlew bundle: the saved plan is for a delta: --since requires a plan for a whole bundle',
     );
   }
-  const inventory = parseInventory((await readLimited(resolve(cwd, path), INVENTORY_LIMIT)).toString('utf8'), path);
+  const data = await readLimited(resolve(cwd, path), INVENTORY_LIMIT).catch((error: unknown) => {
+    const isOther = error instanceof CurlewError && error.code === 'FILE_UNUSABLE';
+    throw isOther ? error.with({ hint: INVENTORY_HINT }) : error;
+  });
+  const inventory = parseInventory(data.toString('utf8'), path);
   if (inventory.tool !== toolVersion()) {
     report({ type: 'note', level: 'info', text: `${path}: created by curlew ${inventory.tool}` });
   }

@@ -14,9 +14,11 @@ import { useCase } from '../core/request.ts';
 export const keygen = useCase(
   KEYGEN,
   async (
-    { name = 'curlew' },
+    { name: given = 'curlew' },
     { cwd, env, report }: Context,
   ): Promise<{ readonly privateKey: string; readonly publicKey: string; readonly encrypted: boolean }> => {
+    // A name of one of the files is meant as the name of both.
+    const name = given.replace(/\.(?:key|pub)$/, '');
     const passphrase = passphraseOf(env);
     const pair = makeKeyPair(passphrase);
     const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };

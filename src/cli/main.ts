@@ -3,6 +3,7 @@
 import type { Ask } from '../core/context.ts';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
+import { workingFolder } from '../platform/files/working-folder.ts';
 import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
@@ -54,7 +55,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   }
   if (argv[0] === '__complete') {
     const { complete, completionLines } = await import('./complete.ts');
-    const completion = await complete(argv.slice(1), process.cwd());
+    const completion = await complete(argv.slice(1), workingFolder());
     await print(process.stdout, `${completionLines(completion)}\n`);
     // To exit is to wait for what is being read, and a disk may not respond. Shells ignore the status.
     if (completion.isLate === true) process.kill(process.pid, 'SIGKILL');
@@ -108,7 +109,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       around,
       print: printLine,
       env: ENVIRONMENT,
-      cwd: process.cwd(),
+      cwd: workingFolder(),
       ...ownProcess(),
     };
     const result = await withSuggestions(

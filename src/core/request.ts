@@ -117,7 +117,8 @@ interface Taking<Own extends Fields = Fields> {
 /** Throws `USAGE` for a field that is unknown, missing or of another type. */
 export function requireValid({ name, fields }: Taking, value: unknown): void {
   const problem = requestProblem(fields, value);
-  if (problem !== undefined) throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
+  if (problem !== undefined)
+    throw new CurlewError('USAGE', `cannot run ${name}: ${problem.what}`, { hint: problem.hint });
 }
 
 /** A use case that refuses wrong requests ({@link requireValid}), and whose errors say what is wrong with the machine ({@link machineError}). */

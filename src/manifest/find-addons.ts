@@ -125,6 +125,16 @@ function noMatch(pattern: string, base: string, here: readonly AddonFolder[], ou
       hint: `an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh${here.length === 0 ? '' : `; specify ${FORMS}; ${namesText(here, outer)}`}`,
     });
   }
+  const versions = here.filter(({ name }) => pattern.startsWith(name) && /^[@/-]v?\d/.test(pattern.slice(name.length)));
+  if (versions[0] !== undefined) {
+    const all = firstOf(
+      versions.map(({ version }) => version),
+      MAX_NAMES,
+    );
+    return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, {
+      hint: `${versions[0].name} is here in ${all}; specify ${FORMS}`,
+    });
+  }
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
   const hint = near === undefined ? `specify ${FORMS}; ${namesText(here, outer)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });

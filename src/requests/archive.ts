@@ -127,7 +127,7 @@ export const PROVENANCE = request('provenance', 'Write a statement about the bui
 export type ProvenanceRequest = RequestOf<typeof PROVENANCE.fields>;
 
 export const KEYGEN = request('keygen', 'Create a key pair for signing', {
-  name: path('NAME', 'path of the files, without .key and .pub (default: curlew)', { operand: true }),
+  name: path('NAME', 'path of the files, with or without .key (default: curlew)', { operand: true }),
 });
 export type KeygenRequest = RequestOf<typeof KEYGEN.fields>;
 

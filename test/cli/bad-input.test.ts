@@ -1,5 +1,6 @@
 /** Packages that are not well: each ends in one error that says who, which hook, where, what it printed, and what to do. */
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { execa } from 'execa';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
@@ -7,6 +8,7 @@ import { readRecords } from '../../src/runtime/node/records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
+import { MAIN } from '../support/compiled.ts';
 import { curlew, startCurlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { traced, tracer } from '../support/node-install.ts';
@@ -176,6 +178,20 @@ test('a package whose addon.json names another version is told, and no folder is
   assert.match(ended.stderr, /b\.tar\.gz: addons\/aaa\/2\.0\.0\/addon\.json describes aaa-1\.0\.0/);
   assert.match(ended.stderr, /hint: build or fetch the package again/);
   assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+});
+
+test('a working folder that was removed is said as such, and nothing is a bug', async () => {
+  await using box = await tree({ 'gone/x': '' });
+  const script = 'rm x; rmdir "$PWD"; exec "$0" "$@"';
+  for (const word of ['version', 'status', '__complete']) {
+    const words = ['-c', script, process.execPath, MAIN, word];
+    const { stderr, exitCode } = await execa('bash', words, { cwd: box.at('gone'), reject: false });
+    assert.is(exitCode, 25, stderr);
+    assert.match(stderr, 'error FILE_UNUSABLE: cannot read the working folder: it was removed');
+    assert.match(stderr, 'hint: change to another folder');
+    await mkdir(box.at('gone'));
+    await writeFile(box.at('gone/x'), '');
+  }
 });
 
 test('a second installer at once is told which process is at work, and what to do', async () => {

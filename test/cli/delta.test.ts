@@ -158,7 +158,11 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [['inventory', 'text'], 16, /text/],
     [['inventory', '1.tar.gz', '-o', 'i.json'], 24, /i\.json/],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'none', '-o', 'x'], 14, /none/],
-    [['bundle', '2.yaml', '--from', 'store', '--since', 'text', '-o', 'x'], 25, /not an inventory/],
+    [
+      ['bundle', '2.yaml', '--from', 'store', '--since', 'text', '-o', 'x'],
+      25,
+      /not an inventory[^]*curlew inventory BUNDLE -o FILE/,
+    ],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'other.json', '-o', 'x'], 22, /inventory format 7/],
   ] as const) {
     const outcome = await runCommand(words, box.path);

@@ -50,6 +50,15 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
   assert.match((await onNode(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
 });
 
+test('an add-on that was installed once has nothing to go back to, and the message says so', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS)], greeting('1.0.0', 'before'));
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  const { exitCode, stderr } = await onNode(box, 'rollback', 'aaa', '--unconfined');
+  assert.is(exitCode, 14);
+  assert.match(stderr, 'roll aaa back: it was installed only once, or ');
+});
+
 test('an add-on whose first run failed has nothing to go back to, and the hint names what removes it', async () => {
   await using box = await tree();
   await put(box, [tracer('aaa', 'aaa() { false; }')], greeting('1.0.0', 'before'));

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
@@ -44,6 +44,12 @@ async function refused(box: Tree, words: readonly string[], message: RegExp): Pr
   assert.match(stderr, /^error SIGNATURE_INVALID: /m);
   assert.match(stderr.replaceAll('\n', ' '), message);
 }
+
+test('keygen takes the name of one of its files as the name of both', async () => {
+  await using box = await tree();
+  for (const name of ['release.key', 'other.pub']) assert.is((await curlew(['keygen', name], traced(box))).exitCode, 0);
+  assert.equal((await readdir(box.path)).toSorted(), ['other.key', 'other.pub', 'release.key', 'release.pub']);
+});
 
 test('keygen makes a private key for its owner alone, and never overwrites one', async () => {
   await using box = await tree();

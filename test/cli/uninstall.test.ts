@@ -96,6 +96,18 @@ test('several go in the reverse of their order, those named twice once', async (
   assert.equal(await installed(box), []);
 });
 
+test('an uninstall that is repeated after its success says that nothing is left to do', async () => {
+  await using box = await node([addon('db'), addon('web')]);
+  assert.is((await on(box, 'uninstall', 'web', '--yes')).exitCode, 0);
+  const { exitCode, stderr } = await on(box, 'uninstall', 'web', '--yes');
+  assert.is(exitCode, 14);
+  assert.match(
+    stderr,
+    /web is already uninstalled: the last run on this node removed it\n +hint: nothing is left to do/,
+  );
+  assert.equal(await installed(box), ['db']);
+});
+
 test('what another add-on requires stays, and both are named', async () => {
   await using box = await node([addon('db'), addon('web', ['db'])]);
   const { exitCode, stderr } = await on(box, 'uninstall', 'db', '--yes');

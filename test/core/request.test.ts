@@ -32,14 +32,14 @@ test('a use case gets a request of its fields, and everything else that it takes
 });
 
 for (const [what, given, message, hint] of [
-  ['no object', 'a', /^cannot copy: the request is not an object$/, /^its fields are file, mirrors/],
+  ['no object', 'a', /^cannot run copy: the request is not an object$/, /^its fields are file, mirrors/],
   ['a list', [], /not an object/, /^its fields/],
   ['a misspelled field', { file: 'a', atmost: 2 }, /unknown field "atmost"/, /^did you mean atMost\?$/],
   ['an unknown field', { file: 'a', sesame: 2 }, /unknown field "sesame"/, /^its fields are file, mirrors/],
   ['an option that only the command has', { file: 'a', all: true }, /unknown field "all"/, /^its fields/],
   ['a field of every object', JSON.parse('{"file": "a", "__proto__": 1}') as unknown, /"__proto__"/, /^its fields/],
-  ['no required field', {}, /^cannot copy: the request has no file$/, /^file: the file to copy$/],
-  ['an empty required field', { file: '' }, /^cannot copy: the request has no file$/, /the file to copy/],
+  ['no required field', {}, /^cannot run copy: the request has no file$/, /^file: the file to copy$/],
+  ['an empty required field', { file: '' }, /^cannot run copy: the request has no file$/, /the file to copy/],
   ['a text for a list', { file: 'a', mirrors: 'b' }, /mirrors: not a list/, /^mirrors: where/],
   ['a list of numbers', { file: 'a', mirrors: ['b', 1] }, /mirrors\[1\]: not a string/, /where/],
   ['a text for a number', { file: 'a', atMost: '2' }, /atMost: not a number/, /concurrent/],

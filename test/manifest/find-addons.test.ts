@@ -51,6 +51,14 @@ test('an add-on knows its folder and the root of its repository', async ({ signa
   assert.equal(folders, [{ tree: 'addons', name: 'ekco', version: '1', ...expected }]);
 });
 
+test('a version that is not there is answered with those that are', async ({ signal }) => {
+  await using box = await tree(FILES);
+  for (const pattern of ['ekco@9.9.9', 'ekco/9.9.9', 'ekco-9.9.9', 'ekco@v9']) {
+    const { hint } = await assert.rejectsWith(findAddons(box.path, [pattern], { signal }), 'NOT_FOUND', /no add-on/);
+    assert.match(hint ?? '', /^ekco is here in 0\.28\.14, 0\.28\.9; specify a name, name\/version/);
+  }
+});
+
 test('what names nothing is an error that knows the nearest name', async ({ signal }) => {
   await using box = await tree(FILES);
   const error = await assert.rejectsWith(findAddons(box.path, ['ekoc'], { signal }), 'NOT_FOUND', /"ekoc"/);

@@ -62,12 +62,10 @@ export async function uninstallRequest(
   const installed = names.filter((name) => Object.hasOwn(records.applied, name));
   const others = names.filter((name) => !installed.includes(name));
   // Add-ons that were extracted but not installed, or that an earlier try removed from the records, have only files.
-  const known = new Set([
-    ...records.extracted.map(({ name }) => name),
-    ...unfinishedRemovals(await readLastRun(directory, records), records),
-  ]);
+  const last = await readLastRun(directory, records);
+  const known = new Set([...records.extracted.map(({ name }) => name), ...unfinishedRemovals(last, records)]);
   const unknown = others.find((name) => !known.has(name));
-  if (unknown !== undefined) throw notInstalled(unknown, records);
+  if (unknown !== undefined) throw notInstalled(unknown, records, last);
   const { removal, variables } = await removableAddons(directory, records, installed, { ...options, report, signal });
   const forgotten = [...removal.forgotten, ...others];
   await requireNoDependents(directory, records, { removal, names, signal });
@@ -172,7 +170,12 @@ async function keptAddons(
   return { removal: { packages, forgotten }, variables: [...variables.values()] };
 }
 
-function notInstalled(name: string, { applied }: Records): CurlewError {
+function notInstalled(name: string, { applied }: Records, last: LastRun | undefined): CurlewError {
+  if (removedBy(last).includes(name)) {
+    return new CurlewError('NOT_FOUND', `${name} is already uninstalled: the last run on this node removed it`, {
+      hint: 'nothing is left to do; curlew status lists installed add-ons',
+    });
+  }
   const near = nearest(name, new Set(Object.keys(applied)));
   return new CurlewError('NOT_FOUND', `cannot uninstall ${name}: it is not installed on this node`, {
     hint: near === undefined ? 'curlew status lists installed add-ons' : `did you mean "${near}"?`,
@@ -235,8 +238,11 @@ function refuseDependents(
 /** Add-ons that an unfinished run has removed from the records; some of their files may remain. */
 export function unfinishedRemovals(last: LastRun | undefined, { applied }: Records): readonly string[] {
   if (last === undefined || last.outcome === 'finished') return [];
-  const removed = last.planned?.plan.addons.filter(isRemoved) ?? [];
-  return removed.flatMap(({ ref: { name } }) => (Object.hasOwn(applied, name) ? [] : [name]));
+  return removedBy(last).filter((name) => !Object.hasOwn(applied, name));
+}
+
+function removedBy(last: LastRun | undefined): readonly string[] {
+  return last?.planned?.plan.addons.filter(isRemoved).map(({ ref }) => ref.name) ?? [];
 }
 
 /**

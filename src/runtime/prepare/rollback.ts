@@ -49,7 +49,7 @@ export async function rollbackRequest(
     if (record.finished) {
       const hint =
         'to install an older version: curlew install --bundle FILE --allow-downgrade, with a bundle that has it';
-      throw refused(name, 'its state before the last change was not kept', hint);
+      throw refused(name, 'it was installed only once, or its state before the last change was not kept', hint);
     }
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
     throw refused(name, 'it was not installed before the unfinished run', hint);

@@ -9,6 +9,7 @@ import { digest, readJson, type Read } from '../../../core/schema.ts';
 const INVENTORY_FORMAT = 1;
 /** Maximum bytes of an inventory. */
 export const INVENTORY_LIMIT: number = 128 << 20;
+export const INVENTORY_HINT = 'create it from the bundle that nodes have: curlew inventory BUNDLE -o FILE';
 const MAX_PAYLOADS = 1_000_000;
 /** Two commas for each payload, one for each package, and some reserve. */
 const MAX_COMMAS = 3 * MAX_PAYLOADS;
@@ -64,11 +65,7 @@ function identityOf(rows: Inventory['payloads']): Digest {
  * `FILE_UNUSABLE`.
  */
 export function parseInventory(text: string, from: string): Inventory {
-  const bad = errorAbout(
-    'FILE_UNUSABLE',
-    `cannot read ${from}: not an inventory`,
-    'create it again with curlew inventory',
-  );
+  const bad = errorAbout('FILE_UNUSABLE', `cannot read ${from}: not an inventory`, INVENTORY_HINT);
   // Limits memory before parsing: a crafted JSON text may need ten times its size.
   if (hasMoreCommas(text, MAX_COMMAS)) throw bad(`more than ${MAX_PAYLOADS} payloads`);
   const other = (shown: string): CurlewError =>
