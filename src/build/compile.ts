@@ -25,7 +25,7 @@ type Content =
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
   | { readonly kind: 'path'; readonly path: string }
   /** A blob of an image, written directly to its place; `of` is the image's reference, for messages. */
-  | { readonly kind: 'blob'; readonly of: string; readonly send: SendBlob };
+  | BlobContent;
 
 /** A file of the package; `path` is relative to its prefix. */
 export interface ContentFile extends PackageFile {
@@ -37,7 +37,15 @@ type Payload =
   | { readonly kind: 'member'; readonly member: Uint8Array }
   | { readonly kind: 'member-file'; readonly path: string }
   | { readonly kind: 'stored-file'; readonly path: string }
-  | { readonly kind: 'blob'; readonly of: string; readonly send: SendBlob };
+  | BlobContent;
+
+/** A layer: its image, how it comes, and what to do if its bytes are wrong. */
+interface BlobContent {
+  readonly kind: 'blob';
+  readonly of: string;
+  readonly send: SendBlob;
+  readonly ifAltered: string;
+}
 
 export interface CompiledEntry {
   readonly entry: SizedEntry;

@@ -15,7 +15,7 @@ import { CurlewError, errorAbout, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
 import { checkArchiveLayers, type Layer } from '../formats/oci/check-layers.ts';
 import { type ArchiveFile, planDockerArchive } from '../formats/oci/docker-archive.ts';
-import type { Descriptor, ResolvedImage } from '../formats/oci/image.ts';
+import { alteredHint, type Descriptor, type ResolvedImage } from '../formats/oci/image.ts';
 import { unpacked } from '../formats/oci/unpacked.ts';
 import { failureElsewhere } from './blobs.ts';
 import { measureFile } from './assets.ts';
@@ -75,8 +75,6 @@ async function checkArchive(path: string, size: number, { planned, one, layers, 
   const tar = unpacked(createReadStream(path, { highWaterMark: 1 << 20 }), { size }, bad);
   await checkArchiveLayers(tar, layersAt, { check: layers.check, signal });
 }
-
-const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy modifies them';
 
 /** A blob had wrong bytes, and there is another source. */
 class RetryElsewhere extends Error {
@@ -142,7 +140,7 @@ async function* verifiedBlob(
   const got = `sha256:${hash.digest('hex')}`;
   if (got === digest) return;
   const wrong = new CurlewError('DIGEST_MISMATCH', `image ${image.reference}: layer ${digest}: got ${got}`, {
-    hint: ALTERED,
+    hint: alteredHint(image),
   });
   if (sent.next === undefined) throw wrong;
   skipped.set(digest, sent.next);

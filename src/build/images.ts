@@ -9,7 +9,7 @@ import type { LockedImage } from '../manifest/lock.ts';
 import type { ImageStep } from '../manifest/step.ts';
 import { localFile } from '../manifest/within-repository.ts';
 import { openImageArchive } from '../formats/oci/image-archive.ts';
-import type { ResolvedImage } from '../formats/oci/image.ts';
+import { alteredHint, type ResolvedImage } from '../formats/oci/image.ts';
 import { DOCKER_ZSTD, parseConfig } from '../formats/oci/manifest.ts';
 import { layersOf, type Layer } from '../formats/oci/check-layers.ts';
 import { formatImageLayout } from '../formats/oci/oci-layout.ts';
@@ -139,7 +139,12 @@ export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[
       mode: 0o644,
       size,
       digest,
-      content: { kind: 'blob', of: image.reference, send: async (options) => image.fetch(descriptor, options) },
+      content: {
+        kind: 'blob',
+        of: image.reference,
+        send: async (options) => image.fetch(descriptor, options),
+        ifAltered: alteredHint(image),
+      },
     };
   });
   return [...files, ...blobs];

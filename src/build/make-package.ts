@@ -267,7 +267,7 @@ function placingError(payload: CompiledEntry['payload'], path: string, error: un
   if (!(error instanceof CurlewError)) return error;
   if (payload.kind !== 'blob') return CHANGED.includes(error.code) ? fileChanged(path) : error;
   if (error.code !== 'DIGEST_MISMATCH') return error;
-  return error.with({ message: `image ${payload.of}: ${error.message}` });
+  return error.with({ message: `image ${payload.of}: ${error.message}`, hint: payload.ifAltered });
 }
 
 function sendFile(path: string): SendBlob {

@@ -1,3 +1,4 @@
+import { hexOf } from '../../src/core/digest.ts';
 /** Wrong bytes at a mirror: the other places are asked. */
 import { readdir } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
@@ -7,6 +8,7 @@ import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
+import { tarOf } from '../support/tar-file.ts';
 import { tree } from '../support/tree.ts';
 import type { Fault } from '../support/web-server.ts';
 
@@ -45,12 +47,28 @@ for (const imageFormat of ['oci', 'docker-archive'] as const) {
     await using mirror = await startRegistry(images, { faults: [sendsOtherBytes(toBase)] });
     await using box = await tree(addon('a', `image one ${origin.host}/team/one:1\n`));
     const failed = buildAll({ root: box.path, mirrors: new Map([[origin.host, [mirror.host]]]), imageFormat });
-    await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /^a-1\.0: image 127\S+: .*got sha256:/);
+    const error = await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /^a-1\.0: image 127\S+: .*got sha256:/);
+    assert.match(error.hint ?? '', 'the registry or a proxy modifies them');
     assert.equal(
       [origin, mirror].map((server) => server.log.filter(({ path }) => toBase.path.test(path)).length),
       [1, 1],
     );
     assert.equal(await readdir(box.at('out')), []);
+  });
+
+  test(`wrong bytes in an archive are not the fault of a registry (${imageFormat})`, async () => {
+    const { manifest, config, layers } = one;
+    const annotations = { 'org.opencontainers.image.ref.name': 'team/one:1' };
+    const entry = { mediaType: one.manifestType, digest: manifest.digest, size: manifest.data.byteLength, annotations };
+    const damaged = layers.map(({ digest, data }) => ({ digest, data: Buffer.alloc(data.byteLength, 'x') }));
+    const saved = tarOf([
+      { path: 'oci-layout', data: '{"imageLayoutVersion":"1.0.0"}' },
+      { path: 'index.json', data: JSON.stringify({ schemaVersion: 2, manifests: [entry] }) },
+      ...[manifest, config, ...damaged].map(({ digest, data }) => ({ path: `blobs/sha256/${hexOf(digest)}`, data })),
+    ]);
+    await using box = await tree(addon('a', 'image one ./one.tar\n', { 'one.tar': saved }));
+    const error = await assert.rejectsWith(buildAll({ root: box.path, imageFormat }), 'DIGEST_MISMATCH', /got sha256:/);
+    assert.match(error.hint ?? '', /one\.tar is damaged: save the image again$/);
   });
 }
 

@@ -114,6 +114,23 @@ if (reason === undefined) {
     assert.is(await lstat(planted).catch(() => undefined), undefined);
   });
 
+  for (const [what, fields, says] of [
+    [
+      'whose mirror is not updated',
+      'Date: Sat, 01 Jan 2022 00:00:00 UTC\nValid-Until: Sat, 08 Jan 2022 00:00:00 UTC\n',
+      /expired/,
+    ],
+    ['from the future', 'Date: Fri, 01 Jan 2100 00:00:00 UTC\n', /not valid yet/],
+  ] as const) {
+    test(`a repository ${what} names the clock as a cause, too`, async ({ signal }) => {
+      await using server = await servePool(
+        await indexed(tiny.at('repository'), tiny.key, ['amd64'], undefined, fields),
+      );
+      const error = await assert.rejectsWith(tiny.collect(server.url, NAMES, {}, signal), 'FETCH_FAILED', says);
+      assert.match(error.hint ?? '', 'set the clock if it is wrong');
+    });
+  }
+
   test('a signature by a key that is not known', async ({ signal }) => {
     await using server = await servePool(tiny.served);
     const collecting = tiny.collect(server.url, NAMES, { key: tiny.strangeKey.ring }, signal);

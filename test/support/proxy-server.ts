@@ -15,11 +15,13 @@ export interface ProxyOptions {
   readonly hosts?: Readonly<Record<string, number>>;
   /** Expected Proxy-Authorization. */
   readonly authorization?: string;
+  /** What it offers then. */
+  readonly schemes?: readonly string[];
   /** Key and certificate in PEM: it is asked over TLS. */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-export async function startProxy({ hosts = {}, authorization, tls }: ProxyOptions = {}): Promise<ProxyServer> {
+export async function startProxy({ hosts = {}, authorization, schemes, tls }: ProxyOptions = {}): Promise<ProxyServer> {
   const log: string[] = [];
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): void => {
@@ -30,7 +32,7 @@ export async function startProxy({ hosts = {}, authorization, tls }: ProxyOption
   const pass: RequestListener = (asked, response) => {
     log.push(`${asked.method} ${asked.url}`);
     if (authorization !== undefined && asked.headers['proxy-authorization'] !== authorization) {
-      response.writeHead(407).end();
+      response.writeHead(407, schemes === undefined ? {} : { 'Proxy-Authenticate': [...schemes] }).end();
       return;
     }
     const url = new URL(asked.url ?? '');
@@ -51,7 +53,8 @@ export async function startProxy({ hosts = {}, authorization, tls }: ProxyOption
   server.on('connect', (asked, socket: Socket) => {
     log.push(`CONNECT ${asked.url}`);
     if (authorization !== undefined && asked.headers['proxy-authorization'] !== authorization) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+      const header = schemes === undefined ? '' : `Proxy-Authenticate: ${schemes.join('\r\nProxy-Authenticate: ')}\r\n`;
+      socket.end(`HTTP/1.1 407 Proxy Authentication Required\r\n${header}\r\n`);
       return;
     }
     const port = hosts[asked.url ?? ''] ?? Number(asked.url?.split(':').at(-1));

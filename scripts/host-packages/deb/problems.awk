@@ -1,4 +1,4 @@
-# What apt-get says of repositories: lines of a kind (signature, changed, repository, full), a URL or path, a text.
+# What apt-get says of repositories: lines of a kind (signature, changed, untimely, repository, full), a URL or path, a text.
 # Status 1 when it says nothing. The variable state names the folder that files were written to.
 
 function put(kind, url, text) {
@@ -31,6 +31,7 @@ function from(word,   text) {
   if (/have a Release file/ && !("repository" in seen)) put("repository", substr($4, 2), "it has no Release file")
   next
 }
+/^E: Release file for .* is (expired|not valid yet)/ { put("untimely", $5, from(6)); next }
 /^E: Release file for / { put("repository", $5, from(6)); next }
 /^E: / && !/index files failed|Unable to fetch some archives|Aborting install/ { last = substr($0, 4) }
 END {

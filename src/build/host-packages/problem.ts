@@ -34,6 +34,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
     line: place,
     hint: 'check that this is the intended repository, and configure its key ring or key',
   },
+  untimely: {
+    code: 'FETCH_FAILED',
+    headline: () => 'a repository is too old or too new for the clock of this machine',
+    line: place,
+    hint: 'set the clock if it is wrong; if it is right, the mirror is no longer updated: use another one',
+  },
   repository: {
     code: 'FETCH_FAILED',
     headline: () => 'a repository cannot be read',

@@ -156,9 +156,7 @@ async function openPayload(
     finish: async () => {
       const hex = await sink.finish();
       if (hex === hexOf(entry.digest)) return;
-      throw new CurlewError('DIGEST_MISMATCH', `${entry.path}: got sha256:${hex}`, {
-        hint: 'the fetched bytes do not match the manifest: the registry or a proxy modifies them',
-      });
+      throw new CurlewError('DIGEST_MISMATCH', `${entry.path}: got sha256:${hex}`);
     },
     abandon: sink.abandon,
   };

@@ -335,6 +335,7 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
       digest,
       resolved: digest,
       platform: formatPlatform({ os: 'linux', arch: options.arch }),
+      ifAltered: `${path} is damaged: save the image again`,
       fetch: async (descriptor, fetchOptions) => {
         const place = isDigest(descriptor.digest) ? places.get(descriptor.digest) : undefined;
         if (place === undefined) throw new TypeError(`no layer of ${path}: ${descriptor.digest}`);

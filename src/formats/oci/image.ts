@@ -35,6 +35,14 @@ export interface BlobFetchOptions {
  */
 export type SendBlob = (options: BlobFetchOptions) => Promise<number | undefined>;
 
+/** What to do about wrong bytes of a layer from a registry. */
+const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy modifies them';
+
+/** What to do about wrong bytes of a layer. */
+export function alteredHint({ ifAltered = ALTERED }: Pick<ResolvedImage, 'ifAltered'>): string {
+  return ifAltered;
+}
+
 export interface ResolvedImage {
   /** The full normalized reference. */
   readonly reference: string;
@@ -52,6 +60,8 @@ export interface ResolvedImage {
   readonly layers: readonly Descriptor[];
   /** `linux/amd64`. */
   readonly platform: string;
+  /** What to do about wrong bytes of a layer, if it does not come from a registry. */
+  readonly ifAltered?: string;
   /**
    * Delivers exactly the bytes of a layer from `from` to its size, and resumes broken connections. Does not verify them:
    * the caller hashes the bytes that it keeps. Errors of `write` are thrown unchanged.

@@ -3,7 +3,7 @@
  * certificate authorities. `wire.ts` sends requests over them, and so do libraries that take agents.
  */
 import { lookup as resolveName, type LookupAddress } from 'node:dns';
-import { Agent as PlainAgent, request as requestPlain, type ClientRequestArgs } from 'node:http';
+import { Agent as PlainAgent, request as requestPlain, type ClientRequestArgs, type IncomingMessage } from 'node:http';
 import { Agent as SecureAgent, request as requestSecure, type AgentOptions, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -16,7 +16,7 @@ import {
 import { isDeepStrictEqual } from 'node:util';
 import type { CurlewError } from '../../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
-import { connectionMessage, noTunnel, timedOut, credentialsRequired } from './failure.ts';
+import { connectionMessage, noTunnel, timedOut, credentialsRequired, PROXY_SCHEMES } from './failure.ts';
 import type { Headers } from './message.ts';
 import { proxyToken } from './proxy.ts';
 import { isRetryable } from './retry.ts';
@@ -247,8 +247,8 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
   };
   const failed = (what: string, isLater: boolean, cause?: unknown): CurlewError =>
     noTunnel(proxy, target, { what, isLater, cause });
-  const answered = (status = 0): CurlewError => {
-    if (status === 407) return credentialsRequired(proxy);
+  const answered = ({ statusCode: status = 0, headers }: IncomingMessage): CurlewError => {
+    if (status === 407) return credentialsRequired(proxy, headers[PROXY_SCHEMES]);
     return failed(`the proxy returned ${status}`, isRetryable(status));
   };
   const request = (secure ? requestSecure : requestPlain)({
@@ -266,7 +266,8 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     request.destroy();
   }, connectMs);
   request.on('error', (error) => fail(failed(connectionMessage(error) ?? error.message, true, error)));
-  request.once('connect', ({ statusCode = 0 }, socket, head) => {
+  request.once('connect', (answer, socket, head) => {
+    const { statusCode = 0 } = answer;
     if (statusCode >= 200 && statusCode < 300 && head.byteLength === 0) {
       clearTimeout(timer);
       ended = true;
@@ -274,11 +275,11 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
       return;
     }
     socket.destroy();
-    fail(answered(statusCode));
+    fail(answered(answer));
   });
   request.once('response', (answer) => {
     answer.destroy();
-    fail(answered(answer.statusCode));
+    fail(answered(answer));
   });
   request.end();
 }

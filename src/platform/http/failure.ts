@@ -100,8 +100,12 @@ export function statusFailure(
   return new CurlewError(code, message, { hint: hintOf(request, head, code) });
 }
 
-function hintOf({ authorize, via }: HttpRequest, { status }: ResponseHead, code: ErrorCode): string | undefined {
-  if (status === 407) return PROXY_CREDENTIALS;
+function hintOf(
+  { authorize, via }: HttpRequest,
+  { status, headers }: ResponseHead,
+  code: ErrorCode,
+): string | undefined {
+  if (status === 407) return refusalOf(headers[PROXY_SCHEMES]).hint;
   if (isRetryable(status)) return BUSY_HINT;
   // Only registries negotiate authorization, and name other servers for their tokens.
   const isRegistry = authorize !== undefined || via !== undefined;
@@ -206,11 +210,25 @@ export function noTunnel(proxy: URL, target: string, problem: ProxyProblem): Pro
   return new ProxyFailure('FETCH_FAILED', message, 'check HTTPS_PROXY and NO_PROXY', problem);
 }
 
-/** The error if a proxy answers 407. */
-export function credentialsRequired(proxy: URL): ProxyFailure {
-  const what = 'the proxy rejects the credentials';
-  const message = `the proxy ${proxy.host} rejects the credentials`;
-  return new ProxyFailure('AUTH_FAILED', message, PROXY_CREDENTIALS, { what, isLater: false });
+/** The header in which a proxy says how it authenticates. */
+export const PROXY_SCHEMES = 'proxy-authenticate';
+/** A scheme is followed by nothing, a comma or a token; a parameter of one by `=`. */
+const SCHEME = /(?:^|,)\s*([A-Za-z][A-Za-z-]{0,30})(?=\s*(?:,|$)|\s+[^\s=,])/g;
+
+/** What a proxy that answers 407 refuses, and what to do, by the schemes that it offers. */
+function refusalOf(offered: string | undefined): { readonly refuses: string; readonly hint: string } {
+  const schemes = [...(offered ?? '').matchAll(SCHEME)].map(([, name = '']) => name);
+  if (schemes.length === 0 || schemes.some((name) => name.toLowerCase() === 'basic'))
+    return { refuses: 'rejects the credentials', hint: PROXY_CREDENTIALS };
+  const hint = 'curlew authenticates with Basic: use a proxy that offers it, or a local one in between, such as cntlm';
+  return { refuses: `offers only ${[...new Set(schemes)].slice(0, 5).join(', ')}`, hint };
+}
+
+/** The error if a proxy answers 407; `offered` is its header {@link PROXY_SCHEMES}. */
+export function credentialsRequired(proxy: URL, offered: string | undefined): ProxyFailure {
+  const { refuses, hint } = refusalOf(offered);
+  const what = `the proxy ${refuses}`;
+  return new ProxyFailure('AUTH_FAILED', `the proxy ${proxy.host} ${refuses}`, hint, { what, isLater: false });
 }
 
 /** The first error in a chain of causes (or of tried addresses) that has a code. */

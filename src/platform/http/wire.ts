@@ -3,7 +3,7 @@ import { request as requestPlain, type ClientRequest, type IncomingMessage } fro
 import { request as requestSecure } from 'node:https';
 import { asError, errnoOf } from '../../core/errors.ts';
 import { openConnections, type AgentRequestOptions, type ConnectionOptions, type Connections } from './connections.ts';
-import { Broken, brokenOutcome, timedOut, credentialsRequired } from './failure.ts';
+import { Broken, brokenOutcome, timedOut, credentialsRequired, PROXY_SCHEMES } from './failure.ts';
 import { paced, type Pace } from './pace.ts';
 import type { HttpOutcome, ResponseHead, Sink } from './message.ts';
 
@@ -93,7 +93,8 @@ export async function send(
   let answer: IncomingMessage | undefined;
   try {
     answer = await Promise.race([ending.over, answerTo(request, hop, ending, timeouts?.headersMs)]);
-    if (answer.statusCode === 407 && proxy !== undefined) throw new Broken(credentialsRequired(proxy));
+    if (answer.statusCode === 407 && proxy !== undefined)
+      throw new Broken(credentialsRequired(proxy, answer.headers[PROXY_SCHEMES]));
     const head = headOf(hop, answer);
     sink.head(head);
     if (head.status !== 101) await Promise.race([ending.over, receive(answer, sink, ending, timeouts)]);

@@ -7,7 +7,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { s3Error, s3Status } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 import { Readable } from 'node:stream';
-import { credentialsRequired } from '../../platform/http/failure.ts';
+import { credentialsRequired, PROXY_SCHEMES } from '../../platform/http/failure.ts';
 import { MIN_RATE, paced } from '../../platform/http/pace.ts';
 import { isRetryable } from '../../platform/http/retry.ts';
 
@@ -158,6 +158,7 @@ interface WireRequest {
 
 interface WireResponse {
   readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
   body?: unknown;
 }
 
@@ -172,7 +173,8 @@ function limitResponses(client: S3Client, connections: Connections, idleMs: numb
       const proxy = routeThroughProxy(request, connections);
       const result = await next(args);
       const response = result.response as WireResponse;
-      if (proxy !== undefined && response.statusCode === 407) throw credentialsRequired(proxy);
+      if (proxy !== undefined && response.statusCode === 407)
+        throw credentialsRequired(proxy, response.headers[PROXY_SCHEMES]);
       const { body, statusCode } = response;
       const isObject = context['commandName'] === 'GetObjectCommand' && statusCode >= 200 && statusCode < 300;
       if (body instanceof Readable && !isObject)

@@ -202,8 +202,23 @@ function writes({ permission }: S3Call): boolean {
   return /PutObject|MultipartUploadParts/.test(permission);
 }
 
-function hintOf(error: unknown, status: number | undefined, call: S3Call): string {
-  if (status === 400) return 'check endpoint and region';
+/** Failures of one request that the server names, with what helps beyond its own words. */
+const REFUSALS: readonly (readonly [name: RegExp, hint: string])[] = [
+  [/^InvalidBucketName$/, 'check the name of the bucket'],
+  [/^KeyTooLongError$/, 'use a shorter prefix in the address of the store'],
+  [/^(?:RequestTimeout|IncompleteBody)$/, 'run the same command again'],
+  [/^KMS/, 'check the encryption key of the bucket, and the permission to use it'],
+  [/^(?:EntityTooLarge|QuotaExceeded)/, "raise the server's limit, or use another bucket"],
+];
+/** What the SDK calls a response without a document, and some servers any response. */
+const UNNAMED = /^(?:|\d+|Error|Unknown|UnknownError|BadRequest|Bad Request)$/;
+
+/** Undefined if the message has the server's reason, and no advice is known. */
+function hintOf(error: unknown, status: number | undefined, call: S3Call): string | undefined {
+  const name = nameOf(error);
+  const refusal = REFUSALS.find(([known]) => known.test(name));
+  if (refusal !== undefined) return refusal[1];
+  if (status === 400) return UNNAMED.test(name) ? 'check endpoint and region' : undefined;
   const certificate = certificateHint(error);
   if (certificate !== undefined) return certificate;
   const unreachable = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(errnoOf(error) ?? '');

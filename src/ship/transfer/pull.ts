@@ -159,11 +159,14 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
   }
 }
 
+const NEEDS_DIGEST =
+  'without a length, the table of contents that verifies a bundle cannot be found: give the digest of the file with --sha256 HEX, or fetch it from another place';
+
 /** A place that does not report the length of the file is of use only if the digest shows that all of it has come. */
 function withoutLength({ options: { sha256, check, elsewhere } }: Transfer, error: unknown): NoLength {
   if (!(error instanceof NoLength)) throw error;
   if (sha256 !== undefined && check === undefined) return error;
-  const hint = check === undefined ? 'give the digest of the file with --sha256 HEX' : elsewhere;
+  const hint = check === undefined ? NEEDS_DIGEST : `its signature cannot be checked without a length: ${elsewhere}`;
   throw error.with({ hint, cause: error });
 }
 

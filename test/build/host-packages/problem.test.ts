@@ -32,6 +32,12 @@ const CASES: readonly (readonly [what: string, text: string, code: ErrorCode, me
     'DIGEST_MISMATCH',
     'a repository, or a proxy in between, changed while it was read\n  | http://h/d: Hash Sum mismatch',
   ],
+  [
+    'an expired Release file, which goes before what follows from it',
+    'repository\thttp://h/d\tnot read\nuntimely\thttp://h/d\tis expired (invalid since 5d)\n',
+    'FETCH_FAILED',
+    'a repository is too old or too new for the clock of this machine\n  | http://h/d: is expired (invalid since 5d)',
+  ],
   ['a full disk', 'full\t/tmp/x\n', 'NO_SPACE', 'no space left'],
   ['a program that lacks', 'tool\tcreaterepo_c\n', 'UNSUPPORTED', 'a program is missing: createrepo_c'],
 ];

@@ -84,6 +84,7 @@ export async function indexed(
   key: SigningKey,
   arches: readonly string[],
   edit: (packages: string) => string = (packages) => packages,
+  fields = 'Date: Sat, 01 Jan 2022 00:00:00 UTC\n',
 ): Promise<Served> {
   const served: Served = {};
   for (const file of await readdir(join(folder, 'pool'))) {
@@ -100,7 +101,7 @@ export async function indexed(
   }
   const release = [
     'Origin: Tiny\nLabel: Tiny\nSuite: stable\nCodename: stable\nComponents: main\n',
-    `Architectures: ${arches.join(' ')}\nDate: Sat, 01 Jan 2022 00:00:00 UTC\nSHA256:\n`,
+    `Architectures: ${arches.join(' ')}\n${fields}SHA256:\n`,
     ...sums,
   ].join('');
   served['dists/stable/InRelease'] = await key.sign(release);

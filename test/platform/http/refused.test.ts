@@ -2,6 +2,7 @@
 import * as assert from '../../support/assert.ts';
 import { quickHttp } from '../../support/client.ts';
 import { answers } from '../../support/faults.ts';
+import { startProxy } from '../../support/proxy-server.ts';
 import { suite } from '../../support/suite.ts';
 import { serveFiles } from '../../support/web-server.ts';
 
@@ -17,6 +18,25 @@ test('a server that refuses access is no registry, unless it negotiates authoriz
   assert.not.match(plain.hint ?? '', 'docker');
   for (const more of [{ authorize: async () => Promise.resolve(undefined) }, { via: `${server.url}/v2/` }])
     assert.match(http.failure({ ...request, ...more }, head, body).hint ?? '', 'docker login');
+});
+
+test('a proxy that offers only what curlew does not speak is said so, not that it wants a password', async ({
+  signal,
+}) => {
+  for (const [schemes, says] of [
+    [['Negotiate', 'NTLM'], /offers only Negotiate, NTLM/],
+    [['Digest realm="a, Basic", nonce="b"'], /offers only Digest/],
+    [['NTLM', 'Basic realm="a"'], /rejects the credentials/],
+  ] as const) {
+    await using proxy = await startProxy({ authorization: 'NTLM right', schemes });
+    const env = { HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url };
+    await using http = await quickHttp({ env, allowHttp: ['plain.test'] });
+    for (const url of ['https://files.test/', 'http://plain.test/']) {
+      const asking = http.small({ doing: 'get it', url }, { limit: 10, signal });
+      const { hint } = await assert.rejectsWith(asking, 'AUTH_FAILED', says);
+      assert.is(/USER:PASSWORD@/.test(hint ?? ''), says.source.startsWith('rejects'), hint);
+    }
+  }
 });
 
 test.run();

@@ -90,4 +90,21 @@ for (const [title, error] of [
   });
 }
 
+for (const [name, advice] of [
+  ['Unknown', 'check endpoint and region'],
+  ['400', 'check endpoint and region'],
+  ['InvalidBucketName', 'check the name of the bucket'],
+  ['KeyTooLongError', 'use a shorter prefix in the address of the store'],
+  ['RequestTimeout', 'run the same command again'],
+  ['KMS.DisabledException', 'check the encryption key of the bucket, and the permission to use it'],
+  ['InvalidArgument', undefined],
+] as const) {
+  test(`status 400 with the code ${name} is answered with ${advice ?? "the server's words"}`, () => {
+    const error = Object.assign(new Error('its words'), { name, $metadata: { httpStatusCode: 400 } });
+    const { message, hint } = s3Error(error, call);
+    assert.match(message, 'its words');
+    assert.is(hint, advice);
+  });
+}
+
 test.run();
