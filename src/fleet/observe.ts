@@ -7,6 +7,7 @@ import { revisionOf } from './rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from './rollout/fleet.ts';
 import type { Rules } from './rollout/limits.ts';
 import { DELETIONS } from './rollout/pruning.ts';
+import { refusalWithoutAgent } from './upstream/addon-template.ts';
 import {
   channelEntries,
   identityOf,
@@ -267,6 +268,7 @@ export function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry
     // A release of the same name is taken over there without a question.
     ...(compat === 'caaph' && { adopt: true }),
     ...(problem !== undefined && { problem }),
+    ...(addon.kind === 'ClusterManagementAddOn' && { refuses: refusalWithoutAgent }),
     source: own ?? {
       channel: entries.map((one) => ({ ...one, hash: hashOf(one), source: contentOf(one, hashOf) as Entry['source'] })),
       addon: entries[0]?.name ?? name,

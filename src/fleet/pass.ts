@@ -146,7 +146,8 @@ export function revisionsOf(
 ): ReadonlyMap<string, StateRevision> {
   const written = new Map(fleet.addons.map((one) => [one.name, one]));
   return new Map(
-    addons.flatMap((addon) => {
+    // What earlier files held back may be there, and is removed by its own content.
+    addons.flatMap(({ refuses: _refuses, ...addon }) => {
       const one = written.get(addon.name);
       if (one === undefined) return [];
       const contents = one.entry === undefined ? channelEntries(one, fleet) : [one.entry];

@@ -19,7 +19,7 @@ const MAX_KEPT = 5;
 export interface StateRevision {
   readonly revision: string;
   /** Only in a hub do sources differ by cluster. */
-  readonly addon: Omit<FleetAddon, 'sourceOn'>;
+  readonly addon: Omit<FleetAddon, 'sourceOn' | 'refuses'>;
   /** One, or those of a channel. */
   readonly entries: readonly Entry[];
   /** It was healthy on a cluster. */

@@ -217,7 +217,7 @@ test('by the rules of Open Cluster Management, a Deployment of a template is the
   await controller.stop();
 });
 
-test('a template that asks for certificates is not pushed, and its ManagedClusterAddOn says why', async () => {
+test('a template that asks for certificates waits where there is no agent, is no failure, and its ManagedClusterAddOn says why', async () => {
   await using scene = await openScene();
   const { hub, clusters } = scene;
   const path = `${ADDON}/namespaces/oslo/managedclusteraddons`;
@@ -229,11 +229,13 @@ test('a template that asks for certificates is not pushed, and its ManagedCluste
   const configs = [templateOf('page-2')];
   await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: { configs } });
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
-  await eventually(async () => (await scene.progress('oslo')) === 'False Failed');
+  await eventually(async () => (await scene.progress('oslo')) === 'False Registration');
   const conditions = at((await hub.client.get(`${path}/page`)).body, 'status.conditions');
-  const why = `the configuration could not be applied: cannot install page: ${NO_AGENT}`;
+  const why = `the configuration is not applied: ${NO_AGENT}`;
   for (const one of conditions as readonly JsonObject[]) assert.is(textAt(one, 'message'), why);
+  const { body } = await hub.client.get(`${FLEET}/fleetaddons/page`);
   await controller.stop();
+  assert.equal(at(body, 'status.counts'), { Skipped: 1 });
   assert.is((await clusters['oslo']?.client.get(MAP))?.status, 404);
 });
 

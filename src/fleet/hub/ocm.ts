@@ -49,6 +49,8 @@ export interface OcmFleet {
   readonly addons: ReadonlyMap<string, readonly OcmMade[]>;
   /** What is wrong with an object, by its name with kind and namespace: it keeps what it has become before. */
   readonly problems: ReadonlyMap<string, string>;
+  /** Add-ons that wait for a scheduler: they keep that, too. */
+  readonly early: ReadonlySet<string>;
   readonly notes: readonly string[];
   /** Labels of clusters, with those of their ManagedClusters. */
   readonly labels: ReadonlyMap<string, Labels>;
@@ -97,7 +99,8 @@ export function fleetOf(
   const wrong = findings.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
   return {
     addons,
-    problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...early]),
+    problems: new Map(wrong.toReversed().map(({ from, message }) => [from, message])),
+    early: new Set(early.keys()),
     notes: [...findings.map(({ from, message }) => `${from}: ${message}`), ...[...early].map((one) => one.join(': '))],
     labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
     configs: configsIn(objects),
@@ -178,8 +181,8 @@ function isLater({ value }: OcmObject): boolean {
   return String(value['apiVersion']).endsWith('/v1beta1');
 }
 
-/** Reason of the condition Progressing of a placement that cannot be followed. */
-const HELD = 'PlacementNotFollowed';
+/** Reason of the condition Progressing of a placement that cannot be followed, and of what refers to a configuration that cannot be. */
+export type Held = 'PlacementNotFollowed' | 'ConfigurationNotFollowed';
 
 /** Problems of placements that the status of an add-on does not say yet. */
 export function newProblems(own: OcmObject, problems: readonly (string | undefined)[]): readonly string[] {
@@ -187,6 +190,12 @@ export function newProblems(own: OcmObject, problems: readonly (string | undefin
     conditionsIn(one).map(({ message }) => message),
   );
   return problems.flatMap((one) => (one === undefined || said.includes(textOf(one)) ? [] : [one]));
+}
+
+/** The status of a ManagedClusterAddOn whose configuration cannot be followed: it says why, and keeps all else. */
+export function heldStatus(own: OcmObject, message: string, now: number): Values {
+  const reason: Held = 'ConfigurationNotFollowed';
+  return withConditions(own, {}, [{ type: 'Progressing', status: 'False', reason, message }], now);
 }
 
 interface Stored {
@@ -265,9 +274,13 @@ export function onClusterStatus(
       ...(applied !== undefined && { lastAppliedConfig: applied }),
     };
   });
-  const [status, reason, text] = PROGRESS[reach];
-  const { message } = record.status ?? {};
-  const shown = reach === 'Failed' && message !== undefined ? `${text}: ${message}` : text;
+  const { state, reason: why, message } = reportOf(record) ?? {};
+  const [status, reason, text] =
+    state === 'Skipped' && reach === 'Progressing'
+      ? (['False', why ?? state, 'the configuration is not applied'] as const)
+      : PROGRESS[reach];
+  const isSaid = message !== undefined && (reach === 'Failed' || reach === 'Progressing');
+  const shown = isSaid ? `${text}: ${message}` : text;
   const available = availableOf(record, isHeard);
   const rights = registration ? registrationApplied(registration.isBound, registration.refusal) : 'unchanged';
   const present = [
@@ -306,12 +319,14 @@ export function managementStatus(
   {
     addons,
     problems = [],
+    held: because = 'PlacementNotFollowed',
     configs,
     now,
   }: {
     readonly addons: readonly (HubAddon | undefined)[];
     /** Why what placements have become stays as it is. */
     readonly problems?: readonly (string | undefined)[];
+    readonly held?: Held;
     readonly configs: Configs;
     readonly now: number;
   },
@@ -331,7 +346,7 @@ export function managementStatus(
     const [status, reason] =
       held === undefined
         ? PROGRESS[isDone ? 'Succeeded' : hasFailed ? 'Failed' : 'Progressing']
-        : ['False' as const, HELD];
+        : ['False' as const, because];
     const message = held ?? stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
     const configReferences = configsOf([base, layer], configs).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};

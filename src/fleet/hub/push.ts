@@ -9,6 +9,7 @@ import type { Reply, Look } from '../fleet.ts';
 import { installedIn, isHandedOver, fleetOwner, leftOf, ownRecord, recordsOf } from '../observe.ts';
 import type { Deliverable, Job } from '../pass.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
+import { refusalWithoutAgent } from '../upstream/addon-template.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { leaves } from '../rollout/leaving.ts';
@@ -17,7 +18,7 @@ import { isFailure } from '../rollout/strategy.ts';
 import { DELETIONS } from '../rollout/pruning.ts';
 import { nextStatus, type AddonReport } from './addon-status.ts';
 import { hubClusterStatus } from './cluster-status.ts';
-import { contentOf } from './content.ts';
+import { contentOf, registrationIn } from './content.ts';
 import { valuesPlaces } from './content-source.ts';
 import { COMPAT } from '../upstream/document.ts';
 import type { HubAddon, HubCluster } from './observe.ts';
@@ -105,6 +106,8 @@ export function jobOrReport(
       message: `it belongs to ${owner}: ${wayOver(addon, from?.origin)}`,
     };
   }
+  const refusal = registrationIn(cluster, spec) && refusalWithoutAgent(spec.values);
+  if (refusal !== undefined) return { state: 'Skipped', reason: 'Registration', message: refusal, orphans };
   // What waits for an approval gets another revision by that.
   if (isOver || (isAbout && status.reason === DELETIONS)) return undefined;
   const records = recordsOf(look);

@@ -150,6 +150,8 @@ export class Contents {
     if (typeof rendered === 'string') return rendered;
     const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
     const values = mergeValues([base, ...layers, rendered, own]);
+    const refusal = this.#addon.refuses?.(values);
+    if (refusal !== undefined) return refusal;
     const { version } = chosen;
     const source = more === undefined ? chosen.source : { ...chosen.source, ...more };
     return { source, ...(version !== undefined && { version }), values, specHash: specHash({ source, values }) };

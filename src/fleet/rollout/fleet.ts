@@ -70,6 +70,8 @@ export interface FleetAddon {
    * `source`: by that, a rollout begins.
    */
   readonly sourceOn?: (cluster: string) => Values | string;
+  /** Why no cluster can take a content with these values. */
+  readonly refuses?: (values: Values) => string | undefined;
   readonly dependsOn?: readonly string[];
   readonly mode?: 'Continuous' | 'InstallOnce';
   /** Whose rules its rollout and its values follow; curlew's by default. */

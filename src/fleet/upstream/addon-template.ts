@@ -4,7 +4,7 @@ import type { Findings } from '../../cluster/channel/findings.ts';
 import { isObject } from '../../core/json.ts';
 import { aMap, aText, fields, type Read } from '../../core/schema.ts';
 import { foreign, labels, like, list, optionalText, anything, dnsName } from './kinds.ts';
-import { REGISTRATIONS } from './registration.ts';
+import { certificatesOf, REGISTRATIONS } from './registration.ts';
 
 const maps = v.exactOptional(list(aMap));
 const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));
@@ -56,6 +56,11 @@ export type DeploymentConfig = Read<typeof ADDON_DEPLOYMENT_CONFIG>['spec'];
 /** Why a template with registrations cannot be installed over the kubeconfig of a cluster. */
 export const NO_AGENT =
   'its template asks for certificates of a hub, which only an agent gets: register the cluster at a hub that has the template';
+
+/** Why an add-on with these values cannot be on a cluster without an agent; undefined if it can. */
+export function refusalWithoutAgent(values: unknown): string | undefined {
+  return certificatesOf(values, { cluster: '', addon: '' }).length > 0 ? NO_AGENT : undefined;
+}
 
 const IGNORED: Readonly<Record<string, string>> = {
   'agentSpec.manifestConfigs': 'objects are applied by the server, and curlew knows when they are healthy',

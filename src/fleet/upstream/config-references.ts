@@ -37,6 +37,8 @@ export function referencesOf(written: readonly Located['reference'][]): readonly
 export interface Configurations {
   readonly templates: ReadonlyMap<string, NonNullable<TemplateValues['templates']>[number]>;
   readonly configs: ReadonlyMap<string, NonNullable<TemplateValues['configs']>[number]>;
+  /** Why what is there cannot be used, by kind and name. */
+  readonly refused: ReadonlyMap<string, string>;
 }
 
 const TEMPLATES = 'addon.open-cluster-management.io/addontemplates';
@@ -54,7 +56,7 @@ export function isTemplate({ group = '', resource }: Located['reference']): bool
 /** One layer: all its configurations of a type replace those of the layers before. `supported` is empty if all types are. */
 export function layerOf(
   located: readonly Located[],
-  { templates, configs }: Configurations,
+  { templates, configs, refused }: Configurations,
   {
     supported,
     findings,
@@ -78,8 +80,10 @@ export function layerOf(
     } else if (known === undefined) {
       findings.ignored(path, title, 'only a program of the add-on reads it');
     } else if (!known.isThere) {
-      const message = `there is no ${known.kind} ${namespace === '' ? name : `${namespace}/${name}`}`;
-      findings.error('config', path, message, 'add its file to the folder');
+      const title = `${known.kind} ${namespace === '' ? name : `${namespace}/${name}`}`;
+      const why = refused.get(title);
+      if (why !== undefined) findings.error('config', path, `${title} cannot be used: ${why}`, 'correct it');
+      else findings.error('config', path, `there is no ${title}`, 'add its file to the folder');
     }
   }
   const references = referencesOf(located.map(({ reference }) => reference));

@@ -56,6 +56,12 @@ function isKnown(kind: OcmKind, value: unknown, findings: Findings): boolean {
   return false;
 }
 
+/** Kind and name as messages have them. */
+function titleOf(kind: string, value: unknown): string {
+  const { name, namespace } = fieldsOf(fieldsOf(value)['metadata']);
+  return [kind, [namespace, name].filter((one) => typeof one === 'string').join('/')].join(' ');
+}
+
 type Converted<File, Schema extends GenericSchema> = Pick<OcmDocument<File>, 'file' | 'findings'> & {
   readonly value: Read<Schema>;
 };
@@ -78,12 +84,16 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
   clusters: readonly Cluster[],
   { has = new Map(), undecided = () => new Set(), hasHub = false }: Known = {},
 ) {
+  const refused = new Map<string, string>();
   const read = <Schema extends GenericSchema>(wanted: OcmKind, schema: Schema): readonly Converted<File, Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
-      if (kind !== wanted || !isKnown(wanted, value, one.findings)) return [];
-      const converted = convert(schema, value);
-      if ('problems' in converted) addProblems(converted.problems, one.findings);
-      return 'problems' in converted ? [] : [{ ...one, value: converted.value }];
+      if (kind !== wanted) return [];
+      const converted = isKnown(wanted, value, one.findings) ? convert(schema, value) : undefined;
+      if (converted && 'value' in converted) return [{ ...one, value: converted.value }];
+      if (converted) addProblems(converted.problems, one.findings);
+      const { message = '' } = one.findings.diagnostics.find(({ severity }) => severity === 'error') ?? {};
+      refused.set(titleOf(kind, value), message);
+      return [];
     });
   const managed = read('ManagedCluster', MANAGED_CLUSTER);
   const byCluster = new Map(managed.map(({ value }) => [value.metadata.name, value]));
@@ -136,6 +146,7 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
   const configs = read('AddOnDeploymentConfig', ADDON_DEPLOYMENT_CONFIG);
   for (const { value, findings } of configs) noteConfig(value, findings);
   const around = {
+    refused,
     has,
     placed,
     templates: new Map(templates.map(({ value }) => [value.metadata.name, value.spec])),

@@ -1,4 +1,5 @@
 /** Passes of a controller over a hub in memory. */
+import { conditionsIn } from '../../../src/fleet/hub/foreign-objects.ts';
 import { passHub } from '../../../src/fleet/hub/run/hub-pass.ts';
 import type { Values } from '../../../src/fleet/rollout/fleet.ts';
 import type { JsonObject } from '../../support/api-server/fields.ts';
@@ -14,6 +15,7 @@ import {
   decision,
   managedCluster,
   managementAddOn,
+  onCluster,
   placement,
   templateOf,
 } from '../../support/ocm-files.ts';
@@ -197,6 +199,50 @@ test('a HelmChartProxy without a version gets the newest one by the rules of its
   await found;
   await pass(memory, 2, 3);
   assert.is(made(), '1.0.0');
+});
+
+test('a configuration that is missing or refused holds an add-on, with the reason in its conditions and in one event', async () => {
+  const admin = { type: 'CurrentCluster', currentCluster: { clusterRoleName: 'cluster-admin' } };
+  const registration = [{ type: 'KubeClient', kubeClient: { hubPermissions: [admin] } }];
+  const refused = addOnTemplate('web-1', [], { registration });
+  const has = { managed: managedCluster('oslo'), decided: decision('all', ['oslo'], [0, '']), all: placement('all') };
+  const own = [oslo, has.managed, has.decided, has.all];
+  const missing = 'there is no AddOnDeploymentConfig fleet-ops/gone';
+  const noAdmin = /^AddOnTemplate web-1 cannot be used: .*another role than cluster-admin: no add-on gets a whole hub$/;
+  const [template, managed] = [addOnTemplate('web-1', []), managementAddOn({ all: { configs: [configOf('gone')] } })];
+  for (const [expected, ...wrong] of [
+    [missing, template, managed],
+    ['there is no AddOnTemplate web-1', managementAddOn({ all: {} })],
+    [noAdmin, refused, managementAddOn({ all: {} })],
+    [
+      `ManagedClusterAddOn oslo/web: ${missing}`,
+      template,
+      managementAddOn({ all: {} }),
+      onCluster('oslo', { configs: [configOf('gone')] }),
+    ],
+  ] as const) {
+    await using first = await openMemoryHub([...own, template, managementAddOn({ all: {} })]);
+    await pass(first, 0, 1, 2);
+    const made = contents(first);
+    const names = wrong.map((one) => (one as Values)['kind']);
+    const replaced = ['AddOnTemplate', 'ClusterManagementAddOn', ...names];
+    const others = first.objects().filter((one) => !replaced.includes((one as Values)['kind']));
+    await using memory = await openMemoryHub([...others, ...wrong]);
+    await pass(memory, 3, 4);
+    const stored = (kind: string): Values =>
+      (memory.objects().find((one) => (one as Values)['kind'] === kind) as Values)['status'] as Values;
+    const [installed] = stored('ClusterManagementAddOn')['installProgressions'] as readonly Values[];
+    for (const status of [installed, stored('ManagedClusterAddOn')]) {
+      const found = conditionsIn(status).find(({ type }) => type === 'Progressing');
+      assert.equal([found?.status, found?.reason], ['False', 'ConfigurationNotFollowed']);
+      assert.match(found?.message ?? '', expected);
+    }
+    const events = memory.notes.filter((one) => one.startsWith('web: ConfigurationNotFollowed: '));
+    assert.equal([events.length, contents(memory)], [1, made]);
+    const before = memory.writes.length;
+    await pass(memory, 60);
+    assert.equal(memory.writes.slice(before), []);
+  }
 });
 
 test('the clusters that wait take at most 8 KiB of a status, which says how many more there are', async () => {

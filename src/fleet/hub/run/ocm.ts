@@ -5,6 +5,7 @@ import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts
 import {
   managementStatus,
   fleetOf,
+  heldStatus,
   newProblems,
   onClusterStatus,
   readOcmObject,
@@ -51,6 +52,8 @@ function isLimiting(spec: unknown): boolean {
 export class OcmAddons {
   readonly #sources: ReadonlyMap<string, ForeignSource<OcmObject>>;
   readonly #backoff = new Backoff();
+  /** Why an add-on stays as it is, as the last event says. */
+  readonly #told = new Map<string, string>();
   readonly #note: UpstreamParts['note'];
   /** When each Placement was seen first, by its uid, in seconds since 1970: a server's clock may be another. */
   #seen: ReadonlyMap<string, number> = new Map();
@@ -114,7 +117,10 @@ export class OcmAddons {
       hub,
       fleet,
       now,
-      isHeld: objects.some(({ kind, from }) => SHARED.has(kind) && fleet.problems.has(from)),
+      shared: problemIn(
+        objects.filter(({ kind }) => SHARED.has(kind)),
+        fleet,
+      ),
       made: groupBy(hub.addons.values(), ({ origin }) => origin?.from),
       records,
     };
@@ -140,7 +146,7 @@ export class OcmAddons {
   }
 
   async #take(one: OcmObject, around: Around): Promise<void> {
-    const { hub, fleet, isHeld, made: before, now } = around;
+    const { hub, fleet, shared, made: before, now } = around;
     const source = this.#source('ClusterManagementAddOn');
     const wanted = fleet.addons.get(one.from) ?? [];
     const names = wanted.map(({ name }) => name);
@@ -148,9 +154,13 @@ export class OcmAddons {
     const own = (): readonly HubAddon[] => ownAddons(hub, one.from, mine);
     if (one.isDeleting) return finalizeForeign(hub, source, { one, addons: own(), leave: [] });
     const onClusters = fleet.onClusters.get(one.at.name) ?? [];
+    if (fleet.early.has(one.from)) return;
+    const problem =
+      fleet.problems.get(one.from) ?? (wanted.length > 0 ? (shared ?? problemIn(onClusters, fleet)) : undefined);
+    if (problem !== undefined) return this.#hold(one, problem, { ...around, names, onClusters });
+    this.#told.delete(one.from);
     // One without templates is a program of its own.
-    if (isHeld || wanted.length === 0) return;
-    if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
+    if (wanted.length === 0) return;
     const held = await addFinalizer(hub, source, one);
     for (const { problem, ...made } of wanted) {
       if (problem !== undefined) continue;
@@ -174,6 +184,30 @@ export class OcmAddons {
       const happened = { type: 'Warning', reason: 'PlacementNotFollowed', message } as const;
       await tell(hub, { resource: source.resource, at: one.at }, happened);
     }
+  }
+
+  /** Says why it stays as it is, in conditions and one event. */
+  async #hold(
+    one: OcmObject,
+    message: string,
+    { hub, fleet: { configs }, records, now, names, onClusters }: Around & Named,
+  ): Promise<void> {
+    const source = this.#source('ClusterManagementAddOn');
+    const held = 'ConfigurationNotFollowed';
+    const addons = names.map((name) => hub.addons.get({ name }));
+    const problems = one.layers.placements.map(() => message);
+    // An add-on that cannot be read at all may be a program of its own.
+    if (names.length > 0) {
+      await writeStatus(hub, source, one, managementStatus(one, { addons, problems, held, configs, now }));
+      const has = new Set(names.flatMap((name) => (records.get(name) ?? []).map(({ cluster }) => cluster)));
+      for (const own of onClusters) {
+        const isSelected = problems.length === 0 || has.has(own.at.namespace ?? '');
+        if (isSelected) await writeStatus(hub, this.#source('ManagedClusterAddOn'), own, heldStatus(own, message, now));
+      }
+    }
+    if (this.#told.get(one.from) === message) return;
+    this.#told.set(one.from, message);
+    await tell(hub, { resource: source.resource, at: one.at }, { type: 'Warning', reason: held, message });
   }
 
   /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */
@@ -236,11 +270,23 @@ export class OcmAddons {
   }
 }
 
+/** The first problem of these objects, with whose it is. */
+function problemIn(objects: readonly OcmObject[], { problems }: OcmFleet): string | undefined {
+  const first = objects.find(({ from }) => problems.has(from));
+  return first && `${first.from}: ${problems.get(first.from) ?? ''}`;
+}
+
+interface Named {
+  /** What it becomes. */
+  readonly names: readonly string[];
+  readonly onClusters: readonly OcmObject[];
+}
+
 interface Around {
   readonly hub: Hub;
   readonly fleet: OcmFleet;
-  /** What all add-ons depend on cannot be read. */
-  readonly isHeld: boolean;
+  /** Why what all add-ons depend on cannot be read. */
+  readonly shared: string | undefined;
   /** By the object that they are made from. */
   readonly made: ReadonlyMap<string | undefined, readonly HubAddon[]>;
   /** By their add-on. */
