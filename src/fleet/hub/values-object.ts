@@ -4,7 +4,7 @@ import { canonicalJson, digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
-import { CLUSTER_NAME } from '../upstream/kinds.ts';
+import { CLUSTER_NAME, MAX_CLUSTERS } from '../upstream/kinds.ts';
 import type { ValuesPlace } from './content-source.ts';
 import type { Live } from './observe.ts';
 import { textIn } from './push.ts';
@@ -20,11 +20,14 @@ export interface ValuesDigest {
 export function valuesDigest(object: Live, { key, perCluster = false }: ValuesPlace, title: string): ValuesDigest {
   if (!perCluster) return { digest: valuesIn(object, key, title).digest };
   const end = keyOn('', key);
-  const byCluster = new Map<string, string | CurlewError>();
-  for (const name of Object.keys(isObject(object['data']) ? object['data'] : {}).toSorted()) {
-    const cluster = name.slice(0, -end.length);
-    if (name.endsWith(end) && CLUSTER_NAME.test(cluster)) byCluster.set(cluster, digestIn(object, name, title));
+  const keys = Object.keys(isObject(object['data']) ? object['data'] : {}).filter((name) => name.endsWith(end));
+  const names = keys.map((name) => name.slice(0, -end.length)).filter((name) => CLUSTER_NAME.test(name));
+  // All texts are read at once, in which time nothing renews the Lease of the controller.
+  if (names.length > MAX_CLUSTERS) {
+    const found = `${title} has values of ${names.length} clusters in keys CLUSTER${end}`;
+    throw new CurlewError('CLUSTER_FAILED', `${found}, and at most ${MAX_CLUSTERS} may have some`);
   }
+  const byCluster = new Map(names.toSorted().map((name) => [name, digestIn(object, keyOn(name, key), title)] as const));
   const all = [...byCluster].map(([name, one]) => [name, typeof one === 'string' ? one : one.message]);
   return { digest: digestOf(canonicalJson(all)), byCluster };
 }

@@ -4,6 +4,7 @@ import { readFleetAddon, type HubAddon, type Live } from '../../../src/fleet/hub
 import { happened, statusObject } from '../../../src/fleet/hub/write.ts';
 import type { ClusterAddon, FleetAddonStatus } from '../../../src/fleet/rollout/fleet.ts';
 import { ValuesObjects } from '../../../src/fleet/hub/run/values-objects.ts';
+import { valuesDigest } from '../../../src/fleet/hub/values-object.ts';
 import { step } from '../../../src/fleet/rollout/step.ts';
 import { Refused, type Call } from '../../../src/cluster/kube/call.ts';
 import * as assert from '../../support/assert.ts';
@@ -232,6 +233,16 @@ function fleetWith(data: Readonly<Record<string, string>>) {
   const sources = () => clusterAddons.map(({ spec }) => spec.source['valuesConfigMap']);
   return { pass, write, sources, events };
 }
+
+test('an object that names more clusters than a fleet has is refused before its texts are read', () => {
+  const data = Object.fromEntries(Array.from({ length: 5001 }, (_, at) => [`c${at}.values.yaml`, '{']));
+  const live = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'web', uid: 'u' }, data } as unknown as Live;
+  const place = { kind: 'ConfigMap', name: 'web', perCluster: true } as const;
+  const refusal = /^a has values of 5001 clusters in keys CLUSTER\.values\.yaml, and at most 5000 may have some$/;
+  assert.throwsWith(() => valuesDigest(live, place, 'a'), 'CLUSTER_FAILED', refusal);
+  delete data['c0.values.yaml'];
+  assert.is(valuesDigest(live, place, '').byCluster?.size, 5000);
+});
 
 test('values of each cluster roll out group by group, to the clusters whose own have changed', async () => {
   const { pass, write, sources } = fleetWith({ oslo: 'a: 1', paris: 'a: 1', rome: 'a: 2' });

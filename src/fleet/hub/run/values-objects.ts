@@ -53,7 +53,8 @@ export class ValuesObjects {
    */
   async complete(all: readonly HubAddon[], signal: AbortSignal): Promise<readonly HubAddon[]> {
     const places = new Map(all.flatMap(placesOf).map((place) => [keyOf(place), place]));
-    for (const key of this.#refused.keys()) if (!places.has(key)) this.#refused.delete(key);
+    for (const kept of [this.#refused, this.#checks])
+      for (const key of kept.keys()) if (!places.has(key)) kept.delete(key);
     const work = async ([key, place]: readonly [string, ValuesPlace]) => [key, await this.#look(place)] as const;
     const found = new Map(await mapLimited([...places], work, { width: CLUSTERS_AT_ONCE, signal }));
     return all.map((one) => withDigests(one, found));
