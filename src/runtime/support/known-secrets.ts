@@ -34,6 +34,7 @@ export async function knownSecrets({ directory, root, env }: Machine): Promise<r
     join(root, 'etc/environment'),
     join(root, 'etc/containerd/config.toml'),
     ...(await filesIn(kubernetes)),
+    ...(await filesIn(join(kubernetes, 'curlew'))),
     ...(await Promise.all(units.map(filesIn))).flat(),
   ];
   const inFiles = await Promise.all(files.map(async (path) => secretsInText(await textOf(path))));
@@ -42,7 +43,7 @@ export async function knownSecrets({ directory, root, env }: Machine): Promise<r
 
 async function filesIn(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
-  return names.filter((name) => /\.(?:conf|yaml)$/.test(name)).map((name) => join(folder, name));
+  return names.filter((name) => /\.(?:conf|env|yaml)$/.test(name)).map((name) => join(folder, name));
 }
 
 async function textOf(path: string): Promise<string> {
@@ -56,10 +57,14 @@ function secretsInText(text: string): readonly Secret[] {
     /^[ \t]*(?:export |Environment=)?["']?([A-Za-z_][\w-]*)[ \t]*=[ \t]*["']?(.*?)["']?[ \t]*$/gm,
   );
   const logins = text.matchAll(/\bpassword[ \t]+(\S+)/g);
+  // A login to a registry is the base64 of user:password, of which programs print the password.
+  const encoded = [...text.matchAll(/\bauth["']?[ \t]*[:=][ \t]*["']?([\w+/]{4,}=*)/g)];
+  const passwords = encoded.map(([, login = '']) => /:([^]+)/.exec(Buffer.from(login, 'base64').toString())?.[1]);
   return [
     ...namedSecrets(readYaml('', text).value),
     ...[...lines].flatMap(([, name = '', value = '']) => environmentSecrets({ [name]: value })),
     ...[...logins].flatMap(([, value = '']) => secretsIn(value)),
+    ...passwords.flatMap(secretsIn),
   ];
 }
 

@@ -8,7 +8,7 @@ import { knownSecrets } from '../../../src/runtime/support/known-secrets.ts';
 import { planNode } from '../../../src/runtime/support/support-plan.ts';
 import { redactor } from '../../../src/runtime/support/redact.ts';
 import type { SupportIndex } from '../../../src/runtime/support/support-index.ts';
-import { writeSupportBundle } from '../../../src/runtime/support/write-bundle.ts';
+import { withoutRepeated, writeSupportBundle } from '../../../src/runtime/support/write-bundle.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
 import { NODE, onNode, put } from '../../support/kept-node.ts';
@@ -62,15 +62,24 @@ spec:
   await writeTree(box.at('machine'), {
     'etc/kubernetes/admin.conf': `kind: Config\nusers:\n- name: a\n  user: {token: ${CANARY('kubeconfig')}, client-key-data: ${CANARY('clientkey')}}\n`,
     'etc/kubernetes/manifests/etcd.yaml': `kind: Pod\nspec: {containers: [{command: [etcd, --password=${CANARY('argument')}]}]}\n`,
+    'etc/kubernetes/curlew/snapshot.env': `AWS_SECRET_ACCESS_KEY=${CANARY('snapshotenv')}\n`,
+    'etc/kubernetes/curlew/join.yaml': `spec:\n  kubernetes: {certKey: ${CANARY('join')}}\n`,
     'etc/containerd/config.toml': `[plugins."x".auth]\n  password = "${CANARY('registry')}"\n`,
     'etc/systemd/system/containerd.service.d/proxy.conf': `[Service]\nEnvironment="HTTP_PROXY=http://me:${CANARY('unit')}@p"\n`,
     'var/lib/kubelet/config.yaml': 'kind: KubeletConfiguration\n',
     'var/log/pods/kube-system_etcd_1/etcd/0.log': `{"msg":"login","password":"${CANARY('podlog')}"}\nall is well\n`,
     'var/lib/curlew-remote/log': 'kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef\n',
   });
+  await writeTree(box.path, {
+    '.aws/credentials': `[default]\naws_secret_access_key = ${CANARY('awsfile')}\n`,
+    '.docker/config.json': JSON.stringify({
+      auths: { r: { auth: Buffer.from(`me:${CANARY('docker')}`).toString('base64') } },
+    }),
+  });
+  const read = ['kubeconfig', 'setting', 'snapshotenv', 'join', 'awsfile', 'docker'].map(CANARY).join(' ');
   await writeTree(box.at('bin'), {
     'aaa-says': `#!/bin/sh\necho 'said ${CANARY('kubeconfig')} ${CANARY('unit')}'; echo 'password=${CANARY('stderr')}' >&2\n`,
-    journalctl: `#!/bin/sh\necho "$* ${CANARY('kubeconfig')} ${CANARY('setting')} Authorization: Bearer ${CANARY('bearer')}"\n`,
+    journalctl: `#!/bin/sh\necho "$* ${read} Authorization: Bearer ${CANARY('bearer')}"\n`,
     crictl: '#!/bin/sh\nexec sleep 1000\n',
   });
   return box;
@@ -101,6 +110,17 @@ test('no secret of the machine is in a bundle, and what happened is', async () =
   assert.equal([...new Set(found)], []);
   assert.not.match(JSON.stringify(index), /c4n4ry/);
   const names = [...files.keys()];
+  const indexed = index.files.map(({ path }) => path);
+  // What a program writes besides its output is next to it, and has no line of its own in the preview.
+  const listed = new Set(indexed.map((path) => path.replace(/-(?:stderr\.txt|info\.json)$/, '.txt')));
+  assert.equal(
+    [...listed],
+    withoutRepeated(own).map(({ path }) => path),
+  );
+  assert.equal(
+    names.filter((name) => !indexed.includes(name)),
+    ['version.yaml', 'curlew/index.json'],
+  );
   assert.is(names[0], 'version.yaml');
   for (const name of [
     'curlew/records.json',
