@@ -135,6 +135,70 @@ test('prune auto deletes what the new version no longer has, and nothing of anot
   assert.equal(await Promise.all(['copy', 'given', 'page', 'old'].map(left)), [200, 200, 200, 404]);
 });
 
+test('what Kubernetes would delete with an owner of another program is not taken over by the native rules, and nothing changes', async () => {
+  await using scene = await openScene();
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'boss', uid: 'b1' };
+  const work = {
+    apiVersion: 'work.open-cluster-management.io/v1',
+    kind: 'AppliedManifestWork',
+    name: 'h-web',
+    uid: 'w1',
+  };
+  await scene.api.create(MAPS, configMap('page', { a: '0' }, { ownerReferences: [work] }));
+  await scene.api.create(MAPS, configMap('style', {}, { ownerReferences: [owner, work] }));
+  const objects = [configMap('first'), configMap('page', { a: '1' }), configMap('style')];
+  await scene.write('web.yaml', ...objects);
+  await scene.channel({ name: 'web', manifest: 'web.yaml', drift: 'Revert' });
+  const before = scene.requests.length;
+  const start = 'cannot apply ConfigMap default/page of default.web: Kubernetes deletes it with its owner';
+  const why = `${start}, AppliedManifestWork h-web: set spec.deleteOption.propagationPolicy of its ManifestWork to Orphan, and delete that`;
+  const other = /default\/style .*owner, ConfigMap boss: remove the owner from its metadata\.ownerReferences, or leave/;
+  for (const pass of [await scene.plan(), await scene.apply({ takeOver: ['web'], forceConflicts: true })]) {
+    const [first, second] = pass.addons[0]?.errors ?? [];
+    assert.is(first?.message, why);
+    assert.match(second?.message ?? '', other);
+  }
+  const written = scene.requests
+    .slice(before)
+    .filter((one) => /^(?!GET).*configmaps\/(?!curlew)(?!.*dryRun)/.test(one));
+  assert.equal([written, (await scene.api.get(`${MAPS}/first`)).status], [[], 404]);
+
+  // An owner that the manifest names, or that is of the add-on itself, is meant.
+  await scene.api.merge(`${MAPS}/page`, { metadata: { ownerReferences: [owner] } });
+  await scene.write(
+    'web.yaml',
+    configMap('boss'),
+    configMap('page', { a: '1' }),
+    configMap('style', {}, { ownerReferences: [work] }),
+  );
+  assert.equal(outcomes(await scene.apply()), ['web install applied']);
+  // A controller may give an owner to what the add-on has.
+  await scene.api.merge(`${MAPS}/page`, { metadata: { ownerReferences: [work] } });
+  await scene.write(
+    'web.yaml',
+    configMap('boss'),
+    configMap('page', { a: '2' }),
+    configMap('style', {}, { ownerReferences: [work] }),
+  );
+  await scene.channel({ name: 'web', version: '1.1.0', manifest: 'web.yaml' });
+  assert.equal(outcomes(await scene.apply()), ['web update applied']);
+  const removal = await scene.remove('web');
+  const stays = { object: 'ConfigMap default/page', why: 'it is deleted with its owner, AppliedManifestWork h-web' };
+  assert.ok(removal.orphans.some(({ object, why: reason }) => object === stays.object && reason === stays.why));
+});
+
+test('by the rules of kops, an object with an owner is applied as kops does', async () => {
+  await using scene = await openScene();
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'boss', uid: 'b1' };
+  await scene.api.create(MAPS, configMap('page', { a: '0' }, { ownerReferences: [owner] }));
+  await scene.write('web.yaml', configMap('page', { a: '1' }));
+  const entry = { name: 'web', namespace: 'default', id: 'x', manifest: 'web.yaml' };
+  const index = { kind: 'Addons', metadata: { name: 'x' }, spec: { addons: [entry] } };
+  await writeFile(scene.box.at('index.yaml'), JSON.stringify(index));
+  assert.equal(outcomes(await scene.apply({ channels: ['index.yaml'], compat: 'kops' })), ['web install applied']);
+  assert.is(at((await scene.api.get(`${MAPS}/page`)).body, 'data.a'), '1');
+});
+
 test('a change by somebody is shown with its fields, and hidden by drift: Keep', async () => {
   await using scene = await openScene();
   await scene.write('web.yaml', configMap('page', { a: '1' }));

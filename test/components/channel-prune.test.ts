@@ -278,6 +278,36 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.apply({ takeOver: ['two'] })), ['two install applied']);
     assert.is(await value(), 'two');
   });
+
+  test('what has an owner of another program is not taken over, and stays, named, when its add-on is removed', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    await scene.write('boss.yaml', configMap('boss', namespace), configMap('data', namespace, { v: '0' }));
+    await scene.kubectl('apply', '-f', scene.box.at('boss.yaml'));
+    const uid = await scene.kubectl('get', 'configmap', 'boss', '-o', 'jsonpath={.metadata.uid}');
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'boss', uid };
+    const own = async (owners: readonly object[]): Promise<string> =>
+      scene.kubectl(
+        'patch',
+        'configmap',
+        'data',
+        '-p',
+        JSON.stringify({ metadata: { ownerReferences: owners } }),
+        '--type=merge',
+      );
+    await own([owner]);
+    await scene.write('web.yaml', configMap('data', namespace, { v: '1' }), configMap('more', namespace));
+    await scene.channel([{ name: 'web', version: '1.0.0', manifest: 'web.yaml', drift: 'Revert' }]);
+    const { addons } = await scene.apply();
+    assert.match(addons[0]?.errors[0]?.message ?? '', 'Kubernetes deletes it with its owner, ConfigMap boss: remove');
+    assert.is(await maps(scene), 'boss data');
+    await own([]);
+    assert.equal(outcomes(await scene.apply()), ['web install applied']);
+    await own([owner]);
+    const { objects, orphans } = await remove(scene, 'web', { namespace });
+    const stays = { object: `ConfigMap ${namespace}/data`, why: 'it is deleted with its owner, ConfigMap boss' };
+    assert.equal([objects, orphans], [[`ConfigMap ${namespace}/more`], [stays]]);
+  });
 } else test.skip('objects that add-ons leave behind on an API server', reason);
 
 /** A kubeconfig of the server's administrator who acts as another user. */

@@ -1,8 +1,10 @@
 /** Which add-ons have an object, now and after a pass. */
+import { objectKey } from '../channel/objects.ts';
 import { addonId } from '../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { fieldsOf, listOf } from '../../core/json.ts';
 import { titleOf, type LiveObject } from '../kube/objects.ts';
-import { ADDON_LABEL, managerOf } from './addon.ts';
+import { ADDON_LABEL, managerOf, type Addon as Delivered } from './addon.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
 import type { AddonObject } from './addon-objects.ts';
 import { recordedObjects } from './records.ts';
@@ -20,7 +22,7 @@ export interface ChosenObjects {
   readonly isUnread: boolean;
 }
 
-/** An object is another add-on's, which keeps it. */
+/** An object is another add-on's, which keeps it, or goes with an owner that another program has given it. */
 export class OwnedElsewhere extends CurlewError {}
 
 export class Owners {
@@ -57,10 +59,19 @@ export class Owners {
 
   /**
    * Ids of the add-ons that hand over an object of the cluster. {@link OwnedElsewhere} if one of them has it in this pass, too, unless
-   * the add-on takes it over.
+   * the add-on takes it over, and, by the native rules, if the add-on does not have it yet and Kubernetes would delete it with an
+   * owner.
    */
-  formerOf(object: AddonObject, live: LiveObject, addon: Addon & { readonly takesOver: boolean }): readonly string[] {
+  formerOf(
+    object: AddonObject,
+    live: LiveObject,
+    addon: Addon & Pick<Delivered, 'compat'> & { readonly takesOver: boolean },
+  ): readonly string[] {
     const id = addonId(addon);
+    const isOwn = this.#had.get(id)?.has(object.key) ?? false;
+    // The rules of kops take what others have; what the add-on has may get an owner from a controller.
+    const owner = isOwn || addon.compat !== 'native' ? undefined : strangeOwner(object, live, this.#has.get(id));
+    if (owner !== undefined) throw goesWithOwner(object, id, owner);
     const { labels, annotations, managedFields } = live.metadata;
     const label = labels[ADDON_LABEL];
     const prefix = managerOf('');
@@ -72,7 +83,6 @@ export class Owners {
     const former = [...new Set([...(label === undefined ? [] : [label]), ...managers])].filter((one) => one !== id);
     if (addon.takesOver || label === id) return former;
     // A label of an unknown add-on can come from anyone who may change the object.
-    const isOwn = this.#had.get(id)?.has(object.key) ?? false;
     const keeper = [...former, ...(chart === undefined || chart === id ? [] : [chart])].find(
       (one) => this.#has.get(one)?.has(object.key) ?? !isOwn,
     );
@@ -82,4 +92,29 @@ export class Owners {
       hint: `delete it from one of the two manifests; --take-over=${addon.name} moves it to ${addon.name}`,
     });
   }
+}
+
+type Owner = LiveObject['metadata']['ownerReferences'][number];
+
+/** With which Kubernetes deletes an object; undefined if its manifest names one of its owners, or the add-on has it. */
+function strangeOwner(
+  { value, namespace }: AddonObject,
+  { metadata: { ownerReferences } }: LiveObject,
+  keys: ReadonlySet<string> | undefined,
+): Owner | undefined {
+  const named = listOf(fieldsOf(value['metadata'])['ownerReferences']).map((one) => fieldsOf(one)['uid']);
+  const isKnown = ({ uid, ...owner }: Owner): boolean =>
+    named.includes(uid) || [namespace, undefined].some((home) => keys?.has(objectKey({ ...owner, namespace: home })));
+  // It stays as long as one of them does.
+  return ownerReferences.some(isKnown) ? undefined : ownerReferences[0];
+}
+
+/** The way out is in the message: the status in a hub has no hints. */
+function goesWithOwner(object: AddonObject, id: string, { apiVersion, kind, name }: Owner): OwnedElsewhere {
+  const isWork = kind === 'AppliedManifestWork' && apiVersion.startsWith('work.open-cluster-management.io/');
+  const way = isWork
+    ? 'set spec.deleteOption.propagationPolicy of its ManifestWork to Orphan, and delete that'
+    : 'remove the owner from its metadata.ownerReferences, or leave the object out of the manifest';
+  const what = `cannot apply ${titleOf(object.resource, object)} of ${id}: Kubernetes deletes it with its owner`;
+  return new OwnedElsewhere('CLUSTER_FAILED', `${what}, ${kind} ${name}: ${way}`);
 }

@@ -30,7 +30,15 @@ const metadataSchema = v.object({
   annotations: texts,
   finalizers: v.optional(v.array(v.string()), []),
   ownerReferences: v.optional(
-    v.array(v.object({ kind: v.string(), name: v.string(), controller: v.exactOptional(v.boolean()) })),
+    v.array(
+      v.object({
+        apiVersion: v.optional(v.string(), ''),
+        kind: v.string(),
+        name: v.string(),
+        uid: v.optional(v.string(), ''),
+        controller: v.exactOptional(v.boolean()),
+      }),
+    ),
     [],
   ),
   managedFields: v.optional(
