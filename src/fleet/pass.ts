@@ -31,7 +31,7 @@ export interface Job {
 export interface Ended extends Job {
   /** `later`: nothing was done, and the next pass tries again; `asks`: not before a person approves it. */
   readonly result: 'done' | 'failed' | 'later' | 'asks';
-  /** Why it was not done. */
+  /** Why it was not done; of a removal that is done: what it leaves, and why. */
   readonly reason: string;
   /** Revision of the content that was delivered. */
   readonly revision?: string;

@@ -110,6 +110,13 @@ test('objects that leave a manifest go with the next revision, and most of them 
   await scene.order({ source: scene.manifest('5', { objects: [map('d')] }), revision: 5, prune: 'None' });
   await scene.becomes('5 Succeeded');
   assert.is(await names(), 'c d');
+  // What Kubernetes deletes with an owner stays with it, and is named.
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n1' }];
+  await scene.here.merge('/api/v1/namespaces/default/configmaps/d', { metadata: { ownerReferences } });
+  await scene.order({ source, revision: 6, action: 'Remove' });
+  await scene.becomes('6 Succeeded Orphaned');
+  const left = 'it leaves ConfigMap default/d (it is deleted with its owner, Node n1), Namespace extra';
+  assert.equal([await names(), textAt(await scene.status(), 'message').startsWith(left)], ['d', true]);
 });
 
 test('unsigned content is accepted by an agent that was joined so', async () => {

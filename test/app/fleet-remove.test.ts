@@ -34,6 +34,19 @@ test('an add-on that no file has stays until it is removed by name, after a prev
   assert.equal((await scene.apply()).detached, []);
 });
 
+test('a removal names what it leaves because Kubernetes deletes it with an owner', async () => {
+  await using scene = await installedScene(['lyon', 'nice']);
+  await scene.fleet([]);
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n1' }];
+  await scene.api('nice').merge('/api/v1/namespaces/default/configmaps/page', { metadata: { ownerReferences } });
+  const { done } = await removeFromFleet(REQUEST, scene.context);
+  assert.equal(
+    done.map(({ cluster, result, reason }) => `${cluster} ${result} ${reason}`),
+    ['lyon done ', 'nice done it leaves ConfigMap default/page (it is deleted with its owner, Node n1)'],
+  );
+  assert.is(await scene.versions(), '- 1');
+});
+
 test('a cluster that cannot be read keeps it, and loses it when the command is repeated', async () => {
   await using scene = await installedScene(['lyon', 'nice']);
   await scene.fleet([]);

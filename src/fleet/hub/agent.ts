@@ -333,7 +333,10 @@ function after(
   if (result === 'done') {
     const { specHash: hash, version } = spec;
     const isGood = spec.action === 'Install';
-    const why = act === 'forget' ? { reason: 'Orphaned', message: own.message } : { reason: '', message: '' };
+    const why =
+      act === 'forget'
+        ? { reason: 'Orphaned', message: own.message }
+        : { reason: act === 'remove' && orphans.length > 0 ? 'Orphaned' : '', message };
     const present = {
       ...NEW,
       ...lasting(own),

@@ -319,7 +319,7 @@ export function targetOf(run: Rollout, cluster: Cluster): Target | undefined {
     isProven: isGood && !wants,
     isMeant: selected,
     labels: cluster.labels,
-    drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
+    drop: record && !selected ? dropReason(run, cluster, record, own.state) : undefined,
     state: isSilent && !isFailed ? 'Unreachable' : wants && !isBackFailed ? 'ToApply' : own.state,
     holds: own.holds && (!isSilent || own.isLost),
     recheckAfter: Math.min(
@@ -378,16 +378,17 @@ function settledOf(run: Rollout, cluster: Cluster, record: ClusterAddon | undefi
   return { ...settle('Progressing', lostFor, times, rules), raw: state, age, isLost };
 }
 
-function dropReason(run: Rollout, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
+function dropReason(run: Rollout, cluster: Cluster, record: ClusterAddon, state: State): DropReason | undefined {
+  const { spec } = record;
   const { addon, fleet } = run;
   const once = (addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce';
   const isThere = timeToLeave(run, cluster) > 0;
   if (removalAction({ once, cluster: isThere, release: true }) === 'drop-record') {
     return once ? 'Orphaned' : 'ClusterGone';
   }
-  const isTaken = fleet.rivals(run, cluster).some(({ wants, record }) => wants && record !== undefined);
+  const isTaken = fleet.rivals(run, cluster).some((one) => one.wants && one.record !== undefined);
   if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
-  if (state === 'Succeeded') return leaves(spec) ? 'Orphaned' : 'Removed';
+  if (state === 'Succeeded') return leaves(spec) || reportOf(record)?.reason === 'Orphaned' ? 'Orphaned' : 'Removed';
   return isFailure(state) && !blocks(addon, spec) ? 'Orphaned' : undefined;
 }
 

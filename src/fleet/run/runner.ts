@@ -5,6 +5,7 @@ import { chartValues } from '../../cluster/channel/chart-values.ts';
 import { kindChange, type LiveState } from '../../cluster/channel/pass.ts';
 import { recordKey } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
+import { firstOf } from '../../core/counted.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { hiding } from '../../core/secret.ts';
@@ -47,6 +48,8 @@ interface RunnerParts {
   /** The certificates that its templates ask for are there. */
   readonly isRegistered?: boolean;
 }
+
+const MAX_NAMED = 3;
 
 /** What may be gone at the next try, such as a disk that is full. */
 const MAY_PASS: ReadonlySet<CurlewError['code']> = new Set([
@@ -141,7 +144,8 @@ export class Runner {
     const id = `fleet ${cluster} ${addon}`;
     report({ type: 'step-started', id, title: `${cluster}: ${act} ${addon}` });
     const done = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text }) });
-    if (done.result === 'done') report({ type: 'step-done', id, outcome: act === 'remove' ? 'gone' : 'recorded' });
+    const outcome = act === 'remove' ? done.reason || 'gone' : 'recorded';
+    if (done.result === 'done') report({ type: 'step-done', id, outcome });
     else report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', done.reason) });
     return done;
   }
@@ -193,7 +197,13 @@ export class Runner {
     }
     const { isDone, errors, orphans } = await removeDelivered(this.#delivery, named, { isReal: true });
     const titles = orphans.map(({ object }) => object);
-    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '', orphans: titles };
+    if (!isDone) return { result: 'failed', reason: errors[0]?.message ?? '', orphans: titles };
+    const left = orphans.map(({ object, why }) => `${object} (${why})`);
+    return {
+      result: 'done',
+      reason: left.length === 0 ? '' : `it leaves ${firstOf(left, MAX_NAMED)}`,
+      orphans: titles,
+    };
   }
 
   /** A template can have objects that must run before its others are removed: they join these. */

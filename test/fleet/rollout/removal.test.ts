@@ -29,6 +29,17 @@ test('a cluster that is no longer selected loses the add-on, and then its record
   assert.equal(world.preview().put, []);
 });
 
+test('a removal that says what it has left is not called one that removed it', () => {
+  const world = installed();
+  deselect(world, 'c3');
+  world.begin();
+  world.report('Succeeded', 'c3');
+  world.records = world.records.map((one) => {
+    return one.cluster === 'c3' && one.status ? { ...one, status: { ...one.status, reason: 'Orphaned' } } : one;
+  });
+  assert.equal(world.step().drop, [{ cluster: 'c3', addon: 'net', reason: 'Orphaned' }]);
+});
+
 test('more removals at once than a tenth wait for the approval of exactly so many', () => {
   const world = installed({ rollout: { type: 'Progressive', maxConcurrency: 2 } });
   deselect(world, 'c1', 'c2', 'c3');

@@ -333,7 +333,9 @@ class Pass {
     if (stored === undefined) return;
     await deleteObject(call, CLUSTER_ADDONS, stored.at);
     clusterAddons.drop(stored.at);
-    report(`${key.cluster}: ${key.addon} leaves the hub: ${key.reason}`);
+    const { message = '' } = stored.record?.status ?? {};
+    const left = key.reason === 'Orphaned' && message !== '' ? `: ${message}` : '';
+    report(`${key.cluster}: ${key.addon} leaves the hub: ${key.reason}${left}`);
   }
 }
 

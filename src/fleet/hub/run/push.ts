@@ -324,9 +324,10 @@ export class Pushes {
       return error;
     }
     this.#tries.delete(keyAt(own.record));
+    const isLeft = under === 'Removing' && orphans !== undefined && orphans.length > 0;
     const ended: AddonReport =
       result === 'done'
-        ? { state: 'Succeeded' }
+        ? { state: 'Succeeded', ...(isLeft && { reason: 'Orphaned', message: reason }) }
         : result === 'asks'
           ? { state: 'Skipped', reason: DELETIONS, message: reason }
           : { state: 'Failed', reason: word, message: reason };
