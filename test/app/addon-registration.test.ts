@@ -189,6 +189,27 @@ test('an add-on waits with the reason and the command while the controller may n
   await controller.stop();
 });
 
+test('a right that cannot be given names what is missing: the role, or its namespace', async () => {
+  let hasNamespace = true;
+  await using scene = await addonRegistrationScene({
+    before: (request) => {
+      const path = decodeURIComponent(request);
+      const isMissing =
+        path.includes('rolebindings/curlew:addon') || (!hasNamespace && path.endsWith('namespaces/paris'));
+      if (isMissing) throw new StatusError(404, 'NotFound', 'not found');
+    },
+  });
+  const [ofCluster] = KUBE_CLIENT.kubeClient.hubPermissions;
+  await scene.template([{ ...KUBE_CLIENT, kubeClient: { hubPermissions: [ofCluster] } }]);
+  const controller = scene.hub.start({ reconcile: [['clustermanagementaddons']] });
+  await scene.startAgent();
+  const why = 'cannot give web on paris its rights: there is no';
+  await eventually(async () => (await scene.state()).includes(`${why} ClusterRole web-reader`));
+  hasNamespace = false;
+  await eventually(async () => (await scene.state()).includes(`${why} namespace paris`));
+  await controller.stop();
+});
+
 test('the ManagedClusterAddOn says what an add-on registers, and whether the controller could give its rights', async () => {
   let mayBind = false;
   await using scene = await addonRegistrationScene({
@@ -216,7 +237,8 @@ test('the ManagedClusterAddOn says what an add-on registers, and whether the con
   );
   mayBind = true;
   await eventually(async () => (await applied()).startsWith('True'));
-  assert.is(await applied(), 'True SetPermissionApplied it has the rights that its template asks for');
+  const given = 'True SetPermissionApplied it has all that its template asks for at the hub';
+  assert.is(await applied(), given);
   const body = await onCluster();
   const { commonName: user, organizations: groups } = SUBJECT;
   assert.equal(at(body, 'status.registrations'), [
@@ -232,6 +254,13 @@ test('the ManagedClusterAddOn says what an add-on registers, and whether the con
     const entries = at(await onCluster(), 'status.registrations');
     return Array.isArray(entries) && entries.length === 0;
   });
+  assert.is(await applied(), given);
+  await scene.template([KUBE_CLIENT]);
+  await eventually(async () => (await scene.rights()).length === 2);
+  await detachCluster({ cluster: 'paris', kubeconfig: scene.kubeconfig }, scene.context);
+  await eventually(async () =>
+    (await applied()).startsWith('False SetPermissionFailed no agent of the cluster is accepted'),
+  );
   await controller.stop();
 });
 

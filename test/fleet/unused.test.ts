@@ -45,11 +45,32 @@ test('what no add-on uses is named once for each kind, unless a document cannot 
     return `warning fleet/kind: this ${kind} of Open Cluster Management is left alone: no add-on uses it${like}`;
   });
   assert.equal(found(...used, web, ...others).toSorted(), lines.toSorted());
+  const builtIn = ['global', 'default'].map((name) => clusterSet(name));
+  assert.equal(found(...all, decision('prod', ['nice'], [0, '']), managementAddOn({ prod: {} }), ...builtIn), []);
   const wrong = managementAddOn({ prod: { colour: 'red' } });
   assert.equal(
     found(...others, wrong).filter((one) => one.includes('left alone')),
     [],
   );
+});
+
+test('while a placement of an add-on is not known, no cluster is said to be outside of all', () => {
+  const all = [cluster('nice', { env: 'prod' }), managedCluster('nice'), addOnTemplate('web-1', []), placement('prod')];
+  assert.equal(found(...all, managementAddOn({ prod: {} }), onCluster('nice')), [
+    'warning fleet/placement: web stays as it is: Placement fleet-ops/prod: namespace fleet-ops has no ManagedClusterSetBinding',
+  ]);
+});
+
+test('registries of ManagedClusters are named once as without effect', () => {
+  const annotations = { 'open-cluster-management.io/image-registries': '{"registries":[]}' };
+  const all = ['lyon', 'nice'].flatMap((name) => {
+    const one = managedCluster(name) as { readonly metadata: object };
+    return [cluster(name, { env: 'prod' }), { ...one, metadata: { ...one.metadata, annotations } }];
+  });
+  const used = [binding(), addOnTemplate('web-1', []), placement('prod'), managementAddOn({ prod: {} })];
+  assert.equal(found(...all, ...used), [
+    'warning fleet/ignored: open-cluster-management.io/image-registries has no effect: images are replaced by registries of an AddOnDeploymentConfig; 1 more clusters have it',
+  ]);
 });
 
 test.run();

@@ -98,7 +98,9 @@ export function fromClusterManagementAddon(
   );
   const isPlaced = spec.installStrategy?.type === 'Placements';
   const existing = onClusters.map(({ value }) => value.metadata.namespace ?? '');
-  const unplaced = new Set(installDiff(isPlaced ? parts.map(({ names }) => names) : undefined, existing).delete);
+  // It is not known where one that stays as it is belongs.
+  const isDecided = isPlaced && parts.every(({ problem }) => problem === undefined);
+  const unplaced = new Set(installDiff(isDecided ? parts.map(({ names }) => names) : undefined, existing).delete);
   for (const one of onClusters) noteOnCluster(one, unplaced);
   const last = withoutLater(parts.map(({ names }) => names));
   return parts.map(({ title, problem, values, rollout }, at) => {

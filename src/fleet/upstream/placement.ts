@@ -200,10 +200,27 @@ function isNeutral({ type = 'BuiltIn', builtIn = '' }: { readonly type?: string;
   return type === 'BuiltIn' && (builtIn === 'Steady' || builtIn === 'Balance');
 }
 
+/** Why the scheduler of a hub has not decided about a placement: what is missing, or what it says itself. */
+export function undecidedBecause(placement: Read<typeof PLACEMENT>, choice: Omit<Choice, 'kept'>): string | undefined {
+  const inSets = clustersOfSets(placement, choice);
+  if (typeof inSets === 'string') return inSets;
+  const said = listOf(fieldsOf(placement.status)['conditions']).map(fieldsOf);
+  const { message } = said.find(({ type, status }) => type === 'PlacementSatisfied' && status === 'False') ?? {};
+  return typeof message === 'string' ? message.slice(0, MAX_SAID) : undefined;
+}
+
+/** Characters of what a scheduler says. */
+const MAX_SAID = 256;
+
+/** A set that each hub has, whether its object is there or not. */
+export function isBuiltIn(set: string): boolean {
+  return BUILT_IN.has(set);
+}
+
 /** The clusters of the sets that are bound, or why that is not known. */
 function clustersOfSets(
   { metadata: { namespace = 'default' }, spec: { clusterSets = [] } }: Read<typeof PLACEMENT>,
-  { clusters, sets, bound }: Choice,
+  { clusters, sets, bound }: Omit<Choice, 'kept'>,
 ): readonly PlaceableCluster[] | string {
   const all = bound.get(namespace) ?? [];
   if (all.length === 0) return `namespace ${namespace} has no ManagedClusterSetBinding`;

@@ -28,6 +28,7 @@ import {
   placeAll,
   placeDecided,
   SET_BINDING,
+  undecidedBecause,
   type PlaceableCluster,
 } from './placement.ts';
 import { unusedIn } from './unused.ts';
@@ -65,6 +66,10 @@ function titleOf(kind: string, value: unknown): string {
 type Converted<File, Schema extends GenericSchema> = Pick<OcmDocument<File>, 'file' | 'findings'> & {
   readonly value: Read<Schema>;
 };
+
+/** Annotation of a ManagedCluster by which Open Cluster Management replaces images of all its add-ons. */
+const REGISTRIES = 'open-cluster-management.io/image-registries';
+const INSTEAD = 'images are replaced by registries of an AddOnDeploymentConfig';
 
 /** What else is known. */
 interface Known {
@@ -106,6 +111,9 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     const hint = 'add a Cluster of this name, with a kubeconfig';
     if (!names.has(name)) findings.error('cluster', path, `there is no Cluster ${name} that gives access to it`, hint);
   };
+  const [first, ...others] = managed.filter(({ value }) => Boolean(value.metadata.annotations?.[REGISTRIES]));
+  const also = others.length > 0 ? `; ${others.length} more clusters have it` : '';
+  first?.findings.ignored(['metadata', 'annotations', REGISTRIES], REGISTRIES, `${INSTEAD}${also}`);
   for (const { value, findings } of managed) need(value.metadata.name, ['metadata', 'name'], findings);
   const candidates = labeled.flatMap(({ name, labels }): readonly PlaceableCluster[] => {
     const own = byCluster.get(name);
@@ -130,7 +138,9 @@ export function readOcm<File, Cluster extends { readonly name: string; readonly 
     const key = keyOf(value.metadata);
     if (placed.has(key)) continue;
     if (waiting.has(key)) {
-      placed.set(key, { problem: 'it has no PlacementDecision yet', names: [], groups: [], groupSize: undefined });
+      const why = ['it has no PlacementDecision yet', undecidedBecause(value, choice)];
+      const problem = why.filter((one) => one !== undefined).join(': ');
+      placed.set(key, { problem, names: [], groups: [], groupSize: undefined });
       continue;
     }
     notePlacement(value, findings);

@@ -57,7 +57,11 @@ export function registrationApplied(
 ): (Probed & { readonly message: string }) | 'unchanged' {
   if (refusal !== undefined) return { status: 'False', reason: 'SetPermissionFailed', message: refusal };
   if (!isBound) return 'unchanged';
-  return { status: 'True', reason: 'SetPermissionApplied', message: 'it has the rights that its template asks for' };
+  return {
+    status: 'True',
+    reason: 'SetPermissionApplied',
+    message: 'it has all that its template asks for at the hub',
+  };
 }
 
 type Condition = 'True' | 'False' | 'Unknown';

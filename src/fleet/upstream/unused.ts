@@ -3,7 +3,7 @@ import { fieldsOf } from '../../core/json.ts';
 import { layersOf, type Addon, type OnCluster } from './cluster-management-addon.ts';
 import { isTemplate, keyOf, referencesOf } from './config-references.ts';
 import type { OcmKind } from './foreign-kinds.ts';
-import { PLACEMENT_LABEL } from './placement.ts';
+import { isBuiltIn, PLACEMENT_LABEL } from './placement.ts';
 
 /** Kinds of what an add-on may use. */
 type Used = Exclude<OcmKind, 'ClusterManagementAddOn' | 'ManagedCluster'>;
@@ -39,7 +39,7 @@ export function unusedIn<One extends { readonly kind: string; readonly value: un
     Placement: (one) => placements.has(keyOf(one)),
     PlacementDecision: ({ namespace, placement }) => placements.has(keyOf({ namespace, name: placement })),
     ManagedClusterSetBinding: ({ namespace }) => namespaces.has(namespace),
-    ManagedClusterSet: ({ name }) => bound.has(name),
+    ManagedClusterSet: ({ name }) => bound.has(name) || isBuiltIn(name),
   };
   const rules: ReadonlyMap<string, (typeof isUsed)[Used]> = new Map(Object.entries(isUsed));
   return documents.filter(({ kind, value }) => rules.get(kind)?.(partsOf(value)) === false);

@@ -150,6 +150,23 @@ test('while a scheduler has not decided about a Placement, the add-ons with it s
   assert.is(problemWith(...other), 'Placement fleet-ops/all: it has no PlacementDecision yet');
   assert.is(problemWith(...other, decision('all', [], [0, ''])), undefined);
   assert.is(problemWith(placement('other'), decision('all', [], [0, ''])), undefined);
+  const message = 'No valid ManagedClusterSets found';
+  const refused = {
+    ...placement('all'),
+    status: { conditions: [{ type: 'PlacementSatisfied', status: 'False', message }] },
+  };
+  for (const [why, ...own] of [
+    ['namespace fleet-ops has no ManagedClusterSetBinding', placement('all')],
+    [message, refused, binding()],
+  ] as const) {
+    const all = [managementAddOn({ all: {} }), addOnTemplate('web-1', []), ...other, ...own];
+    const [made] =
+      fleetOf(
+        all.map((one) => readOcmObject(live(one))),
+        [],
+      ).addons.get(from) ?? [];
+    assert.is(made?.problem, `Placement fleet-ops/all: it has no PlacementDecision yet: ${why}`);
+  }
   const reason = 'AllDecisionsScheduled';
   const lastTransitionTime = '2026-01-02T03:04:05Z';
   const found = [{ type: 'PlacementSatisfied', status: 'True', reason, lastTransitionTime }];
@@ -271,6 +288,20 @@ test('an add-on is available by its last delivery, also while a newer configurat
     'Available Unknown ManagedClusterLeaseUpdateStopped',
     'Progressing False Completed',
   ]);
+});
+
+test('while a delivery is tried again, the conditions of a ManagedClusterAddOn say why', () => {
+  const message = 'cannot apply web: namespace x does not exist';
+  const record = recordOf('Progressing');
+  const status = record.status && { ...record.status, message };
+  const around = { at: 0, content: contentOf('web-1'), isHeard: true, configs: configsIn([]), now: 0 };
+  const [addon, own] = [managementAddOn({}), onCluster('oslo')].map((one) => readOcmObject(live(one)));
+  assert.ok(addon && own && status);
+  const { conditions } = onClusterStatus(own, { ...around, addon, record: { ...record, status } });
+  assert.equal(
+    (conditions as readonly JsonObject[]).map((one) => textAt(one, 'message')),
+    [0, 1].map(() => `the configuration is being applied: ${message}`),
+  );
 });
 
 test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {

@@ -2,8 +2,9 @@
 import { isObject } from '../../../core/json.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';
+import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 import type { Signer } from '../../../formats/signing/authority.ts';
-import { applyObject, deleteObject, type LiveObject } from '../../../cluster/kube/objects.ts';
+import { applyObject, deleteObject, getObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import { canonicalJson } from '../../../core/digest.ts';
 import { CurlewError } from '../../../core/errors.ts';
@@ -126,7 +127,7 @@ export class AddonRights {
     try {
       const object = { ...right.metadata, value: right };
       const result = await applyObject(call, resourceOfRight(right), object, { force: true });
-      if (result.outcome !== 'applied') throw failed(place, `there is no namespace ${permission.namespace}`);
+      if (result.outcome !== 'applied') throw failed(place, await this.#missing(permission));
       this.#bindings.put(result.object);
       this.#refused.delete(key);
     } catch (error) {
@@ -139,6 +140,13 @@ export class AddonRights {
       if (isNew) this.#parts.onChange();
       throw refused;
     }
+  }
+
+  /** What a RoleBinding that was not found needs: the server answers the same without its namespace as without its role. */
+  async #missing({ namespace, kind, name }: Permission): Promise<string> {
+    const found = await getObject(this.#parts.call, NAMESPACES, { name: namespace });
+    if (found === undefined) return `there is no namespace ${namespace}`;
+    return `there is no ${kind} ${name}${kind === 'Role' ? ` in namespace ${namespace}` : ''}`;
   }
 
   /** Why a request for a certificate must not be approved. */
@@ -194,14 +202,18 @@ export class AddonRights {
   registrationOf(record: ClusterAddon): AddonRegistration | undefined {
     const place = registered(record);
     if (place === undefined) return undefined;
-    const refusal = messageOf(this.#refused, place) ?? messageOf(this.#unsigned, place);
+    const isKnown = this.problem === undefined;
     const agent = this.#bindings.get({ name: AGENT, namespace: namespaceOf(record.cluster) });
-    // Without an agent, it never gets a certificate for its rights.
-    const isKnown = agent?.kind === 'agent' && this.problem === undefined;
+    const isLost = isKnown && place.certificates.length > 0 && agent?.kind !== 'agent';
+    const refusal = isLost ? NOT_ACCEPTED : (messageOf(this.#refused, place) ?? messageOf(this.#unsigned, place));
     const isAll = rightsOf(place).every(({ right }) => isBound(this.#bindings.get(right.metadata), right));
     return { ...place, refusal, isBound: isAll && isKnown };
   }
 }
+
+/** Why an add-on never gets a certificate for its rights. */
+const NOT_ACCEPTED =
+  'no agent of the cluster is accepted at this hub, and only an agent gets what the template asks for';
 
 /** All rights of a template, each as the RoleBinding that gives it. */
 function rightsOf(place: Registered): readonly Wanted[] {
