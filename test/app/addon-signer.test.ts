@@ -36,11 +36,12 @@ function signed(more: object = {}): object {
 async function putAuthority(
   { client }: Pick<AddonRegistrationScene, 'client'>,
   data: Readonly<Record<string, string>>,
+  annotations: Readonly<Record<string, string>> = { 'fleet.curlew.dev/signer': SIGNER },
 ): Promise<void> {
   await client.create('/api/v1/namespaces', { metadata: { name: 'open-cluster-management-hub' } });
   const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
   await client.create(SECRETS, {
-    metadata: { name: 'agents-ca' },
+    metadata: { name: 'agents-ca', annotations },
     type: 'kubernetes.io/tls',
     data: Object.fromEntries(encoded) as object,
   });
@@ -107,6 +108,20 @@ test('an authority that cannot sign is named with what to do, and holds no other
   await eventually(async () => (await conditionOf(scene, 'RegistrationApplied')).startsWith('True'));
   await putAuthority(scene, pairOf());
   await scene.template([KUBE_CLIENT, signed()]);
+  await eventually(async () => (await scene.secret(SECRET)) !== undefined);
+  await controller.stop();
+});
+
+test('an authority whose Secret does not name the signer signs nothing until its owner has annotated it', async () => {
+  await using scene = await addonRegistrationScene();
+  await putAuthority(scene, pairOf(), {});
+  await scene.template([signed()]);
+  const controller = scene.hub.start({ reconcile: [['clustermanagementaddons']] });
+  await scene.startAgent();
+  await eventually(async () => (await scene.state()).includes('does not name it as its signer'));
+  const [, annotation = '', signer = ''] =
+    /kubectl annotate secret agents-ca -n open-cluster-management-hub (\S+)=(\S+)$/.exec(await scene.state()) ?? [];
+  await scene.client.merge(`${SECRETS}/agents-ca`, { metadata: { annotations: { [annotation]: signer } } });
   await eventually(async () => (await scene.secret(SECRET)) !== undefined);
   await controller.stop();
 });

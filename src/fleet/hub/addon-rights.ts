@@ -41,6 +41,22 @@ export function authorityPlace({ signingCA: { name, namespace = AUTHORITIES } = 
   return { namespace, name };
 }
 
+/** The annotation by which a Secret with an authority names the one signer that signs with it. */
+export const SIGNER_ANNOTATION = 'fleet.curlew.dev/signer';
+
+/** Why an authority does not sign for a signer that its Secret does not name, and who may change that. `named`: the one that it names. */
+export function unnamedSigner(certificate: AddonCertificate, named: string | undefined): string {
+  const { namespace, name } = authorityPlace(certificate);
+  const { signer } = certificate;
+  const begin = `${signer} cannot sign: Secret ${namespace}/${name}`;
+  if (named !== undefined)
+    return `${begin} is the authority of another signer by its annotation ${SIGNER_ANNOTATION}. Name the Secret of ${signer} in signingCA`;
+  return (
+    `${begin} does not name it as its signer. The owner of this authority may allow that everyone who may write AddOnTemplate objects ` +
+    `gets certificates of it: kubectl annotate secret ${name} -n ${namespace} ${SIGNER_ANNOTATION}=${signer}`
+  );
+}
+
 /** How a controller may sign for a signer. */
 export function signerRight(certificate: AddonCertificate): string {
   const { namespace, name } = authorityPlace(certificate);

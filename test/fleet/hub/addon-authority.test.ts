@@ -26,9 +26,15 @@ function pairOf({ days = 30, from = NOW }: { readonly days?: number; readonly fr
   return { 'tls.crt': certificate, 'tls.key': key.reveal() };
 }
 
-async function problemOf(data: Readonly<Record<string, string>>, type = TYPE): Promise<string | undefined> {
+const NAMED = { 'fleet.curlew.dev/signer': ASKED.signer };
+
+async function problemOf(
+  data: Readonly<Record<string, string>>,
+  type = TYPE,
+  annotations: Readonly<Record<string, string>> = NAMED,
+): Promise<string | undefined> {
   const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-  const metadata = { name: 'ca', uid: 'x', resourceVersion: '2', labels: {}, annotations: {}, finalizers: [] };
+  const metadata = { name: 'ca', uid: 'x', resourceVersion: '2', labels: {}, annotations, finalizers: [] };
   const value = { metadata, type, data: Object.fromEntries(encoded) as object };
   const call: Call = async () => Promise.resolve({ outcome: 'done', value } as never);
   const found = await readAuthority(call, ASKED, NOW);
@@ -71,6 +77,19 @@ for (const [what, data, why, type] of [
 test('a good authority signs, also from a Secret without a type', async () => {
   assert.is(await problemOf(GOOD), undefined);
   assert.is(await problemOf(GOOD, 'Opaque'), undefined);
+});
+
+const OWNER =
+  'The owner of this authority may allow that everyone who may write AddOnTemplate objects gets certificates of it: kubectl annotate secret ca -n open-cluster-management-hub fleet.curlew.dev/signer=example.com/agents';
+
+test('an authority signs for the one signer that its Secret names, whichever Secret a template names', async () => {
+  const begin = 'example.com/agents cannot sign: Secret open-cluster-management-hub/ca';
+  assert.is(await problemOf(GOOD, TYPE, {}), `${begin} does not name it as its signer. ${OWNER}`);
+  for (const named of ['example.com/others', 'example.com/agents2', ''])
+    assert.is(
+      await problemOf(GOOD, TYPE, { 'fleet.curlew.dev/signer': named }),
+      `${begin} is the authority of another signer by its annotation fleet.curlew.dev/signer. Name the Secret of example.com/agents in signingCA`,
+    );
 });
 
 test('a Secret that may not be read is said with the manifests that give the right, and a server that is away is an error', async () => {

@@ -5,7 +5,7 @@ import { readSigner, type Signer } from '../../../formats/signing/authority.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';
 import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 import { getObject, titleOf } from '../../../cluster/kube/objects.ts';
-import { authorityPlace, signerRight } from '../addon-rights.ts';
+import { authorityPlace, SIGNER_ANNOTATION, signerRight, unnamedSigner } from '../addon-rights.ts';
 import { decodedBase64 } from '../../upstream/capi-objects.ts';
 import type { AddonCertificate } from '../../upstream/registration.ts';
 
@@ -13,8 +13,8 @@ import type { AddonCertificate } from '../../upstream/registration.ts';
 const TYPES: readonly unknown[] = ['kubernetes.io/tls', 'Opaque', undefined];
 
 /**
- * The authority in the Secret that a template names; or why it cannot sign, and what to do. A server that is away is an error. `now` in
- * milliseconds since 1970.
+ * The authority in the Secret that a template names, if the Secret names the signer, too; or why it cannot sign, and what to do. A server
+ * that is away is an error. `now` in milliseconds since 1970.
  */
 export async function readAuthority(
   call: Call,
@@ -34,8 +34,11 @@ export async function readAuthority(
   if (object instanceof Refused)
     return { problem: `the controller may not read ${title}: ${signerRight(certificate)}` };
   if (object === undefined) return wrong(`there is no ${title}`);
-  const { data, type } = object;
+  const { data, type, metadata } = object;
   if (!TYPES.includes(type)) return wrong(`${title} is not of the type kubernetes.io/tls`);
+  // Who writes a template may name any Secret, also one that the controller reads for something else.
+  const { [SIGNER_ANNOTATION]: named } = metadata.annotations;
+  if (named !== certificate.signer) return { problem: unnamedSigner(certificate, named) };
   const text = (key: string): string => {
     const value = isObject(data) ? data[key] : undefined;
     return (typeof value === 'string' ? decodedBase64(value) : undefined) ?? '';
