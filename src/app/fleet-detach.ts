@@ -21,6 +21,8 @@ export interface Detachment {
   /** Its tokens, which are deleted, and its requests, which are denied. */
   readonly tokens: readonly string[];
   readonly requests: readonly string[];
+  /** RoleBindings of its add-ons, with their namespaces, which are deleted. */
+  readonly bindings: readonly string[];
   readonly detached: boolean;
 }
 
@@ -52,8 +54,11 @@ async function detach(
   const user = await readAccepted(call, cluster);
   const tokens = await tokensOf(call, cluster);
   const pending = (await requestsOf(call, cluster)).filter(({ isPending }) => isPending);
-  const detachment = { cluster, user, tokens, requests: pending.map(({ name }) => name), detached: isFor };
-  if (user === undefined && tokens.length + pending.length === 0) {
+  const bindings = (await addonBindings(call, cluster)).map(
+    ({ metadata: { namespace, name } }) => `${namespace}/${name}`,
+  );
+  const detachment = { cluster, user, tokens, requests: pending.map(({ name }) => name), bindings, detached: isFor };
+  if (user === undefined && tokens.length + pending.length + bindings.length === 0) {
     throw new CurlewError('NOT_FOUND', `cannot detach ${cluster}: no agent of it was accepted or asks to be`, {
       hint: 'kubectl get clusters.fleet.curlew.dev -A lists the clusters',
     });
@@ -61,6 +66,7 @@ async function detach(
   if (!isFor) return detachment;
   for (const right of agentRights({ cluster, user: '', by: '', request: '' }))
     await deleteObject(call, resourceOfRight(right), right.metadata);
+  // A controller makes no others any more, but may have done so meanwhile.
   for (const { metadata } of await addonBindings(call, cluster)) await deleteObject(call, BINDINGS, metadata);
   // An agent without rights is not silent, but gone.
   await deleteObject(call, LEASES, agentLease(cluster));

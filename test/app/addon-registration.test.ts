@@ -1,6 +1,6 @@
 /** Add-ons that talk to their hub: their certificates, their rights, and how they lose both. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { detachCluster } from '../../src/app/fleet-detach.ts';
+import { detachCluster, planDetachment } from '../../src/app/fleet-detach.ts';
 import { addonRequest, requestObject } from '../../src/fleet/hub/requests.ts';
 import { makeRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
@@ -61,7 +61,7 @@ test('an add-on gets a kubeconfig of its hub, with rights, before its objects; a
   await controller.stop();
 });
 
-test('a template that asks for less takes rights away, and a detached cluster has none', async () => {
+test('a template that asks for less takes rights away, and a detachment lists those of add-ons and takes them', async () => {
   await using scene = await addonRegistrationScene();
   await scene.template([KUBE_CLIENT]);
   const controller = scene.hub.start({ reconcile: [['clustermanagementaddons']] });
@@ -75,7 +75,10 @@ test('a template that asks for less takes rights away, and a detached cluster ha
     `/apis/rbac.authorization.k8s.io/v1/namespaces/paris/rolebindings/curlew:addon:paris:web:clusterrole:web-reader`,
   );
   await eventually(async () => (await scene.rights()).join() === RIGHTS[0]);
-  await detachCluster({ cluster: 'paris', kubeconfig: scene.kubeconfig }, scene.context);
+  const request = { cluster: 'paris', kubeconfig: scene.kubeconfig };
+  const { bindings } = await planDetachment(request, scene.context);
+  assert.equal(bindings, ['paris/curlew:addon:paris:web:clusterrole:web-reader']);
+  await detachCluster(request, scene.context);
   assert.equal(await scene.rights(), []);
   await eventually(async () => controller.notes.length > 0);
   assert.equal(await scene.rights(), []);

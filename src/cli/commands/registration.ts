@@ -62,18 +62,19 @@ function acceptanceText(
 
 export const detach = commandFor(FLEET_DETACH, {
   details:
-    'Shows the agent of a cluster. With --yes, revokes all its rights, deletes its tokens, and denies its requests. Its certificate then belongs to a user without rights, even if you register the name again. The Cluster and its add-ons stay. Run curlew agent unregister on the site.',
+    'Shows the agent of a cluster. With --yes, revokes all its rights and those of its add-ons, deletes its tokens, and denies its requests. Its certificate then belongs to a user without rights, even if you register the name again. The Cluster and its add-ons stay. Run curlew agent unregister on the site.',
   examples: ['curlew fleet detach paris', 'curlew fleet detach paris --yes'],
   changesBy: '--yes',
   run: async ({ request, options }, context) => {
     const { detachCluster, planDetachment } = await import('../../app/fleet-detach.ts');
     return options.yes ? detachCluster(request, context) : planDetachment(request, context);
   },
-  render: ({ cluster, user, tokens, requests, detached }) => [
+  render: ({ cluster, user, tokens, requests, bindings, detached }) => [
     detached ? `detached ${cluster}` : `${cluster} would lose`,
     `  agent: ${user ?? 'none'}`,
     ...(tokens.length === 0 ? [] : [`  tokens: ${firstOf(tokens, MAX_NAMES)}`]),
     ...(requests.length === 0 ? [] : [`  requests: ${firstOf(requests, MAX_NAMES)}`]),
+    ...(bindings.length === 0 ? [] : [`  RoleBindings of add-ons: ${firstOf(bindings, MAX_NAMES)}`]),
     ...(detached ? [] : ['add --yes to do this']),
   ],
   exitCode: ({ detached }) => (detached ? 0 : UNSETTLED),
