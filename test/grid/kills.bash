@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Kills at seconds of chance, of the run on a host, of the operator, of both, and of the power, in init, in a join and in a restore of etcd. The
-# same command again continues each time, and nothing says that it is done before it is. Sourced by scripts/grid.
+# Kills at seconds of chance, of the run on a host, of the operator, of both, and of the power, in init, in a join, in an upgrade and in a restore
+# of etcd. The same command again continues each time, and nothing says that it is done before it is. Sourced by scripts/grid.
 
 # shellcheck source=test/grid/operator.bash
 source test/grid/operator.bash
@@ -8,7 +8,8 @@ RANDOM="$GRID_SEED"
 # Power cuts leave the disks of a machine.
 export GRID_KEEPS_DISKS=yes
 NODES=(one=control-plane two=worker)
-VERSION="v$GRID_NEWEST"
+# The bundle that the file is applied with.
+BUNDLE="$GRID_BEFORE"
 # Chance is asked here alone: steps are processes of their own, and would not advance it.
 AT='' KINDS=()
 
@@ -52,7 +53,7 @@ killed() {
   # The minute of a lock whose operator is gone is waited for in `machines`.
   on one 10 rm -f /var/lib/curlew-remote/lock
   set -m
-  apply bundle --yes >"$log" 2>&1 &
+  apply "$BUNDLE" --yes >"$log" 2>&1 &
   process=$!
   set +m
   until runs "$3" "$4 $3"; do
@@ -95,7 +96,7 @@ kills() {
 }
 
 apply_ends() {
-  on one 10 rm -f /var/lib/curlew-remote/lock && apply bundle --yes
+  on one 10 rm -f /var/lib/curlew-remote/lock && apply "$BUNDLE" --yes
 }
 
 both_are_ready() {
@@ -154,11 +155,19 @@ cluster_is_well() {
 step "the operator's machine" operator_machine
 step 'node one boots' starts_bare one 1
 step 'node two boots' starts_bare two 2
-step 'a file' cluster_file "$VERSION" "${NODES[@]}"
+step 'a file' cluster_file "v$GRID_BEFORE" "${NODES[@]}"
 kills one init 30
 kills two join 20
 step 'the same command ends' apply_ends
 step 'both nodes are ready' both_are_ready
+step 'pods talk across nodes' pods_talk
+step 'the file has the next minor version' cluster_file "v$GRID_NEWEST" "${NODES[@]}"
+BUNDLE=bundle
+kills one upgrade 60
+kills two upgrade 30
+step 'the same command ends' apply_ends
+step 'both nodes are ready' both_are_ready
+step 'both nodes have the version' versions_are "v$GRID_NEWEST" "v$GRID_NEWEST"
 step 'pods talk across nodes' pods_talk
 step 'a second apply changes nothing' nothing_is_left bundle
 step 'a snapshot' snapshot_is_saved

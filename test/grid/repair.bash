@@ -33,7 +33,8 @@ loses_etcd() {
   on one 20 rm /etc/kubernetes/manifests/etcd.yaml && grid_until 60 on one 20 sh -c '! crictl ps | grep -q " etcd "'
 }
 
-# A support bundle of the machine itself, and one over SSH: both name what is broken, and have no secret of the machine.
+# A support bundle of the machine itself, and one over SSH: both name what is broken, and have no secret of the machine. Troubleshoot's own
+# program reads them.
 support_bundles_say() {
   local canary='c4n4ry-9f8e7d' key file text status
   key="$(on one 10 sed -n 's/^ *client-key-data: \(.\{60\}\).*/\1/p' /etc/kubernetes/admin.conf)"
@@ -53,6 +54,33 @@ support_bundles_say() {
     [[ "$text" == *'etcd has no manifest'* ]] || return 1
     if tar -xzOf "$file" | grep -aqF -e "$canary" -e "$key"; then return 1; fi
   done
+  analyzed "$GRID/support-one.tar.gz"
+}
+
+# usage: analyzed FILE; Troubleshoot's own program finds there what is broken, where it is built
+analyzed() {
+  local text analyze="$PWD/.curlew/tools/bin/analyze"
+  [[ -x "$analyze" ]] || {
+    echo 'not read by analyze, which is not built: scripts/tools preflight'
+    return
+  }
+  cat >"$GRID/analyzers.yaml" <<'SPEC'
+apiVersion: troubleshoot.sh/v1beta2
+kind: SupportBundle
+metadata: { name: grid }
+spec:
+  analyzers:
+    - textAnalyze:
+        checkName: etcd
+        fileName: curlew/health.json
+        regex: etcd has no manifest
+        outcomes:
+          - fail: { when: 'true', message: the machine runs no etcd }
+          - pass: { when: 'false', message: the machine runs etcd }
+SPEC
+  text="$("$analyze" --analyzers "$GRID/analyzers.yaml" "$1")" || return 1
+  printf '%s\n' "$text"
+  [[ "$text" == *'Fail: etcd'*'the machine runs no etcd'* ]]
 }
 
 # usage: is_repaired NODE; pods of the machine talk to those of the others again
@@ -79,6 +107,8 @@ step 'it is repaired' is_repaired two
 step 'etcd has no manifest' loses_etcd
 step 'status names it' status_names one 'etcd has no manifest'
 step 'support bundles name it' support_bundles_say
+step 'it is repaired' is_repaired one
+step 'the API server has no manifest' breaks one 'kube-apiserver has no manifest' 'rm /etc/kubernetes/manifests/kube-apiserver.yaml'
 step 'it is repaired' is_repaired one
 step 'containerd cannot start' breaks two 'containerd does not run' 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
 step 'it is reset, and joins again' is_repaired two

@@ -157,4 +157,4 @@ step 'a lost quorum is restored' lost_quorum_is_restored
 step 'lost node three is removed' node_is_removed three
 step 'lost node two is removed' node_is_removed two
 step 'lost node two is reset' lost_node_is_reset
-step 'and joins again as a worker' worker_joins
+step 'and joins again as a control plane' joins_control_plane two

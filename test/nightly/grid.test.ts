@@ -13,7 +13,7 @@ const { stdout: programs } = await execa(GRID, ['list']);
 const absent = /^ {2}\S+ +missing/m.test(programs) ? 'its programs are not built: scripts/grid list' : undefined;
 const tests = unless(process.getuid?.() === 0 ? absent : 'needs root', test);
 
-for (const scenario of ['smoke', 'upgrade', 'minors', 'machines']) {
+for (const scenario of ['smoke', 'upgrade', 'minors', 'machines', 'kills']) {
   tests(`${scenario} passes`, async () => {
     const { exitCode, all } = await execa(GRID, ['run', scenario], { all: true, reject: false });
     assert.is(exitCode, 0, all.slice(-4000));
