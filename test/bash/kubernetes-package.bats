@@ -1071,6 +1071,7 @@ version_folders() {
   chmod +x kubeadm
   run ./generate.sh --version=1.35.2 "--from=$PWD/kubeadm"
   [ "$status" -eq 0 ]
+  [[ "$output" == 'kubernetes 1.35.2 is made, and untried: '* ]]
   [ "$(cat calls)" = 'config images list --kubernetes-version v1.35.2' ]
   grep -qx 'image coredns registry.k8s.io/coredns/coredns:v1' ../1.35.2/Manifest
   grep -qx 'asset kubelet https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kubelet' ../1.35.2/Manifest

@@ -68,7 +68,7 @@ make_version() {
   rm -rf "../$version"
   mv "$work/made" "../$version"
   made="$version"
-  printf 'kubernetes %s is made\n' "$version"
+  printf 'kubernetes %s is made, and untried: scripts/grid run minors goes through the versions that are here\n' "$version"
 }
 
 # usage: copy_files; also removes what template/files no longer has

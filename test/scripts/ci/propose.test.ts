@@ -39,7 +39,10 @@ test('a version that was made becomes a branch and a pull request, with nothing 
   await propose(box);
   const [setup, create = ''] = (await readFile(box.at('gh'), 'utf8')).trim().split('\n');
   assert.is(setup, 'auth setup-git');
-  assert.match(create, /^pr create --head generate\/web-1\.1 --base main --title addons: add web 1\.1 /);
+  assert.match(
+    create,
+    /^pr create --head generate\/web-1\.1 --base main --title addons: add web 1\.1 .* No cluster has tried it\.$/,
+  );
   const files = await execa('git', ['-C', box.at('origin'), 'show', '--name-only', '--format=%s', 'generate/web-1.1']);
   assert.is(files.stdout, 'addons: add web 1.1\n\naddons/web/1.1/Manifest');
 });
