@@ -40,12 +40,20 @@ export interface RegistrationScene extends AsyncDisposable {
   readonly tokens: () => Promise<readonly string[]>;
 }
 
+interface RegistrationOptions extends MemoryApiOptions {
+  readonly signs?: () => boolean;
+  /** Kubeconfig of a server that has its own signer, in place of one in this process. */
+  readonly server?: string;
+}
+
 export async function registrationScene({
-  signs = () => true,
+  server: given,
+  signs = () => given === undefined,
   ...options
-}: MemoryApiOptions & { readonly signs?: () => boolean } = {}): Promise<RegistrationScene> {
+}: RegistrationOptions = {}): Promise<RegistrationScene> {
   const box = await tree();
-  const server = await startMemoryApiServer({ certificate, users: true, ...options });
+  const own = given === undefined ? await startMemoryApiServer({ certificate, users: true, ...options }) : undefined;
+  const server = { kubeconfig: given ?? own?.kubeconfig ?? '' };
   const client = apiClient(server.kubeconfig);
   const hub = await openHubScene(server.kubeconfig);
   const rights = hubManifests().filter(({ kind }) => kind === 'ClusterRoleBinding');
@@ -91,7 +99,7 @@ export async function registrationScene({
       ended.abort();
       await signing;
       await hub[Symbol.asyncDispose]();
-      await server[Symbol.asyncDispose]();
+      await own?.[Symbol.asyncDispose]();
       await box[Symbol.asyncDispose]();
     },
   };
