@@ -74,7 +74,8 @@ if (reason === undefined) {
       await server.kubectl(['create', `${kind}binding`, `bind-${name}`, `--${kind}=bind-${name}`, account, ...more]);
     }
     const stringData = { 'tls.crt': authority.certificate, 'tls.key': authority.key.reveal() };
-    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'agents-ca' }, type: 'kubernetes.io/tls' };
+    const metadata = { name: 'agents-ca', annotations: { 'fleet.curlew.dev/signer': SIGNER } };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls' };
     await server.kubectl(['create', '-n', 'authorities', '-f', '-'], JSON.stringify({ ...secret, stringData }));
     const token = await server.kubectl(['create', 'token', 'curlew-controller', '-n', 'curlew-system']);
     const conf = JSON.parse(await readFile(server.kubeconfig, 'utf8')) as object;
