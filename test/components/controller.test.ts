@@ -215,7 +215,7 @@ if (reason === undefined) {
 
   test('the steps of docs/hub.md remove a hub, and no cluster is told to remove anything', async () => {
     const page = await readFile('docs/hub.md', 'utf8');
-    const [, release = ''] = /`kubectl (patch fleetaddon NAME [^`]+)`/.exec(page) ?? [];
+    const [, release = ''] = /`kubectl (patch fleetaddons\S+ NAME [^`]+)`/.exec(page) ?? [];
     assert.match(page, '`curlew hub manifests | kubectl delete -f -`');
     const [, pid] = /\/(\d+)_/.exec(await leader()) ?? [];
     process.kill(Number(pid), 'SIGTERM');
