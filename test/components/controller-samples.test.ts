@@ -1,4 +1,4 @@
-/** The samples of Cluster API's add-on provider for Helm, by a controller and the real helm on a real API server. */
+/** HelmChartProxies as the samples of Cluster API's add-on provider for Helm have them, by a controller and the real helm on a real API server. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
@@ -22,7 +22,7 @@ import { cannotRun } from './support/programs.ts';
 const test = suite('components/controller-samples', { timeoutMs: 240_000 });
 const helm = HELMS[0]?.helm ?? '';
 const reason = cannotRun(...API_SERVER_PROGRAMS, helm);
-const TITLE = 'each sample of the provider installs its chart on the clusters that it selects, with its values';
+const TITLE = 'each HelmChartProxy installs its chart on the clusters that it selects, with its values';
 const FOLDER = 'test/fixtures/helm-chart-proxies';
 const PROXIES = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies';
 /** What each release writes down: its chart, and the values that it got. */
@@ -95,10 +95,10 @@ if (reason === undefined) {
     await writeFile(box.at('controller.conf'), JSON.stringify({ ...(JSON.parse(admin) as object), users }));
     const namespace = 'default';
     const labels = {
-      cloudProviderAzureChart: 'enabled',
-      MetalLBChart: 'enabled',
-      nginxIngressChart: 'enabled',
-      'cluster.x-k8s.io/cluster-name': 'manoj',
+      cloudProviderChart: 'enabled',
+      BalancerChart: 'enabled',
+      webEntryChart: 'enabled',
+      'cluster.x-k8s.io/cluster-name': 'oslo',
     };
     const controlPlaneRef = {
       apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
@@ -136,10 +136,11 @@ if (reason === undefined) {
       },
     });
     const local = (text: string): string => text.replace('repoURL: https:/', `repoURL: ${repository.url}`);
-    const [calico = '', ...others] = samples.map(local);
-    assert.match(calico, 'calico-cni');
+    const all = samples.map(local);
+    const network = all.find((text) => text.includes('name: pod-network')) ?? '';
+    const others = all.filter((text) => text !== network);
     await server.kubectl(['apply', '-f', '-'], others.join('\n---\n'));
-    const names = ['cloud-provider-azure-chart', 'metallb', 'mysql-operator', 'nginx-ingress'];
+    const names = ['cloud-provider-chart', 'balancer', 'database-operator', 'web-entry'];
     for (const name of names) {
       await eventually(async () => isReady(client, name));
       const matching = at((await client.get(`${PROXIES}/${name}`)).body, 'status.matchingClusters');
@@ -151,43 +152,33 @@ if (reason === undefined) {
     }
     // It selects all clusters.
     await server.kubectl(['delete', 'clusters.cluster.x-k8s.io', 'bern']);
-    await server.kubectl(['apply', '-f', '-'], calico);
-    await eventually(async () => isReady(client, 'calico-cni'));
+    await server.kubectl(['apply', '-f', '-'], network);
+    await eventually(async () => isReady(client, 'pod-network'));
     const shown = async (where: string, chart: string): Promise<unknown> => {
       const { body } = await client.get(`/api/v1/namespaces/${where}/configmaps/shown-${chart}`);
       return [textAt(body, 'data.chart'), JSON.parse(textAt(body, 'data.values') || '{}')];
     };
-    assert.equal(await shown('default', 'cloud-provider-azure'), [
+    assert.equal(await shown('default', 'cloud-provider'), [
       '1.26.5',
-      { infra: { clusterName: 'oslo' }, cloudControllerManager: { clusterCIDR: '192.168.0.0/16' } },
+      { cloud: { cluster: 'oslo' }, manager: { podRanges: '192.168.0.0/16' } },
     ]);
-    assert.equal(await shown('default', 'metallb'), ['1.27.0', {}]);
-    assert.equal(await shown('mysql', 'mysql-operator'), ['1.27.0', {}]);
-    const allowCidrs = '127.0.0.1,::1,192.168.0.0/16';
-    assert.equal(await shown('default', 'nginx-ingress'), [
+    assert.equal(await shown('default', 'balancer'), ['1.27.0', {}]);
+    assert.equal(await shown('database', 'database-operator'), ['1.27.0', {}]);
+    const allowed = '127.0.0.1,::1,192.168.0.0/16';
+    assert.equal(await shown('default', 'web-entry'), [
       '1.27.0',
-      { controller: { name: 'oslo-control-plane-nginx', nginxStatus: { allowCidrs } } },
+      { proxy: { name: 'oslo-control-plane-entry', status: { allowed } } },
     ]);
-    const pool = {
-      cidr: '192.168.0.0/16',
-      encapsulation: 'None',
-      natOutgoing: 'Enabled',
-      nodeSelector: 'all()',
-    };
-    assert.equal(await shown('kube-system', 'tigera-operator'), [
+    const pool = { block: '192.168.0.0/16', masquerade: 'yes', nodes: 'all()' };
+    assert.equal(await shown('kube-system', 'network-operator'), [
       '1.27.0',
-      {
-        installation: {
-          cni: { type: 'Calico', ipam: { type: 'HostLocal' } },
-          calicoNetwork: { bgp: 'Disabled', mtu: 1350, ipPools: [pool] },
-        },
-      },
+      { network: { plugin: 'bridge', mtu: 1400, pools: [pool] } },
     ]);
     await server.kubectl(['delete', 'helmchartproxies', '--all', '--timeout=120s']);
     for (const [where, chart] of [
-      ['default', 'metallb'],
-      ['mysql', 'mysql-operator'],
-      ['kube-system', 'tigera-operator'],
+      ['default', 'balancer'],
+      ['database', 'database-operator'],
+      ['kube-system', 'network-operator'],
     ])
       assert.is((await client.get(`/api/v1/namespaces/${where}/configmaps/shown-${chart}`)).status, 404, chart);
   });
