@@ -231,7 +231,7 @@ test('a controller without the right for a signer says which manifests give it',
   const controller = scene.hub.start({ reconcile: [['clustermanagementaddons']] });
   await scene.startAgent();
   const RIGHT =
-    'apply what curlew hub manifests --signer example.com/agents=open-cluster-management-hub/agents-ca prints';
+    'apply what curlew hub manifests --signer example.com/agents=open-cluster-management-hub/agents-ca prints; repeat the options of earlier runs, or their rights are lost';
   await eventually(async () => (await scene.state()).includes(RIGHT));
   await eventually(async () => (await conditionOf(scene, 'RegistrationApplied')).includes(RIGHT));
   assert.is(

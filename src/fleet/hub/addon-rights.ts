@@ -2,7 +2,7 @@
 import { addonGroup, type AddonCertificate, type Permission } from '../upstream/registration.ts';
 import type { AddonPlace } from './content.ts';
 import { clusterLabel } from './identity.ts';
-import { CONTROLLER_ACCOUNT } from './manifests.ts';
+import { CONTROLLER_ACCOUNT, wayToRight } from './manifests.ts';
 import { bound, RBAC, type Right } from './rbac.ts';
 import { ADDON_LABEL, subjectText, type AgentRequest } from './requests.ts';
 
@@ -60,7 +60,7 @@ export function unnamedSigner(certificate: AddonCertificate, named: string | und
 /** How a controller may sign for a signer. */
 export function signerRight(certificate: AddonCertificate): string {
   const { namespace, name } = authorityPlace(certificate);
-  return `apply what curlew hub manifests --signer ${certificate.signer}=${namespace}/${name} prints`;
+  return wayToRight(`--signer ${certificate.signer}=${namespace}/${name}`);
 }
 
 /** Why a request is not one that the template asks for; undefined if it is. `certificates`: undefined without the add-on. */

@@ -41,6 +41,11 @@ interface HubOptions {
   readonly reconcile?: readonly Reconciled[] | undefined;
 }
 
+/** How the controller gets a right that it does not have, by an option of `curlew hub manifests`. */
+export function wayToRight(option: string): string {
+  return `apply what curlew hub manifests ${option} prints; repeat the options of earlier runs, or their rights are lost`;
+}
+
 /** Objects in the order in which they can be created. */
 export function hubManifests({
   image,

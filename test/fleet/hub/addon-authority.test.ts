@@ -99,7 +99,7 @@ test('a Secret that may not be read is said with the manifests that give the rig
       Promise.reject(new Refused('no', 'no', { status }));
   assert.equal(await readAuthority(refusing(403), ASKED, NOW), {
     problem:
-      'the controller may not read Secret open-cluster-management-hub/ca: apply what curlew hub manifests --signer example.com/agents=open-cluster-management-hub/ca prints',
+      'the controller may not read Secret open-cluster-management-hub/ca: apply what curlew hub manifests --signer example.com/agents=open-cluster-management-hub/ca prints; repeat the options of earlier runs, or their rights are lost',
   });
   await assert.rejectsWith(readAuthority(refusing(500), ASKED, NOW), 'CLUSTER_FAILED');
 });

@@ -7,7 +7,7 @@ import { Refused, type Call } from '../../../cluster/kube/call.ts';
 import { CONFIG_MAPS, SECRETS } from '../../../cluster/kube/core-kinds.ts';
 import { titleOf } from '../../../cluster/kube/objects.ts';
 import { mapLimited } from '../../../platform/limit/each.ts';
-import { CONTROLLER_LEASE } from '../manifests.ts';
+import { CONTROLLER_LEASE, wayToRight } from '../manifests.ts';
 import type { HubAddon } from '../observe.ts';
 import { mergeValues } from '../../rollout/content.ts';
 import type { FleetAddon, Values } from '../../rollout/fleet.ts';
@@ -95,8 +95,8 @@ export class ValuesObjects {
       if (!(error instanceof Refused)) throw error;
       if (error.isForbidden) {
         this.#refused.delete(key);
-        const way = `: apply what curlew hub manifests ${OPTIONS[place.kind]} ${place.name} prints`;
-        return this.#keep(place, new CurlewError(error.code, `${error.message}${way}`));
+        const way = wayToRight(`${OPTIONS[place.kind]} ${place.name}`);
+        return this.#keep(place, new CurlewError(error.code, `${error.message}: ${way}`));
       }
       const since = this.#refused.get(key) ?? this.#now();
       this.#refused.set(key, since);
