@@ -7,7 +7,7 @@ import { paintDiagnostic, type Paint } from './paint.ts';
 
 const MAX_CAUSES = 5;
 /** A system error: `ENOENT: no such file or directory, open '/etc/x'`. */
-const SYSTEM_ERROR = /\bE[A-Z0-9]+: ([^,:\n]+), [a-z]+(?: '([^'\n]*)')?(?: -> '[^'\n]*')?/g;
+const SYSTEM_ERROR = /\bE[A-Z0-9]+: ([^,:\n]+), [a-z_]+(?: '([^'\n]*)')?(?: -> '[^'\n]*')?/g;
 /** Codes whose messages already contain the system's error. */
 const SELF_EXPLAINED: ReadonlySet<ErrorCode> = new Set(['NOT_FOUND', 'NO_SPACE', 'FILE_EXISTS']);
 

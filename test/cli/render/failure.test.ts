@@ -55,6 +55,14 @@ test('a partial file beside the one that is named is not shown', () => {
   );
 });
 
+test('the name of a call of the system is not shown, with an underscore either', () => {
+  const cause = systemError('ENOENT: no such file or directory, uv_cwd', 'ENOENT');
+  assert.is(
+    shown(new CurlewError('FILE_UNUSABLE', 'cannot read the working folder', { cause })),
+    'error FILE_UNUSABLE: cannot read the working folder\n  because: no such file or directory',
+  );
+});
+
 test('a cause that says the same as the message in other words is left out', () => {
   const cause = systemError("ENOENT: no such file or directory, open '/a/b'", 'ENOENT');
   assert.is(
