@@ -198,14 +198,18 @@ tests('a title that --ignore passes is unknown only if no machine has a check of
   assert.equal(warnings, [other]);
 });
 
-tests('workers with another host key, without a machine id and with one of a clone hold only themselves', async () => {
-  await using at = await hostScene('p1', 'p2', 'p3', 'p4', 'p5');
+tests('workers with another host key, user, hostname or machine id hold only themselves', async () => {
+  await using at = await hostScene('p1', 'p2', 'p3', 'p4', 'p5', 'p6');
   const { user, port } = at.host('p2');
   const ssh = { user, port, hostKey: `SHA256:${'A'.repeat(43)}` };
   await at.on('p3', ': >/etc/machine-id');
   await at.on('p4', 'echo p1-id >/etc/machine-id');
+  await at.on('p6', 'hostname web6');
+  // More hosts have more keys than sshd lets one try.
+  const eve = { port: at.host('p5').port, hostKey: at.host('p5').hostKey, user: 'eve' };
   const others = { p2: { address: 'localhost', ssh }, p3: { address: '127.1' }, p4: { address: '127.0.1' } };
-  await at.write({ ...P1, ...others, p5: { address: '2130706433' } });
+  const more = { p6: { address: '0x7f000001' }, p7: { address: '0x7f.1', ssh: eve } };
+  await at.write({ ...P1, ...others, p5: { address: '2130706433' }, ...more });
   const result = await at.apply();
   const { failed, held, refused } = result;
   assert.equal([failed, held, done(result)], [[], [], ['p1 images', 'p1 init', 'p5 images', 'p5 join']]);
@@ -213,7 +217,9 @@ tests('workers with another host key, without a machine id and with one of a clo
   assert.match(text, /^p2: localhost:\d+ has another host key than SHA256:A+:/m);
   assert.match(text, /^p3: its \/etc\/machine-id is empty: systemd-machine-id-setup on it sets it up$/m);
   assert.match(text, /^p4: it has the machine-id of p1, p1-id, and another hostname and host key, as a clone/m);
-  assert.is(refused.length, 3);
+  assert.match(text, /^p6: its hostname is web6, so its Node would have that name: hostnamectl set-hostname p6$/m);
+  assert.match(text, /^p7: 0x7f\.1:\d+ refuses the user eve: .* authorized_keys/m);
+  assert.is(refused.length, 5);
 });
 
 tests('a host with too little memory and with swap is refused for both before anything is sent to it', async () => {

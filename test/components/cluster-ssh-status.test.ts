@@ -1,5 +1,5 @@
 /** `curlew cluster status` over SSH: real servers on hosts with files of their own; what a node says of itself is written by hand. */
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { clusterStatus, type ClusterStatus } from '../../src/app/cluster-status.ts';
 import { status as command } from '../../src/cli/commands/cluster-status.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
@@ -131,5 +131,29 @@ echo "$(($(date +%s) + 50)) eve@laptop-1 1000000000" >${REMOTE}/lock`,
     assert.is((await statusOf(at)).hosts[0]?.lock, undefined);
   },
 );
+
+tests('a lost quorum is named, nothing is said of nodes that nobody knows, and the cluster is asked once', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  await at.write({ ...P1, p2: P1.p1, p3: P1.p1 });
+  const lost = 'etcd has lost its quorum: 1 of 3 members answers, and p2 and p3 do not';
+  await writeFile(`${at.api}/no-etcd`, `error CLUSTER_FAILED: ${lost}\n`);
+  await rm(`${at.api}/asked`);
+  const found = await statusOf(at);
+  assert.is(found.healthy, false);
+  const shown = [command.render(found, { request: { files: [] }, options: {} } as never, {} as never)]
+    .flat()
+    .join('\n');
+  assert.match(shown, lost);
+  for (const name of ['p1', 'p2', 'p3']) {
+    assert.match(
+      shown,
+      new RegExp(`^${name} +control-plane .*not known: the nodes of the cluster could not be listed`, 'm'),
+    );
+  }
+  assert.not.match(shown, 'not in the cluster');
+  assert.is(await readFile(`${at.api}/asked`, 'utf8'), 'p1\n');
+});
 
 test.run();

@@ -98,7 +98,8 @@ tests('one worker is upgraded before its equals, and not before its control plan
   assert.match(waiting.steps[0]?.waits.join() ?? '', 'p1');
   await assert.rejectsWith(upgradeMachine({ ...FILE, name: 'p4' }, at.context), 'NOT_FOUND', /has no such machine/);
   const slip = drainMachine({ file: 'paris.yaml', name: 'p22', yes: true }, at.context);
-  await assert.rejectsWith(slip, 'NOT_FOUND', /cannot drain p22: neither \S+ nor the cluster has such a machine/);
+  const said = /cannot drain p22: neither \S+ nor the cluster has such a machine/;
+  assert.is((await assert.rejectsWith(slip, 'NOT_FOUND', said)).hint, 'did you mean p2?');
 });
 
 tests('the first control plane is upgraded once all nodes have the images', async () => {
@@ -194,6 +195,8 @@ tests('a machine that is removed is reset, and only its lines leave the file', a
   const shown = await removeMachine({ file: 'paris.yaml', name: 'p2' }, at.context);
   assert.equal(steps(shown), ['p2 mark', 'p2 drain', 'p2 delete-node', 'p2 reset']);
   assert.equal(shown.notes, [`will be lost: ${loss}`]);
+  const slip = removeMachine({ file: 'paris.yaml', name: 'p22', yes: true }, at.context);
+  assert.is((await assert.rejectsWith(slip, 'NOT_FOUND', /p22/)).hint, 'did you mean p2?');
   assert.is(await readFile(at.at('paris.yaml'), 'utf8'), text);
   const calls = await callsAfter(at, async () => {
     const removed = await removeMachine({ file: 'paris.yaml', name: 'p2', yes: true }, at.context);

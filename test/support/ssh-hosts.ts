@@ -69,6 +69,8 @@ if [ -e ${api}/fail-late-$name ]; then echo 'an add-on has failed' >&2; exit 4; 
 case "$1 $2" in
   'cluster nodes')
     while [ -e ${api}/waits-for-status ]; do sleep 0.05; done
+    hostname >>${api}/asked
+    if [ -s ${api}/no-etcd ]; then cat ${api}/no-etcd >&2; exit 33; fi
     if [ -e ${api}/no-etcd ]; then echo 'error CLUSTER_FAILED: etcd does not answer: connect ECONNREFUSED 127.0.0.1:2379' >&2; exit 33; fi
     printf '{"machines":['; first=
     for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
