@@ -134,6 +134,17 @@ images_pinned() {
   }
 }
 
+# usage: images_fill NODE; a fifth of the disk stays free: with less, the kubelet would say for five minutes that its disk has pressure
+images_fill() {
+  # shellcheck disable=SC2016
+  on "$1" 20 sh -c 'mount -o remount,size=$(($(df -k --output=used /var/lib/containerd | tail -n 1) * 5 / 4))k /var/lib/containerd'
+}
+
+# usage: images_have_room NODE; again
+images_have_room() {
+  on "$1" 20 mount -o "remount,size=$GRID_IMAGES_SIZE" /var/lib/containerd
+}
+
 # usage: killed_at NODE TEXT COMMAND…; kill -9 of the command on the node, with all its processes, when it prints this
 killed_at() {
   # shellcheck disable=SC2016

@@ -42,6 +42,19 @@ snapshot_is_restored() {
     kubectl_on one rollout restart deployment/moved && kubectl_on one rollout status deployment/moved --timeout=55s && foreign_runs
 }
 
+bootstrap_tokens() {
+  kubectl_on one --namespace kube-system get secrets --field-selector=type=bootstrap.kubernetes.io/token --output=name
+}
+
+# Without an address of all control planes there are no certificates for another one. Neither a file nor a token is left.
+join_files_that_fail() {
+  local before
+  before="$(bootstrap_tokens)" || return 1
+  fails 'the cluster has no certificates for another control plane' /root/bundle/tasks.sh join-token --control-plane -o /root/join.yaml &&
+    fails '/root/none' /root/bundle/tasks.sh join-token -o /root/none/join.yaml &&
+    on one 10 test ! -e /root/join.yaml && [[ "$(bootstrap_tokens)" == "$before" ]]
+}
+
 # usage: serial_of FILE; of a certificate of node one
 serial_of() {
   on one 10 openssl x509 -noout -serial -in "/etc/kubernetes/pki/$1"
@@ -126,6 +139,7 @@ step 'node one boots' grid_start_node one 1
 step 'unpack the bundle' unpack one
 step 'install' install_on one
 step 'pods run programs with the names of components' pods_run
+step 'files for a join that fail' join_files_that_fail
 step 'certificates are renewed' certificates_are_renewed
 step 'a timer renews certificates' timer_renews_certificates
 step 'a renewal says where it stops' renewal_says_where_it_stops

@@ -122,17 +122,11 @@ fails_for_disk() {
   done
 }
 
-# A fifth is free: with less, the kubelet would say for five minutes that its disk has pressure.
-three_has_no_room() {
-  # shellcheck disable=SC2016
-  on three 20 sh -c 'mount -o remount,size=$(($(df -k --output=used /var/lib/containerd | tail -n 1) * 5 / 4))k /var/lib/containerd'
-}
-
 # Nor is there a node for the pod with which kubeadm tests the control plane, which goes up nevertheless.
 control_plane_goes_past_it() {
   kubectl_on one taint node three test=yes:NoSchedule && fails_for_disk three /var/lib/containerd &&
     kubectl_on one taint node three test- && kubelets_are "one=$NEW" "three=$OLD" "two=$OLD" &&
-    on three 20 mount -o "remount,size=$GRID_IMAGES_SIZE" /var/lib/containerd
+    images_have_room three
 }
 
 # usage: has_no_room NODE FOLDER TEXT
@@ -174,7 +168,7 @@ step 'the way out of the message' new_key_is_accepted
 step 'a second apply changes nothing' nothing_is_left "$GRID_BEFORE"
 step 'a worker does not answer' two_goes_away
 step 'an upgrade is planned past it' upgrade_goes_past_it
-step 'a worker has no room for images' three_has_no_room
+step 'a worker has no room for images' images_fill three
 step 'nor has the control plane for a snapshot of etcd' has_no_room one /var/lib/curlew/etcd '0 B are free'
 step 'nor kubeadm of the control plane' has_no_room one /etc/kubernetes/tmp 'no space left'
 step 'with room, it is upgraded past the worker' control_plane_goes_past_it

@@ -39,6 +39,15 @@ no_own_token() {
   [[ "$left" != */bootstrap-token-* ]]
 }
 
+# The cluster still has it: only a removal sees whether etcd keeps its quorum. Nothing of it is changed.
+reset_is_refused() {
+  local text status=0
+  text="$(on two 120 /root/bundle/tasks.sh reset --yes 2>&1)" || status=$?
+  printf '%s\nstatus %s\n' "$text" "$status"
+  [[ "$status" == 20 && "$text" == *'this control plane is still part of the cluster'* ]] && on two 20 systemctl is-active kubelet &&
+    [[ "$(kubectl_on two get --raw /readyz)" == ok ]] && node_ready two
+}
+
 # A workload that a drain moves, with a pod on each node.
 spread_pods() {
   grid_docker 20 cp "$PWD/test/grid/moved.yaml" one:/root/moved.yaml &&
@@ -106,14 +115,24 @@ reset_node() {
     control_plane_works && unpack two
 }
 
-# The kubelet has its own certificate, and its node may be ready already.
-join_goes_on() {
-  join_file two || return 1
+# With the file of join_file, whose token is not used up. The kubelet has its own certificate, and its node may be ready already.
+killed_join() {
   # shellcheck disable=SC2016
   on two 300 bash -c '
     setsid /root/bundle/join.sh "$@" >/run/killed.log 2>&1 &
     until test -e /etc/kubernetes/kubelet.conf; do kill -0 $! || exit 1; sleep 0.02; done
-    kill -9 -- -$! && ! wait $!' killed "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${WORKER[@]}" || return 1
+    kill -9 -- -$! && ! wait $!' killed "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${WORKER[@]}"
+}
+
+# A join that has begun is undone, whatever of it is recorded as applied.
+cut_join_is_reset() {
+  join_file two && killed_join && on two 400 /root/bundle/tasks.sh reset --yes &&
+    on two 20 sh -c 'test ! -e /etc/kubernetes && test ! -e /usr/local/bin/kubelet' &&
+    kubectl_on one delete node two --ignore-not-found && unpack two
+}
+
+join_goes_on() {
+  killed_join || return 1
   join_on two "${WORKER[@]}" &&
     [[ "$(kubectl_on one get node two -o jsonpath='{.metadata.labels.disk} {.spec.taints[?(@.key=="gpu")].effect}')" == 'ssd NoSchedule' ]] &&
     node_ready two && token_is_spent
@@ -138,9 +157,11 @@ step 'joins that are refused' bad_joins
 step 'join a control plane' join_control_plane
 step 'its token is spent' token_is_spent
 step 'pods talk across nodes' pods_talk
+step 'a reset is refused' reset_is_refused
 step 'a removal is shown' removal_is_shown
 step 'a budget is respected' budget_is_respected
 step 'a removal goes on after kill -9' removal_goes_on
 step 'reset' reset_node
+step 'a join that was killed is reset' cut_join_is_reset
 step 'a join goes on after kill -9' join_goes_on
 step 'a dead node is removed' dead_node_is_removed

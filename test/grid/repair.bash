@@ -83,6 +83,14 @@ SPEC
   [[ "$text" == *'Fail: etcd'*'the machine runs no etcd'* ]]
 }
 
+# Without its program: the operator's repair resets it then.
+repair_names_what_does_not_start() {
+  local text status=0
+  text="$(on two 400 /var/lib/curlew-remote/bundle/tasks.sh node repair 2>&1)" || status=$?
+  printf '%s\nstatus %s\n' "$text" "$status"
+  [[ "$status" == 20 && "$text" == *'kubernetes: containerd does not start: see journalctl -u containerd'* && "$text" != *'two is ready'* ]]
+}
+
 # usage: is_repaired NODE; pods of the machine talk to those of the others again
 is_repaired() {
   machine repair "$1" --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && grid_until 60 node_ready "$1" && pods_talk
@@ -111,4 +119,5 @@ step 'it is repaired' is_repaired one
 step 'the API server has no manifest' breaks one 'kube-apiserver has no manifest' 'rm /etc/kubernetes/manifests/kube-apiserver.yaml'
 step 'it is repaired' is_repaired one
 step 'containerd cannot start' breaks two 'containerd does not run' 'rm /usr/local/bin/containerd; systemctl kill --signal=KILL containerd'
+step 'it cannot repair itself' repair_names_what_does_not_start
 step 'it is reset, and joins again' is_repaired two

@@ -6,6 +6,21 @@ RANDOM="$GRID_SEED"
 KILLS=('etcd is saved' 'no new pods, and evicting')
 FIRST_KILL="${KILLS[RANDOM % 2]}" SECOND_KILL=$((RANDOM % 20))
 
+# usage: images_of NODE
+images_of() {
+  on "$1" 20 crictl images --quiet | sort
+}
+
+# Nothing is loaded where less than 15 % of the disk would stay free.
+images_need_room() {
+  local text status=0 before
+  before="$(images_of two)" && images_fill two || return 1
+  text="$(on two 120 /root/bundle/tasks.sh load-images 2>&1)" || status=$?
+  printf '%s\nstatus %s\n' "$text" "$status"
+  images_have_room two &&
+    [[ "$status" == 18 && "$text" == */var/lib/containerd*'must stay free'* && "$(images_of two)" == "$before" ]]
+}
+
 worker_waits() {
   local text
   if text="$(upgrade_on two 2>&1)"; then return 1; fi
@@ -71,6 +86,7 @@ step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe
 step 'unpack the bundle on one' unpack one
 step 'unpack the bundle on two' unpack two
+step 'images on two that find no room' images_need_room
 # kubeadm gives all nodes the next CoreDNS and kube-proxy together with the first one.
 step 'load its images on two' on two 120 /root/bundle/tasks.sh load-images
 step 'a worker waits for its control plane' worker_waits
