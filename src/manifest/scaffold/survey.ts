@@ -5,6 +5,7 @@ import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
+import { otherFile } from './other-files.ts';
 import { placer, type Remark, addFindings } from '../lint/spot.ts';
 import { collectImages, type NamedImages } from '../lint/yaml-images.ts';
 import { eachDocument, type YamlDocument } from '../lint/yaml-text.ts';
@@ -100,12 +101,10 @@ function gather({ tree, base, template }: YamlDocument, gathered: Gathering): re
     return wrong('its aliases expand too much, or to nothing', 'write it without anchors');
   }
   if (value === null || value === undefined) return [];
+  const other = otherFile(value);
+  if (other !== undefined) return wrong(other.message, other.hint);
   const objects = objectsIn(value);
-  if (objects === undefined)
-    return wrong('not a Kubernetes resource: no apiVersion and kind', 'values files are not resources');
-  if (objects.some(({ kind, apiVersion }) => kind === 'Kustomization' && apiVersion.startsWith('kustomize.'))) {
-    return wrong('a kustomization, which only refers to resources', 'render it first: kubectl kustomize FOLDER > FILE');
-  }
+  if (objects === undefined) return wrong('not a Kubernetes resource: no apiVersion and kind');
   gathered.objects.push(...objects);
   collectImages({ tree, base, template }, gathered.images);
   for (const text of stringsIn(value)) {

@@ -1,5 +1,5 @@
 import * as assert from '../../support/assert.ts';
-import { imageLines } from '../../../src/manifest/scaffold/draft.ts';
+import { imageLines } from '../../../src/manifest/scaffold/image-lines.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('scaffold/image-lines');

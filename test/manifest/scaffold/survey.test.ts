@@ -106,4 +106,73 @@ for (const text of ['', '# nothing\n', '---\n---\n']) {
   });
 }
 
+/** Files of other programs, as their authors write them. */
+const HAULER = `apiVersion: content.hauler.cattle.io/v1
+kind: Images
+metadata: { name: shop-images }
+spec:
+  images:
+    - name: registry.example/shop/web:2.1
+      platform: linux/amd64
+---
+apiVersion: content.hauler.cattle.io/v1
+kind: Charts
+metadata: { name: shop-charts }
+spec:
+  charts:
+    - { name: web, repoURL: https://charts.example/stable, version: 2.1.0 }
+    - { name: db, repoURL: 'oci://registry.example/charts' }
+    - { name: ./local }
+---
+apiVersion: content.hauler.cattle.io/v1alpha1
+kind: Files
+metadata: { name: shop-files }
+spec:
+  files:
+    - { path: 'https://files.example/shop.tar.gz', name: shop.tar.gz }
+`;
+const ZARF = `kind: ZarfPackageConfig
+metadata: { name: shop, version: 0.1.0 }
+components:
+  - name: web
+    required: true
+    charts:
+      - { name: web, namespace: shop, version: 2.1.0, url: 'oci://registry.example/charts/web' }
+      - { name: db, namespace: shop, version: 1.0.0, url: 'https://git.example/db.git', gitPath: charts/db }
+    images: ['registry.example/shop/web:2.1']
+`;
+const COMPOSE = `name: shop
+services:
+  web: { image: 'registry.example/shop/web:2.1', ports: ['80:80'] }
+  worker: { build: ./worker }
+`;
+
+for (const [title, text, ...expected] of [
+  [
+    'a hauler manifest',
+    HAULER,
+    'a hauler manifest',
+    'image web registry.example/shop/web:2.1',
+    'helm template web web --repo https://charts.example/stable --version 2.1.0, helm template db oci://registry.example/charts/db;|',
+    'asset https://files.example/shop.tar.gz',
+  ],
+  [
+    'a zarf.yaml',
+    ZARF,
+    'a zarf.yaml',
+    'helm template web oci://registry.example/charts/web --version 2.1.0; lines',
+    'image web registry.example/shop/web:2.1',
+  ],
+  ['a compose file', COMPOSE, 'a compose file', 'kompose convert', 'image web registry.example/shop/web:2.1'],
+  ['a file of values', 'image: { repository: a/b, tag: "1" }\n', 'the values of a chart', '--values FILE'],
+  ['an installer spec', 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec: {}\n', 'an installer spec'],
+  ['a kustomization without its kind', 'resources: [a.yaml]\n', 'a kustomization', 'kubectl kustomize'],
+] as const) {
+  test(`a refusal says what the file is and what to do instead: ${title}`, () => {
+    const error = assert.throwsWith(() => surveyResources('x.yaml', text), 'MANIFEST_INVALID', /x\.yaml/);
+    const said = error.diagnostics.map((found) => `${found.message}; ${found.hint ?? ''};|`).join('\n');
+    for (const one of expected) assert.ok(said.includes(one), `${one} in ${said}`);
+  });
+}
+
 test.run();
