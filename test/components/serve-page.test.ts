@@ -157,6 +157,23 @@ inBrowser('axe finds nothing, and nothing is cut off, at two widths, in light an
   }
 });
 
+inBrowser('on a phone, the name of each row has a line of its own', async ({ signal }) => {
+  await using at = await scene(signal);
+  const { server, browser } = at;
+  await browser.send('Emulation.setDeviceMetricsOverride', {
+    width: 390,
+    height: 844,
+    deviceScaleFactor: 1,
+    mobile: true,
+  });
+  for (const path of ['/', '/addon.html?_name=flannel&_version=0.26.1', '/changes.html']) {
+    await browser.open(server.url + path);
+    const widths = `[...document.querySelectorAll('tbody tr > :first-child')].map((one) => one.clientWidth)`;
+    const names = (await browser.evaluate(widths)) as readonly number[];
+    assert.ok(names.length > 0 && Math.min(...names) > 300, `${path}: ${names.join(' ')}`);
+  }
+});
+
 inBrowser('below a prefix of a proxy, every link stays there, and the bundle comes from there', async ({ signal }) => {
   await using at = await scene(signal);
   const { box, server, browser } = at;

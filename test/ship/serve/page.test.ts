@@ -164,6 +164,25 @@ test('the command for a machine with network fetches a script with the spec, of 
   assert.match(script, '\n    mtu: 1400\n');
 });
 
+test('each machine has its own command to copy, and a bundle is unpacked into a folder of its own', async ({
+  signal,
+}) => {
+  await using at = await scene(signal);
+  const { text } = await browse(at.server, `/?_release=r1&${CHOICE}`);
+  const commands = [...text.matchAll(/<code>((?:curl|curlew pull|mkdir) .*?)<\/code><\/pre>/gs)].map(
+    ([, one = '']) => one,
+  );
+  assert.is(commands.length, 3, text);
+  assert.ok(
+    commands.every((one) => !one.includes('\n')),
+    commands.join(' | '),
+  );
+  assert.match(
+    commands[2] ?? '',
+    /^mkdir bundle &amp;&amp; tar -xzf [0-9a-f]{7}\.tar\.gz -C bundle &amp;&amp; sudo bundle\/install\.sh$/,
+  );
+});
+
 test('a choice that cannot be installed says why, keeps its fields, and offers no bundle', async ({ signal }) => {
   await using at = await scene(signal);
   const { answer, text } = await browse(at.server, '/?flannel=0.26.1&flannel:mtu=100');

@@ -224,11 +224,12 @@ function commands(
       <strong>${formatBytes(bundle.size)}</strong> <small>(${bundle.size} bytes)</small>
     </p>
     ${sizes(packages, bundle, page)}
-    <p>Or with a command that resumes and checks every byte; then on the machine:</p>
+    <p>Or download it on a machine with network, by a command that resumes and checks every byte:</p>
+    ${copyable(`curlew pull ${address('bundle.tar.gz')} -o ${id}.tar.gz${insecure}`, 'Command to download the bundle')}
+    <p>Then on the machine without network, next to a copy of the bundle:</p>
     ${copyable(
-      `curlew pull ${address('bundle.tar.gz')} -o ${id}.tar.gz${insecure}
-tar -xzf ${id}.tar.gz && sudo ./install.sh${signed ? ' --key /etc/curlew/release.pub' : ''}`,
-      'Commands for a machine without network',
+      `mkdir bundle && tar -xzf ${id}.tar.gz -C bundle && sudo bundle/install.sh${signed ? ' --key /etc/curlew/release.pub' : ''}`,
+      'Command for a machine without network',
     )}
     <p>
       <code>curlew verify ${id}.tar.gz</code> checks every byte of a copy, and shows this digest of its contents. It is

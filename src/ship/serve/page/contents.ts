@@ -131,7 +131,7 @@ function versionList(page: ContentsPage): Html {
                 }
               </td>
               <td class="number">${formatBytes(listed.size)}</td>
-              <td class="number">${listed.images.length}</td>
+              <td class="number">${counted(listed.images.length, 'image')}</td>
               <td>${chooseButton(page, version, 'link')}</td>
             </tr> `,
         )}
