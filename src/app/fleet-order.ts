@@ -7,6 +7,7 @@ import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { isPresent, NO_ORDERS, presentSince, type GivenOrder, type StateRevision } from '../fleet/state.ts';
 import type { ClusterAddon, FleetAddon } from '../fleet/rollout/fleet.ts';
+import { approvalTime } from '../fleet/rollout/orders.ts';
 import type { HubAddon, HubOrder } from '../fleet/hub/observe.ts';
 import { orderAtHub, type HubOrders } from '../fleet/hub/run/orders.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
@@ -90,12 +91,13 @@ export const approveAddon = useCase(
     }
     return orderFor(request, context, (order, now, { addon }) => {
       requireApprovable(addon, approved);
+      const at = approvalTime(now, [order.removals && order.at, addon.status?.removals?.at]);
       // Removals that have begun are counted from the time of their approval.
       return {
         ...order,
         groups: union(order.groups, groups),
         ...(unproven.length > 0 && { unproven: union(order.unproven, unproven) }),
-        ...(removals !== undefined && { removals, at: now }),
+        ...(removals !== undefined && { removals, at }),
         ...(deletions === true && { deletions }),
         // What begins in this second was there before.
         ...(downgrade === true && { downgrade, downgradeAt: now + 1 }),
@@ -133,13 +135,14 @@ function requireApprovable(
 }
 
 /** At a hub, an approval has one time: what counts from it on is not carried over into another one. */
-function approvalAtHub({ approval: before }: HubAddon, order: HubOrder, approved: Approved): HubOrder {
+function approvalAtHub({ addon, approval: before }: HubAddon, order: HubOrder, approved: Approved): HubOrder {
   const { groups, unproven, removals, deletions, downgrade } = approved;
   const isNew = before === undefined || removals !== undefined || downgrade === true;
   const { by: _by, groups: had, unproven: hadUnproven, deletions: mayDelete, ...timed } = before ?? order;
+  const others = [before && secondsOf(before.at), addon.status?.removals?.at];
   return {
     ...order,
-    ...(!isNew && timed),
+    ...(isNew ? { at: timeOf(approvalTime(secondsOf(order.at), others)) } : timed),
     ...(groups.length + (had?.length ?? 0) > 0 && { groups: union(had, groups) }),
     ...(unproven.length + (hadUnproven?.length ?? 0) > 0 && { unproven: union(hadUnproven, unproven) }),
     ...(removals !== undefined && { removals }),

@@ -166,6 +166,22 @@ test('exactly the approved number of removals passes the brake', async () => {
   assert.is(await scene.versions(), '- - 1');
 });
 
+test('approvals of the same second are several: removals of one are not those of another', async () => {
+  await using scene = await installedScene(THREE);
+  const held = addon('web', { rollout: { maxRemovals: 0 } });
+  await scene.fleet([held], { lyon: { env: 'test' } });
+  await order(scene, approveAddon, { removals: 1 });
+  assert.equal(doneIn(await scene.apply()), ['lyon web remove done']);
+  await scene.fleet([held], { lyon: { env: 'test' }, nice: { env: 'test' } });
+  await order(scene, approveAddon, { removals: 1 });
+  assert.equal(doneIn(await scene.apply()), ['nice web remove done']);
+  // The order is gone, and what has begun under it is known.
+  await rm(scene.box.at('.curlew/fleet/orders.json'));
+  await scene.fleet([held], { lyon: { env: 'test' }, nice: { env: 'test' }, paris: { env: 'test' } });
+  await order(scene, approveAddon, { removals: 1 });
+  assert.equal(doneIn(await scene.apply()), ['paris web remove done']);
+});
+
 test('without the state in which they were followed, orders but a pause are void, and that is said', async () => {
   await using scene = await openFleetScene(THREE);
   const all = [...THREE, 'nancy', 'nantes'];

@@ -89,6 +89,16 @@ test('an approval has what earlier ones of the generation have approved, except 
   assert.equal(next, { generation: 2, by: 'eva', deletions: true });
 });
 
+test('approvals of removals within one second have different times', async () => {
+  await using hub = await openHub();
+  const times: string[] = [];
+  for (let removals = 1; removals < 4; removals += 1) {
+    await approveAddon({ ...AT_HUB, removals }, hub.context);
+    times.push(textAt((await hub.annotation('approve')) as never, 'at'));
+  }
+  assert.equal([...new Set(times)].toSorted(), times);
+});
+
 test('a change of another writer is kept, and one that never ends is named', async () => {
   await using hub = await openHub();
   let changes = 0;

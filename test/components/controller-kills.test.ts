@@ -1,6 +1,5 @@
 /** Controllers, and agents whose add-ons register, killed at moments of what they write, and started again: as the processes that they are. */
 import { writeFile } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { eachLimited } from '../../src/platform/limit/each.ts';
 import { addonRegistrationScene } from '../support/addon-registration-scene.ts';
@@ -162,8 +161,6 @@ async function tryJourney(journey: number): Promise<void> {
     const command = ['fleet', 'approve', 'web', '--kubeconfig', 'hub.conf', ...words];
     const { exitCode, stderr } = await runCommand(command, box.path);
     assert.is(exitCode, 0, stderr);
-    // Orders are told apart by their second: removals of one would count for another of the same.
-    await setTimeout(1001);
   };
   const unselect = async (name: string): Promise<void> => {
     const path = `${ROOT}/namespaces/fleet-${name}/clusters/${name}`;

@@ -10,6 +10,8 @@ const AGAIN = 'order it again, by a clock that is right';
 const INEXACT = 1;
 /** Seconds by which the clock of a site may be ahead. */
 export const MAX_AHEAD = 3600;
+/** Seconds by which approvals that a script gives at once may be ahead. */
+const APPROVALS_AHEAD = 60;
 
 /** What counts now, and why the rest does not. */
 interface Ordered {
@@ -43,6 +45,11 @@ const WORDS = { retry: 'retry', rollback: 'go back' } as const;
 /** Until its time, an order would also be about what is not known yet. What happens in this second is. */
 function isDue(at: number, now: number): boolean {
   return at <= now + 1;
+}
+
+/** The time of a new approval: later than `others`, as removals are counted by it. Others that are far ahead are of another clock. */
+export function approvalTime(now: number, others: readonly (number | undefined)[]): number {
+  return 1 + others.reduce<number>((last, at = 0) => (at < now + APPROVALS_AHEAD ? Math.max(last, at) : last), now - 1);
 }
 
 /** The time before which failures are tried again; 0 if that is not ordered, or not yet. */

@@ -1,5 +1,6 @@
 /** Orders of people whose clock is ahead: each counts from its time on. */
 import type { FleetAddonStatus, Orders } from '../../../src/fleet/rollout/fleet.ts';
+import { approvalTime } from '../../../src/fleet/rollout/orders.ts';
 import type { Strategy } from '../../../src/fleet/rollout/strategy.ts';
 import * as assert from '../../support/assert.ts';
 import { addon, cluster, ring, ringGroup, TestFleet } from '../../support/fleet.ts';
@@ -38,6 +39,15 @@ test('a retry for a later time tries nothing until then, says so, and then tries
   world.report('Failed', 'a');
   assert.equal(world.begin(), []);
   assert.equal([world.why('a'), world.preview().recheckAfter], [undefined, undefined]);
+});
+
+test('an approval is later than the one before and than the one that was followed, unless their clock was far ahead', () => {
+  const now = 1_000_000;
+  const times = [[], [now - 1, undefined], [now, now - 9], [now, now + 1], [now + HOUR, now], [now + HOUR]];
+  assert.equal(
+    times.map((others) => approvalTime(now, others) - now),
+    [0, 0, 1, 2, 1, 0],
+  );
 });
 
 test('orders count although the rollout began by a clock that was ahead and was corrected', () => {
