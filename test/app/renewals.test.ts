@@ -24,7 +24,6 @@ function request(place: number, more: Partial<AgentRequest> = {}): AgentRequest 
     isPending: true,
     isApproved: false,
     isIssued: false,
-    isUnsigned: false,
     problem: 'its usages are not exactly "client auth"',
     ...more,
   };

@@ -117,20 +117,19 @@ export interface AgentRequest {
   /** The user that it is for, and the fingerprint of its key; empty if it is of no form that is accepted. */
   readonly user: string;
   readonly fingerprint: string;
-  /** What an add-on asks for: its name, the signer, the subject in one text, the request in PEM, and the life in seconds. */
+  /** What an add-on asks for: its name, the signer, the subject in one text, and the life in seconds. */
   readonly addon?: {
     readonly name: string;
     readonly signer: string;
     readonly subject: string;
-    readonly request: string;
     readonly lifeS: number;
+    /** The request in PEM, while it is approved and its signer has not answered. */
+    readonly unsigned?: string;
   };
   /** Nothing has been decided about it. */
   readonly isPending: boolean;
   readonly isApproved: boolean;
   readonly isIssued: boolean;
-  /** It was approved, and its signer has not answered. */
-  readonly isUnsigned: boolean;
   /** Why it must not be approved. */
   readonly problem: string | undefined;
 }
@@ -154,6 +153,7 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   const { [ADDON_LABEL]: addon } = sender.kind === 'renewal' ? labels : {};
   const lifeS = addon === undefined ? LIFE_S : ADDON_LIFE_S;
   const has = (type: string): boolean => status.conditions.some((one) => one.type === type);
+  const isUnsigned = has('Approved') && !has('Failed') && status.certificate === undefined;
   const rules: readonly (readonly [boolean, string])[] = [
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= lifeS, `its certificate would live longer than ${lifeS} seconds`],
@@ -174,8 +174,9 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
           name: addon,
           signer: spec.signerName,
           subject: subjectText(csr.subject),
-          request,
           lifeS: spec.expirationSeconds ?? lifeS,
+          // Requests of thousands of sites are kept for an hour, and only a signer reads them.
+          ...(isUnsigned && { unsigned: request }),
         },
       }),
     by,
@@ -184,7 +185,6 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
     isPending: status.conditions.length === 0,
     isApproved: has('Approved'),
     isIssued: status.certificate !== undefined,
-    isUnsigned: has('Approved') && !has('Failed') && status.certificate === undefined,
     problem: rules.find(([holds]) => !holds)?.[1],
   };
 }

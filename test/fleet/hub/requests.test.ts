@@ -20,10 +20,11 @@ interface Asked {
   readonly organization?: string | readonly string[];
   readonly metadata?: object;
   readonly spec?: object;
+  readonly status?: object;
 }
 
 /** A request as the API server has it, by default of the token of paris. */
-function asked({ commonName = PARIS, organization = ORGANIZATION, metadata, spec }: Asked = {}) {
+function asked({ commonName = PARIS, organization = ORGANIZATION, metadata, spec, status }: Asked = {}) {
   const csr = makeRequest({ commonName, organizations: [organization].flat() }, KEY);
   const made = requestObject(requestPrefix('paris'), csr) as { readonly metadata: object; readonly spec: object };
   return readAgentRequest({
@@ -34,6 +35,7 @@ function asked({ commonName = PARIS, organization = ORGANIZATION, metadata, spec
       ...(metadata ?? made.metadata),
     },
     spec: { ...made.spec, username: 'system:bootstrap:abcdef', groups: tokenGroups('paris', 'join'), ...spec },
+    ...(status && { status }),
   });
 }
 
@@ -49,6 +51,24 @@ test('a request of a token, and of the agent itself, for the name of its cluster
     assert.is(asked({ metadata: { name: 'curlew-paris-mine', ...more } })?.problem, undefined);
   const again = asked({ spec: AGENT });
   assert.equal([again?.problem, again?.kind, again?.user], [undefined, 'renewal', PARIS]);
+});
+
+test('a request of an add-on is kept whole only while a signer is to answer it', () => {
+  const [approved, failed] = [{ type: 'Approved' }, { type: 'Failed' }];
+  const metadata = { name: 'curlew-paris-x7k2p', labels: { 'open-cluster-management.io/addon-name': 'web' } };
+  const isKept = (status: object): boolean => {
+    const addon = asked({ metadata, spec: AGENT, status })?.addon;
+    assert.is(addon?.name, 'web');
+    return addon?.unsigned?.startsWith('-----BEGIN CERTIFICATE REQUEST-----') ?? false;
+  };
+  const statuses: readonly object[] = [
+    {},
+    { conditions: [approved] },
+    { conditions: [approved], certificate: 'x' },
+    { conditions: [approved, failed] },
+    { conditions: [{ type: 'Denied' }] },
+  ];
+  assert.equal(statuses.map(isKept), [false, true, false, false, false]);
 });
 
 for (const [title, given, problem] of [

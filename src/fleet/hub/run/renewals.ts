@@ -161,15 +161,15 @@ async function signerProblem({ addons }: Renewing, one: AgentRequest): Promise<s
 }
 
 /** True for what was approved for a signer that is no program of its own. */
-function isToSign({ addons }: Renewing, { isUnsigned, addon, problem }: AgentRequest): boolean {
-  return addons !== undefined && isUnsigned && problem === undefined && (addon?.signer ?? KUBE_SIGNER) !== KUBE_SIGNER;
+function isToSign({ addons }: Renewing, { addon, problem }: AgentRequest): boolean {
+  return addons !== undefined && addon?.unsigned !== undefined && problem === undefined && addon.signer !== KUBE_SIGNER;
 }
 
 /** Whoever has approved it: what would be refused is not signed. */
 async function sign(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void> {
   const { call, addons, requests, say } = hub;
   const { cluster, by, name, addon } = one;
-  const request = readRequest(addon?.request ?? '');
+  const request = readRequest(addon?.unsigned ?? '');
   if (addons === undefined || addon === undefined || request === undefined) return;
   const isAccepted = (await readAccepted(call, cluster)) === by;
   const why = isAccepted ? addonProblem(hub, one, seen) : `this is not the accepted agent of ${cluster}`;
