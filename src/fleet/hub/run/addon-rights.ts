@@ -164,8 +164,14 @@ export class AddonRights {
     const found = certificate
       ? await readAuthority(call, certificate, this.now())
       : { problem: `the template of ${addon} asks for no certificate of ${signer}` };
-    this.#note(request, 'problem' in found ? found.problem : undefined);
+    // Whether the server takes its answer, too, is known once the request is signed.
+    if ('problem' in found) this.#note(request, found.problem);
     return found;
+  }
+
+  /** What was said of its signer has ended. */
+  signed(request: AgentRequest): void {
+    this.#note(request, undefined);
   }
 
   /** The server refuses what the controller answers to a request. Returns what is to be said about that. */

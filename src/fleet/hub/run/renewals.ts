@@ -182,6 +182,7 @@ async function sign(hub: Renewing, one: AgentRequest, seen: Seen): Promise<void>
   const changed = await patchObject(call, SIGNING_REQUESTS, one, { operations, subresource: 'status' });
   if (changed === undefined) throw new CurlewError('BUSY', `cannot sign ${name}: it has changed meanwhile`);
   requests.put(changed);
+  if (isFound) addons.signed(one);
   say('info', `${name} of ${cluster}: ${isFound ? `signed for ${addon.name}` : `not signed: ${found.problem}`}`);
 }
 
