@@ -2,13 +2,14 @@
 import { execa } from 'execa';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { NODES } from '../support/built.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { isNightly } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
+import { asOtherUser, OTHER_USER, USER_PROGRAMS } from './support/other-user.ts';
 import { cannotRun, ROOT, shell } from './support/programs.ts';
 
 const test = suite('scripts/quickstart', { timeoutMs: 600_000 });
@@ -39,9 +40,9 @@ test('--help says what it does, and any other word is refused before anything is
   assert.match(wrong.stderr, 'quickstart takes no --hlep; see scripts/quickstart --help');
 });
 
-const reason = cannotRun('git', 'unshare');
+const reason = cannotRun('git', ...USER_PROGRAMS);
 if (reason === undefined) {
-  test('works in a fresh copy, twice, cuts the network, and fits a terminal', async () => {
+  test('works in a fresh copy, twice, cuts the network, fits a terminal, and needs no root', async () => {
     await using box = await tree();
     // What npm has fetched is linked instead of fetched again, and must not look older than what asks for it. What is built
     // is copied, but for nights, when the quickstart builds it.
@@ -78,6 +79,12 @@ if (reason === undefined) {
     assert.match(pod, /memory: '256Mi'/);
     assert.not.ok(existsSync('/etc/kubernetes/manifests/node-reserve.yaml'));
     assert.not.ok(existsSync(box.at('out')));
+    // An ordinary user, whose PATH has no folders of administrators.
+    await shell('rm -r "$1/.curlew/quickstart"; chown -R "$2:$2" "$1"', box.path, String(OTHER_USER));
+    const env = { HOME: box.path, PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin` };
+    const [program, ...words] = asOtherUser('scripts/quickstart');
+    const { stdout } = await execa(program, words, { cwd: box.path, env, extendEnv: false, stdin: 'ignore' });
+    assert.match(stdout, /network NOT cut: only root can do that[^]*second install: already applied/);
   });
 } else {
   test.skip('works in a fresh copy', reason);

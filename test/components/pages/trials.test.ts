@@ -2,6 +2,8 @@
 import * as assert from '../../support/assert.ts';
 import { unless } from '../../support/needs.ts';
 import { suite } from '../../support/suite.ts';
+import { leftToOtherRuns } from '../../support/sweep.ts';
+import { OTHER_USER } from '../support/other-user.ts';
 import { installerSpec, noPageMachine, pageMachine, plainAddons } from '../support/page-machine.ts';
 import { CLUSTER_PROGRAMS, startCluster } from '../support/page-servers.ts';
 
@@ -12,8 +14,20 @@ function web_pre_remove() { kubectl delete configmap web && kubectl create confi
 function web_uninstall() { rm /etc/web.txt; }
 `;
 
-unless(noPageMachine(...CLUSTER_PROGRAMS), test)('hooks of a trial change the cluster that it names', async () => {
+const READERS = [
+  { who: 'root', user: undefined },
+  { who: 'an ordinary user', user: OTHER_USER },
+] as const;
+
+for (const reader of READERS) {
+  const { who, user } = reader;
+  const reason = noPageMachine(...CLUSTER_PROGRAMS) ?? leftToOtherRuns(reader, READERS);
+  unless(reason, test)(`hooks of a trial of ${who} change the cluster that it names`, async () => tryPage(user));
+}
+
+async function tryPage(user: number | undefined): Promise<void> {
   await using machine = await pageMachine('docs/trials.md', {
+    user,
     files: {
       ...plainAddons('web@1.0.0'),
       'addons/web/1.0.0/install.sh': HOOKS,
@@ -38,6 +52,6 @@ curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz`);
     '! test -e /etc/web.txt && ! test -e /var/lib/curlew && ! grep -r client /tmp/trial/var/lib/curlew',
   );
   assert.equal(machine.left(), []);
-});
+}
 
 test.run();

@@ -31,7 +31,7 @@ export interface Machine extends AsyncDisposable {
   readonly at: (path: string) => string;
   /** What starts a program of this machine in the network of that one. */
   readonly network: readonly string[];
-  /** Runs lines of bash as root in the folder `/root/work`; what they printed. A failure throws with it. */
+  /** Runs lines of bash as its reader in the folder `work` of the home; what they printed. A failure throws with it. */
   readonly run: (lines: string, options?: RunOptions) => Promise<string>;
   /** Starts a program that stays, and waits until a line of bash succeeds. */
   readonly start: (program: string, ready: string) => Promise<void>;
@@ -140,14 +140,17 @@ export async function pageMachine(
     hosts = [],
     env = {},
     values = {},
+    user,
   }: {
-    /** Written to its folder `/root/work`. */
+    /** Written to the folder `work` of the reader's home. */
     readonly files?: Files;
     /** Names that lead to its loopback; `/etc/page.crt` and `.key` are a certificate for them that its programs trust. */
     readonly hosts?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
     /** What stands in the page for something that differs from one reader to the next, and what it is here. */
     readonly values?: Readonly<Record<string, string>>;
+    /** Id of an ordinary user, whose PATH has no folders of administrators, as the reader of the page; root without it. */
+    readonly user?: number | undefined;
   } = {},
 ): Promise<Machine> {
   let text = await readFile(join(ROOT, page), 'utf8');
@@ -170,18 +173,25 @@ export async function pageMachine(
   const [first] = (await Promise.race([once(holder.stdout, 'data'), ended])) as [unknown];
   if (String(first) !== 'ready\n') throw new Error(`no machine for ${page}: ended with ${String(first)}`);
   const inside = (await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8')).trim();
+  const home = user === undefined ? '/root' : '/home/reader';
+  const asUser =
+    user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
   const environment = {
-    HOME: '/root',
-    USER: 'root',
+    HOME: home,
+    USER: user === undefined ? 'root' : 'reader',
     LANG: 'C.UTF-8',
-    PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    PATH: user === undefined ? '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin' : '/run/bin:/usr/local/bin:/usr/bin:/bin',
     SSL_CERT_FILE: AUTHORITIES,
     ...env,
   };
   const at = (path: string): string => join(`/proc/${inside}/root`, path);
-  const run = async (lines: string, { status = 0, answer }: RunOptions = {}): Promise<string> => {
-    const shell = ['bash', '-uo', 'pipefail', '-c', `${STOP_AT_FAILURES}\ncd /root/work\n${lines}`];
-    const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--'];
+  const runBy = async (
+    as: readonly string[],
+    lines: string,
+    { status = 0, answer }: RunOptions = {},
+  ): Promise<string> => {
+    const shell = ['bash', '-uo', 'pipefail', '-c', `${STOP_AT_FAILURES}\ncd ~/work\n${lines}`];
+    const enter = ['--target', inside, '--mount', '--net', '--pid', '--ipc', '--uts', '--', ...as];
     const onTerminal = ['script', '-qefc', shell.map(shellQuote).join(' '), '/dev/null'];
     const running = execa('nsenter', [...enter, ...(answer === undefined ? shell : onTerminal)], {
       env: environment,
@@ -203,14 +213,19 @@ export async function pageMachine(
     if (exitCode !== status) throw new Error(`${page}: status ${exitCode}\n${lines}\n${all}`);
     return all;
   };
+  const run: Machine['run'] = async (lines, options) => runBy(asUser, lines, options);
   const close = async (): Promise<void> => {
     holder.stdin.end();
     await ended;
     await box[Symbol.asyncDispose]();
   };
   const names = hosts.map((host) => `127.0.0.1 ${host}`).join('\n');
-  const prepare = run(`${PROGRAMS.replace('NODE', `'${process.execPath}'`).replace('MAIN', `'${BUILT_MAIN}'`)}
-printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`);
+  await mkdir(at(`${home}/work`), { recursive: true });
+  const prepare = runBy(
+    [],
+    `${PROGRAMS.replace('NODE', `'${process.execPath}'`).replace('MAIN', `'${BUILT_MAIN}'`)}
+printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`,
+  );
   try {
     await prepare;
     if (hosts.length > 0) {
@@ -220,7 +235,8 @@ printf '127.0.0.1 localhost\\n%s\\n' '${names}' >/etc/hosts`);
       await mkdir(dirname(at(AUTHORITIES)), { recursive: true });
       await appendFile(at(AUTHORITIES), ca);
     }
-    await writeTree(at('/root/work'), files);
+    await writeTree(at(`${home}/work`), files);
+    if (user !== undefined) await runBy([], `chown -R ${user}:${user} ~ /run /srv`);
   } catch (error) {
     await close();
     throw error;

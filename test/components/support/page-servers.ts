@@ -1,5 +1,5 @@
 /** Servers of the machine on which a page is run: a web server, S3 and a cluster, at the addresses that pages name. */
-import { copyFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { tree, type Tree } from '../../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './api-server.ts';
 import { makeClientAuthority, MANAGER } from './client-authority.ts';
@@ -90,7 +90,9 @@ export async function startHub(machine: Machine, name: string): Promise<ApiServe
 
 async function withKubeconfig(machine: Machine, box: Tree, server: ApiServer): Promise<ApiServer> {
   await machine.run(`mkdir -p ~/.kube && ln -sf '${oracle('../api-server/kubectl')}' /run/bin/kubectl`);
-  await copyFile(server.kubeconfig, machine.at('/root/.kube/config'));
+  await copyFile(server.kubeconfig, machine.at('/run/kubeconfig'));
+  await chmod(machine.at('/run/kubeconfig'), 0o644);
+  await machine.run('mv /run/kubeconfig ~/.kube/config');
   return {
     ...server,
     [Symbol.asyncDispose]: async () => {
