@@ -20,7 +20,7 @@ export interface Site {
   readonly pages: ReadonlyMap<string, Page>;
   /** Other files that pages link to. */
   readonly files: ReadonlySet<string>;
-  /** Navigation: the lists below `## Documentation` in the README, which are the only declaration of the order. */
+  /** Navigation: the lists in the README of docs, which are the only declaration of the order. */
   readonly groups: readonly Group[];
 }
 
@@ -45,6 +45,8 @@ async function kindOf(path: string): Promise<'file' | 'folder' | undefined> {
   if (found === undefined) return undefined;
   return found.isFile() ? 'file' : 'folder';
 }
+
+const LISTS = 'docs/README.md';
 
 /** What a link leads to: a file, the README of a folder, or undefined for a folder without one. Throws if nothing is there. */
 async function targetOf(checkout: string, page: string, path: string): Promise<string | undefined> {
@@ -76,18 +78,16 @@ export async function readSite(checkout: string): Promise<Site> {
       if (target !== undefined) waiting.push(target);
     }
   }
-  const readme = pages.get('README.md')?.text ?? '';
-  return { pages, files, groups: await groupsOf(checkout, readme, pages) };
+  return { pages, files, groups: await groupsOf(checkout, pages) };
 }
 
-async function groupsOf(checkout: string, readme: string, pages: ReadonlyMap<string, Page>): Promise<readonly Group[]> {
-  const [, list = ''] = /^## Documentation\n(.*?)(?=^## |(?![^]))/ms.exec(readme) ?? [];
+async function groupsOf(checkout: string, pages: ReadonlyMap<string, Page>): Promise<readonly Group[]> {
   const groups: Group[] = [];
-  for (const part of list.split(/^### /m).slice(1)) {
+  for (const part of pages.get(LISTS)?.text.split(/^## /m).slice(1) ?? []) {
     const [title = ''] = part.split('\n', 1);
     const found: Page[] = [];
     for (const [, path = ''] of part.matchAll(/^- \[[^\]]*\]\(([^)#]+)\)/gm)) {
-      const page = pages.get((await targetOf(checkout, 'README.md', path)) ?? '');
+      const page = pages.get((await targetOf(checkout, LISTS, path)) ?? '');
       if (page !== undefined) found.push(page);
     }
     groups.push({ title, pages: found });

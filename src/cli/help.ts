@@ -166,7 +166,9 @@ export function topics([first]: readonly string[]): readonly string[] {
 function pages(): readonly string[] {
   const folder = ownPages();
   if (folder === undefined) return [];
-  return readdirSync(folder).flatMap((file) => (file.endsWith('.md') ? [file.slice(0, -'.md'.length)] : []));
+  // The README lists the others.
+  const names = readdirSync(folder).filter((file) => file.endsWith('.md') && file !== 'README.md');
+  return names.map((file) => file.slice(0, -'.md'.length));
 }
 
 function pageText(page: string): string {

@@ -1,4 +1,4 @@
-/** What README.md and docs/signing.md tell people to type on a machine without curlew, carried out as it stands there. */
+/** What docs/usage.md and docs/signing.md tell people to type on a machine without curlew, carried out as it stands there. */
 import { execa } from 'execa';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { memorySource, readTocText } from '../../src/formats/archive/read.ts';
@@ -25,7 +25,7 @@ async function blockWith(page: string, word: string): Promise<string> {
   return only ?? '';
 }
 
-const readme = await blockWith('README.md', 'openssl dgst');
+const usage = await blockWith('docs/usage.md', 'openssl dgst');
 const checks = {
   openssl: await blockWith('docs/signing.md', 'bundle.tar.gz.sig bundle.tar.gz'),
   sha256sum: await blockWith('docs/signing.md', 'bundle.tar.gz.sha256'),
@@ -73,7 +73,7 @@ withOpenssl('a bundle as it was signed is proved, unpacked and run by what the p
     assert.ok(ok, output);
     assert.match(output, /^(?:Verified OK|bundle\.tar\.gz: OK)$/m);
   }
-  const { ok, output } = await type(box, readme);
+  const { ok, output } = await type(box, usage);
   assert.ok(ok, output);
   assert.match(output, HONEST);
 });
@@ -90,7 +90,7 @@ withOpenssl(
 withOpenssl('what the pages say refuses that before tar sees it', async () => {
   await using box = await signedBox();
   await attack(box);
-  for (const lines of [checks.openssl, checks.sha256sum, readme]) {
+  for (const lines of [checks.openssl, checks.sha256sum, usage]) {
     const { ok, output } = await type(box, lines);
     assert.not.ok(ok, lines);
     assert.not.match(output, HOSTILE);
@@ -110,7 +110,7 @@ withOpenssl(
     const statement = await readFile(box.at('bundle.tar.gz.sigstore.json'), 'utf8');
     const { dsseEnvelope } = JSON.parse(statement) as { dsseEnvelope: { signatures: [{ sig: string }] } };
     await writeFile(box.at('bundle.tar.gz.sig'), Buffer.from(dsseEnvelope.signatures[0].sig, 'base64'));
-    assert.not.ok((await type(box, readme)).ok);
+    assert.not.ok((await type(box, usage)).ok);
     await writeFile(box.at('bundle.tar.gz'), honest);
     assert.not.ok((await type(box, checks.openssl)).ok);
   },
