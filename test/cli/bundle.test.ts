@@ -38,14 +38,20 @@ async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
 test('a bundle and a plan of a spec with secrets are readable for their owner only, others for all', async ({
   signal,
 }) => {
-  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: '1.0.0' }), signal);
-  await writeFile(
-    box.at('secret.yaml'),
-    specOf({ alpha: '1.0.0' }).replace('"1.0.0"', '"1.0.0", adminPassword: canary-1'),
-  );
+  const settings = { type: 'object', properties: { seed: { type: 'string', writeOnly: true } } };
+  const alpha = { ...addon('alpha', '1.0.0'), extra: { settings } };
+  await using box = await storeBox([alpha], specOf({ alpha: '1.0.0' }), signal);
+  for (const [file, field] of [
+    ['secret.yaml', 'adminPassword'],
+    ['schema.yaml', 'seed'],
+  ] as const) {
+    const text = specOf({ alpha: '1.0.0' }).replace('"1.0.0"', `"1.0.0", ${field}: canary-1`);
+    await writeFile(box.at(file), text);
+  }
   for (const [spec, mode] of [
     ['spec.yaml', 0o644],
     ['secret.yaml', 0o600],
+    ['schema.yaml', 0o600],
   ] as const) {
     for (const more of [
       ['--dry-run', '--out', 'made'],
@@ -65,7 +71,7 @@ test('a bundle and a plan of a spec with secrets are readable for their owner on
       'store',
       '--allow-invalid-settings',
       '-o',
-      `${mode}.gz`,
+      `${spec}.gz`,
       '--split',
       '6M',
     );
@@ -75,7 +81,7 @@ test('a bundle and a plan of a spec with secrets are readable for their owner on
       mode === 0o600,
       parts.stderr,
     );
-    const names = (await readdir(box.path)).filter((name) => name.startsWith(`${mode}.gz.part-`));
+    const names = (await readdir(box.path)).filter((name) => name.startsWith(`${spec}.gz.part-`));
     assert.ok(names.length > 0);
     for (const name of names) assert.is((await stat(box.at(name))).mode & 0o777, mode, name);
   }

@@ -1,5 +1,6 @@
 /** Opens packages in a store for a bundle: range sources and indexes. */
 import { setImmediate } from 'node:timers/promises';
+import type { Cancellable } from '../../core/cancellable.ts';
 import type { ArchiveIndex } from '../../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
@@ -7,7 +8,8 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, prefixOf } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../../core/package.ts';
-import type { Installer } from '../../spec/installer.ts';
+import type { Installer, InstallerAddon } from '../../spec/installer.ts';
+import { withoutSecrets } from '../../spec/secret-settings.ts';
 import { checkShipped } from '../../spec/shipped-schema.ts';
 import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
 import type { ResolvedPackage } from './resolve.ts';
@@ -24,8 +26,8 @@ const CONCURRENCY = 8;
 
 /** Reads a package's `addon.json` with one small range, verified with its table of contents. */
 export async function readPackageAddon(
-  { resolved, source, index }: OpenPackage,
-  { signal }: { readonly signal: AbortSignal },
+  { resolved, source, index }: Pick<OpenPackage, 'resolved' | 'source' | 'index'>,
+  { signal }: Cancellable,
 ): Promise<AddonJson> {
   const entry = findEntry(index, `${prefixOf(resolved)}${ADDON_JSON}`);
   if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${ADDON_JSON} is missing`);
@@ -33,27 +35,49 @@ export async function readPackageAddon(
   return parseAddonJson(Buffer.from(data).toString('utf8'), source.name);
 }
 
-/**
- * Checks the settings of a spec with the schemas in its packages. Skips a package that does not match the
- * catalog.
- */
-export async function checkSettings(
-  installer: Installer,
-  packages: readonly OpenPackage[],
-  { signal }: { readonly signal: AbortSignal },
-): Promise<readonly Diagnostic[]> {
+/** An add-on of a spec, and the schema of its settings in its package, if there is one. */
+export interface AddonSchema {
+  readonly addon: InstallerAddon;
+  readonly schema: unknown;
+}
+
+/** Reads the schemas of a spec's add-ons from their packages. Skips a package that does not match the catalog. */
+export async function readSchemas(
+  { addons }: Pick<Installer, 'addons'>,
+  packages: readonly Pick<OpenPackage, 'resolved' | 'source' | 'index'>[],
+  { signal }: Cancellable,
+): Promise<readonly AddonSchema[]> {
   const schemas = await mapLimited(
     packages,
     async (one, context) => {
       const { name, toc } = one.resolved;
-      const addon = installer.addons.find((one) => one.name === name);
+      const addon = addons.find((one) => one.name === name);
       if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
       return [{ addon, schema: (await readPackageAddon(one, context)).settings }];
     },
     { width: CONCURRENCY, signal },
   );
+  return schemas.flat();
+}
+
+/** The names of the add-ons of a spec whose settings have secrets, by schema, name or content. */
+export function addonsWithSecrets(
+  { addons }: Pick<Installer, 'addons'>,
+  schemas: readonly AddonSchema[],
+): readonly string[] {
+  const schemaOf = new Map(schemas.map(({ addon, schema }) => [addon.name, schema]));
+  return addons
+    .filter(({ name, settings }) => withoutSecrets(settings, schemaOf.get(name)).hidden)
+    .map(({ name }) => name);
+}
+
+/** Checks the settings of add-ons with their schemas. */
+export async function checkSettings(
+  schemas: readonly AddonSchema[],
+  { signal }: Cancellable,
+): Promise<readonly Diagnostic[]> {
   const diagnostics: Diagnostic[] = [];
-  for (const { addon, schema } of schemas.flat()) {
+  for (const { addon, schema } of schemas) {
     diagnostics.push(...checkShipped(addon, schema));
     // Each check may take a while: let a server handle other requests.
     await setImmediate();

@@ -6,10 +6,12 @@ import { indexOfContents } from '../../formats/archive/recreate.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { BUNDLE_SCRIPTS, DELTA_CONTENTS, KURL_FOLDER, ownerOf, prefixOf } from '../../core/layout.ts';
+import { BUNDLE_SCRIPTS, DELTA_CONTENTS, INSTALLER_YAML, KURL_FOLDER, ownerOf, prefixOf } from '../../core/layout.ts';
 import { OS_IDS } from '../../core/os.ts';
+import { parseInstaller } from '../../spec/parse.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
+import { addonsWithSecrets, type OpenPackage, readSchemas } from './open-packages.ts';
 import { keptPart } from './other-systems.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
 import type { OpenPlan, PlanFromOptions, PlanSource } from './plan-from.ts';
@@ -39,20 +41,25 @@ export async function openSavedPlan(
   const packages = plan.sources.slice(0, resolved.length);
   const contents = packageContents(plan, resolved);
   const systems = plan.bundle.os?.kept ?? OS_IDS;
-  const sources = await mapLimited(
+  const opened = await mapLimited(
     packages.map((planned, at) => ({ planned, at })),
-    async ({ planned, at }, context): Promise<PlanSource> => {
+    async ({ planned, at }, context): Promise<Pick<OpenPackage, 'source' | 'index'>> => {
       const source = await openStoreSource(store, planned.key, context);
       const changed = source.size !== planned.size || (isSame && source.object.etag !== planned.etag);
       if (changed) throw conflict(source.name);
       const index = await checkedIndex(source, planned, signal);
       checkEntries(index, plan, at, source.name);
       checkContents(index, resolved[at], { contents, kept: systems });
-      return source;
+      return { source, index };
     },
     { width: CONCURRENCY, signal },
   );
-  if (plan.bundle.layout === 'kurl') return { plan, sources, [Symbol.asyncDispose]: async () => undefined };
+  const sources = opened.map(({ source }): PlanSource => source);
+  const addons = plan.packages.flatMap((one, at) =>
+    opened[at] === undefined ? [] : [{ resolved: one, ...opened[at] }],
+  );
+  const secrets = await secretsOfPlan(plan, addons, signal);
+  if (plan.bundle.layout === 'kurl') return { plan, sources, secrets, [Symbol.asyncDispose]: async () => undefined };
   await checkScripts(plan);
   const executable = await open(plan.bundle.arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
@@ -63,11 +70,22 @@ export async function openSavedPlan(
       throw differentTool(plan, 'a different tool for nodes');
     }
     checkEntries(executable.index, plan, at, executable.source.name);
-    return { plan, sources: [...sources, executable.source], [Symbol.asyncDispose]: close };
+    return { plan, sources: [...sources, executable.source], secrets, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Add-ons with secrets in the spec of a saved plan; without packages, their schemas do not count. */
+export async function secretsOfPlan(
+  { files }: BundlePlan,
+  packages: Parameters<typeof readSchemas>[1],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const spec = files.find(({ path }) => path === INSTALLER_YAML);
+  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec?.data ?? []).toString());
+  return readable === undefined ? [] : addonsWithSecrets(readable, await readSchemas(readable, packages, { signal }));
 }
 
 function differentTool({ bundle }: BundlePlan, what: string): CurlewError {

@@ -11,7 +11,7 @@ import type { SourceStore } from '../store/source.ts';
 import { chooseExtras, NO_EXTRAS, type ExtraOptions, type ResolvedExtra } from './extras.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
-import { checkSettings, openPackages, type OpenOptions } from './open-packages.ts';
+import { addonsWithSecrets, checkSettings, openPackages, readSchemas, type OpenOptions } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './bundle-plan.ts';
 import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from '../../own/root-files.ts';
@@ -62,6 +62,8 @@ export interface OpenPlan extends AsyncDisposable {
   readonly plan: BundlePlan;
   /** Source n is the plan's source n. */
   readonly sources: readonly PlanSource[];
+  /** The add-ons of the spec whose settings have secrets. */
+  readonly secrets: readonly string[];
 }
 
 export interface PlannedSpec extends OpenPlan {
@@ -97,7 +99,8 @@ export async function planFrom(
   const chosen =
     error === undefined ? chooseExtras(resolved, extras, { catalog, arch, forKurl: kurlScripts !== undefined }) : [];
   const packages = await openPackages(store, resolved, { maxTocBytes, signal });
-  const problems = await checkSettings(installer, packages, { signal });
+  const schemas = await readSchemas(installer, packages, { signal });
+  const problems = await checkSettings(schemas, { signal });
   const findings = settings === 'strict' ? refusingTypos(problems) : problems;
   requireSpec(findings, error, { rule: settings, hint: settingsHint });
   const supplied = await openGiven();
@@ -120,7 +123,8 @@ export async function planFrom(
     });
     const toolSource = executable === undefined ? [] : [executable.source];
     const sources = [...[...packages, ...others, ...supplied].map(({ source }): PlanSource => source), ...toolSource];
-    return { plan, sources, findings, [Symbol.asyncDispose]: close };
+    const secrets = addonsWithSecrets(installer, schemas);
+    return { plan, sources, secrets, findings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

@@ -5,7 +5,14 @@
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { memorySource, readTocText } from '../../formats/archive/read.ts';
 import { planSplice, type Segment, type SplicePlan } from '../../formats/archive/splice.ts';
-import { checkSettings, openIndex, openPackages, readPackageAddon, type OpenOptions } from '../bundle/open-packages.ts';
+import {
+  checkSettings,
+  openIndex,
+  openPackages,
+  readPackageAddon,
+  readSchemas,
+  type OpenOptions,
+} from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/bundle-plan.ts';
 import { digestOf } from '../../core/digest.ts';
@@ -167,8 +174,10 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
       return planBundleJob(job, store, options);
     case 'packages':
       return planPackagesJob(job, store, options);
-    case 'settings':
-      return checkSettings(job.installer, await openPackages(store, job.resolved, options), options);
+    case 'settings': {
+      const packages = await openPackages(store, job.resolved, options);
+      return checkSettings(await readSchemas(job.installer, packages, options), options);
+    }
     case 'blobs':
       return findBlobs(job, store, options);
     case 'toc':

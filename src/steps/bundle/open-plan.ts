@@ -1,6 +1,6 @@
 /** Opens the plan of a bundle: from a spec and a store, or from a file. */
 import { resolve } from 'node:path';
-import { openSavedPlan } from '../../ship/bundle/open-saved.ts';
+import { openSavedPlan, secretsOfPlan } from '../../ship/bundle/open-saved.ts';
 import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../../ship/bundle/plan-file.ts';
 import {
   planFrom,
@@ -185,7 +185,8 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
   }
   if (request.dryRun !== true)
     throw new CurlewError('USAGE', 'curlew bundle: specify the store of the packages with --from');
-  return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
+  const secrets = await secretsOfPlan(saved.plan, [], context.signal);
+  return { ...saved, sources: [], secrets, signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
 
 /** The packages in the plan must be those in the signed catalog of its release. */

@@ -5,13 +5,9 @@ import { formatBundlePlan } from '../../ship/bundle/plan-file.ts';
 import { planSource } from '../../ship/bundle/write/plan-source.ts';
 import { writeBundle, writeBundleFile } from '../../ship/bundle/write/write-bundle.ts';
 import { storeBundle } from '../../ship/bundle/write/store-bundle.ts';
-import type { BundlePlan } from '../../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { INSTALLER_YAML } from '../../core/layout.ts';
 import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
-import { parseInstaller } from '../../spec/parse.ts';
-import { withoutSecrets } from '../../spec/secret-settings.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
 import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
@@ -69,10 +65,9 @@ export async function bundleTarget(
   }
   if (/^s3:\/\//i.test(output)) {
     const { address, key } = objectOf(output);
-    return async ({ plan, sources, signed }) => {
-      const names = addonsWithSecrets(plan);
-      if (names !== '') {
-        const text = `${output}: the spec has secrets (${names}), which everybody can read who can read this object; ${ADD_ON_NODES}`;
+    return async ({ plan, sources, secrets, signed }) => {
+      if (secrets.length > 0) {
+        const text = `${output}: the spec has secrets (${secrets.join(', ')}), which everybody can read who can read this object; ${ADD_ON_NODES}`;
         report({ type: 'note', level: 'warning', text });
       }
       const store = await openStoreFor(address, request, context, { create: false });
@@ -82,8 +77,8 @@ export async function bundleTarget(
   }
   const file = resolve(cwd, output);
   await refuseExisting(file, options.force);
-  return async ({ plan, sources, signed }) => {
-    const mode = modeFor(plan, output, context);
+  return async ({ plan, sources, secrets, signed }) => {
+    const mode = modeFor(secrets, output, context);
     await writeBundleFile(plan, sources, file, { ...options, mode, verify: options.verify || signed });
     return { file };
   };
@@ -103,10 +98,10 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
   const { out, against, force = false } = request;
   const saved = out === undefined ? undefined : resolve(context.cwd, out);
   if (saved !== undefined) await refuseExisting(saved, force);
-  return async ({ plan, store }) => {
+  return async ({ plan, secrets, store }) => {
     const older = against === undefined ? undefined : await readBundlePlan(against, context);
     if (out !== undefined && saved !== undefined) {
-      await writeText(saved, formatBundlePlan({ store, plan }), { force, mode: modeFor(plan, out, context) });
+      await writeText(saved, formatBundlePlan({ store, plan }), { force, mode: modeFor(secrets, out, context) });
     }
     return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
   };
@@ -114,22 +109,12 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
 
 const ADD_ON_NODES = 'installer-spec-file=FILE of an install adds them on the node instead';
 
-/** The mode of a file that contains the spec of a plan: only its owner may read secrets, which is said. */
-function modeFor(plan: BundlePlan, file: string, { report }: Pick<Context, 'report'>): number {
-  const names = addonsWithSecrets(plan);
-  if (names === '') return 0o644;
-  const text = `${file}: the spec has secrets (${names}), so only you can read this file, but everybody who gets it can; ${ADD_ON_NODES}`;
+/** The mode of a file that contains the spec of a plan: only its owner may read secrets of these add-ons, which is said. */
+function modeFor(secrets: readonly string[], file: string, { report }: Pick<Context, 'report'>): number {
+  if (secrets.length === 0) return 0o644;
+  const text = `${file}: the spec has secrets (${secrets.join(', ')}), so only you can read this file, but everybody who gets it can; ${ADD_ON_NODES}`;
   report({ type: 'note', level: 'warning', text });
   return 0o600;
-}
-
-/** The add-ons of the spec in a bundle whose settings have secrets, by name or content. */
-function addonsWithSecrets({ files }: BundlePlan): string {
-  const spec = files.find(({ path }) => path === INSTALLER_YAML);
-  if (spec === undefined) return '';
-  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec.data).toString());
-  const secret = (readable?.addons ?? []).filter(({ settings }) => withoutSecrets(settings, undefined).hidden);
-  return secret.map(({ name }) => name).join(', ');
 }
 
 /** Parts are written directly; the whole bundle is never stored. */
@@ -138,9 +123,9 @@ function partsTarget(request: BundleTargetRequest, context: Context): BundleTarg
   const place = partsPlace(request, context, 'bundle.tar.gz');
   const { report, signal } = context;
   const options = { ...place, limit, force, report, signal };
-  return async ({ plan, sources, signed }) => {
+  return async ({ plan, sources, secrets, signed }) => {
     const { splice } = plan;
-    const mode = modeFor(plan, place.name, context);
+    const mode = modeFor(secrets, place.name, context);
     const source = planSource(place.name, splice, sources);
     const { media } = await writePartsTo(
       { source, index: splice.index },

@@ -90,6 +90,29 @@ test('a saved plan gives the same bytes as the plan itself, from a copy of the s
   }
 });
 
+test('a plan names the add-ons with secrets, by the schemas of its packages too, also once it is saved', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const fields = { seed: { writeOnly: true }, pin: { format: 'password' }, joinToken: { writeOnly: false } };
+  const packages = PACKAGES.map((one) => ({ ...one, extra: { settings: { type: 'object', properties: fields } } }));
+  const store = await publishTestPackages(box, packages, signal);
+  for (const [settings, secrets] of [
+    ['seed: a', ['alpha']],
+    ['pin: "1234"', ['alpha']],
+    ['joinToken: a', []],
+    ['adminPassword: a', ['alpha']],
+    ['mode: a', []],
+  ] as const) {
+    const spec = SPEC.replace('"latest"', `"latest", ${settings}`);
+    await using open = await planSpec(box, store, spec, { signal });
+    assert.equal(open.secrets, secrets, settings);
+    const saved = parseBundlePlan(formatBundlePlan({ store: store.address, plan: open.plan }), 'plan.json');
+    await using again = await openSavedPlan(saved, store, { executables: box.at('node'), signal });
+    assert.equal(again.secrets, secrets, settings);
+  }
+});
+
 test('every entry is told with its place and what it is copied from', async ({ signal }) => {
   await using box = await tree();
   const { text } = await save(box, signal);
