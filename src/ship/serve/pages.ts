@@ -11,7 +11,9 @@ import type { Bundles, BundlesOptions } from './bundles.ts';
 import type { SeenCatalog } from './catalogs.ts';
 import { type Answer, dataContent, textAnswer } from './content.ts';
 import { asServerError, statusOf } from './failure.ts';
-import { type Choice, formatChoice, parseChoice, specNameOf, specOfChoice, withAddons } from './page/choice.ts';
+import type { KnownSpec } from './installers.ts';
+import type { Choices } from './choices.ts';
+import { type Choice, formatChoice, parseChoice, specNameOf, withAddons } from './page/choice.ts';
 import { changesPage } from './page/changes.ts';
 import { choosePage, type ChoiceResult } from './page/choose.ts';
 import { contentsPage } from './page/contents.ts';
@@ -35,6 +37,7 @@ export interface PagesOptions extends Pick<
   'planner' | 'catalogs' | 'executable' | 'tool' | 'now' | 'signal'
 > {
   readonly bundles: Bundles;
+  readonly choices: Choices;
   /** Nodes must get signed releases. */
   readonly signed: boolean;
 }
@@ -48,7 +51,7 @@ const DESCRIBED = 8 << 20;
 const LISTED_MS = 60_000;
 
 export function createPages(store: Store, options: PagesOptions): Pages {
-  const { catalogs, bundles, planner, executable, signed, tool, signal: own } = options;
+  const { catalogs, bundles, choices, planner, executable, signed, tool, signal: own } = options;
   const listed = createSingleFlightCache<readonly string[]>({ freshMs: LISTED_MS, now: options.now });
   const described = createSingleFlightCache<Description>({
     most: DESCRIBED,
@@ -76,18 +79,22 @@ export function createPages(store: Store, options: PagesOptions): Pages {
 
   const outcomeOf = async (choice: Choice, { catalog }: SeenCatalog, signal: AbortSignal): Promise<ChoiceResult> => {
     const { arch, release } = choice;
-    // Settings that no spec can have must not hide the packages, whose schemas describe them.
-    const bare = specOfChoice({ ...choice, settings: new Map() });
-    const { packages } = resolveSpec(bare.spec.installer, catalog, arch);
     let made: ChoiceResult['made'];
+    let packages: ChoiceResult['packages'] | undefined;
+    const packagesOf = ({ installer }: KnownSpec): ChoiceResult['packages'] =>
+      resolveSpec(installer, catalog, arch).packages;
     try {
-      const { id, spec } = specOfChoice(choice);
+      const { id, spec } = await choices(choice, { signal });
       made = { id, yaml: spec.text };
+      packages = packagesOf(spec);
       const { size, etag } = await bundles.whole({ spec, release, arch, signal });
       const { index } = await executable(arch);
       return { packages, made, bundle: { size, tool: index.size, toc: `sha256:${etag.slice(1, -1)}` }, problems: [] };
     } catch (error) {
-      return { packages, made, problems: problemsOf(error) };
+      const problems = problemsOf(error);
+      // Settings that no spec can have must not hide the packages, whose schemas describe them.
+      packages ??= packagesOf((await choices({ ...choice, settings: new Map() }, { signal })).spec);
+      return { packages, made, problems };
     }
   };
 

@@ -12,6 +12,8 @@ import type { Arch } from '../../core/ref.ts';
 import type { Installer } from '../../spec/installer.ts';
 import type { ByteRange, Store, StoredObject } from '../store/store.ts';
 import type { BlobTable } from './blob-table.ts';
+import type { KnownSpec } from './installers.ts';
+import type { Choice, ChosenSpec } from './page/choice.ts';
 
 /** The source of every byte of a bundle, sufficient to send it. */
 export interface Layout {
@@ -69,7 +71,20 @@ export interface DescribeJob {
   readonly resolved: ResolvedPackage;
 }
 
-export type PlanJob = BundleJob | PackagesJob | SettingsJob | BlobsJob | TocJob | DescribeJob;
+/** Reads an installer spec; `name` is for messages. */
+export interface SpecJob {
+  readonly kind: 'spec';
+  readonly data: Uint8Array;
+  readonly name: string;
+}
+
+/** Makes the installer spec of a choice. */
+export interface ChoiceJob {
+  readonly kind: 'choice';
+  readonly choice: Choice;
+}
+
+export type PlanJob = BundleJob | PackagesJob | SettingsJob | BlobsJob | TocJob | DescribeJob | SpecJob | ChoiceJob;
 
 /** The blobs, and the object when its index was read. */
 export interface FoundBlobs {
@@ -94,6 +109,8 @@ export interface PlanResults {
   readonly blobs: FoundBlobs;
   readonly toc: Digest;
   readonly describe: Description;
+  readonly spec: KnownSpec;
+  readonly choice: ChosenSpec;
 }
 
 export type PlanResult = PlanResults[PlanJob['kind']];

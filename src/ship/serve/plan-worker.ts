@@ -1,5 +1,6 @@
 /**
- * Worker thread that plans bundles, so that long tables of contents do not block other requests of the server.
+ * Worker thread that reads specs and plans bundles, so that many specs and long tables of contents do not block other requests of
+ * the server.
  * Reads the store through the server, which has the connections, the credentials and the limits.
  */
 import { parentPort, type MessagePort } from 'node:worker_threads';
@@ -20,6 +21,8 @@ import { asError } from '../../core/errors.ts';
 import { prefixOf } from '../../core/layout.ts';
 import { storeSource, type SourceStore } from '../store/source.ts';
 import { blobTable } from './blob-table.ts';
+import { readSpecText } from './installers.ts';
+import { specOfChoice } from './page/choice.ts';
 import {
   errorOf,
   errorParts,
@@ -184,6 +187,10 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
       return digestOf(await readTocText(storeSource(store, job.object), options));
     case 'describe':
       return describePackage(job, store, options);
+    case 'spec':
+      return readSpecText(job.data, job.name);
+    case 'choice':
+      return specOfChoice(job.choice);
   }
 }
 

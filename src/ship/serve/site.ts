@@ -12,9 +12,10 @@ import { type BundlesOptions, createBundles, type Executable, type CachedPlans }
 import { type Catalogs, type CatalogsOptions, createCatalogs } from './catalogs.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
-import { parseChoice, specOfChoice } from './page/choice.ts';
+import { createChoices } from './choices.ts';
+import { parseChoice } from './page/choice.ts';
 import { createPages } from './pages.ts';
-import { type Installers, type KnownSpec, readSpecText } from './installers.ts';
+import type { Installers, KnownSpec } from './installers.ts';
 import { sourceContent, storedContent } from './objects.ts';
 import { createPlanner, type Planner, type PlannerOptions } from './planner.ts';
 import { registryAnswer } from './registry.ts';
@@ -84,15 +85,17 @@ export function createSite(store: Store, options: SiteOptions): Site {
   const catalogs = createCatalogs(store, options);
   const planner = createPlanner(store, options);
   const bundles = createBundles(store, { ...options, planner, catalogs });
+  const choices = createChoices(planner);
   const images = createImages(store, { ...options, planner, catalogs });
   const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogs });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
     const content = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
     return content === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content };
   };
-  const pages = createPages(store, { ...options, catalogs, bundles, planner, signed: verify !== undefined });
+  const signed = verify !== undefined;
+  const pages = createPages(store, { ...options, catalogs, bundles, choices, planner, signed });
   const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) =>
-    id === undefined ? specOfChoice(parseChoice(query)) : { id, spec: await installers.read(id, { signal }) };
+    id === undefined ? choices(parseChoice(query), { signal }) : { id, spec: await installers.read(id, { signal }) };
   // What a choice becomes is refused everywhere if its bundle is; a stored spec was checked when it was posted.
   const checkedSpecOf: typeof specOf = async (request, id) => {
     const { query, signal } = request;
@@ -143,16 +146,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
         const { catalog } = await catalogs.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
         const release = catalog.release;
-        const inputs = {
-          script: route.script,
-          id,
-          functions,
-          base,
-          release,
-          spec: spec.text,
-          sums,
-          signed: verify !== undefined,
-        };
+        const inputs = { script: route.script, id, functions, base, release, spec: spec.text, sums, signed };
         return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
       }
       case 'tool': {
@@ -174,7 +168,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
     }
   };
   const post: Site['post'] = async (body, { base, keep, signal }) => {
-    const spec = readSpecText(body, 'the installer spec');
+    const spec = await planner.run({ kind: 'spec', data: body, name: 'the installer spec' }, { signal });
     const resolved = await checkSpec(spec, catalogs);
     const findings = allowInvalidSettings ? [] : await bundles.settings(spec.installer, resolved, { signal });
     if (findings.some(({ severity }) => severity === 'error')) throw settingsError(findings);

@@ -121,8 +121,14 @@ export function withAddons(choice: Choice, added: readonly string[], { addons }:
   return { ...choice, versions };
 }
 
+/** The installer spec of a choice, and its id, which is also its name. */
+export interface ChosenSpec {
+  readonly id: string;
+  readonly spec: KnownSpec;
+}
+
 /** The installer spec of a choice, named after its id. `SPEC_INVALID` for settings that no spec can have. */
-export function specOfChoice({ versions, settings }: Choice): { readonly id: string; readonly spec: KnownSpec } {
+export function specOfChoice({ versions, settings }: Choice): ChosenSpec {
   const keys = [...versions.keys(), ...[...settings].flatMap(([key, { size }]) => (size > 0 ? [key] : []))];
   const rows = [...new Set(keys)].map((key) => {
     const version = versions.get(key);
