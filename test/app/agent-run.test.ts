@@ -55,34 +55,6 @@ test('what is unsigned, signed by a stranger, or not what its digest says is ref
   assert.is(await scene.version(), '-');
 });
 
-test('a template is refused at once by an agent that accepts only signed content, and no file is read for it', async () => {
-  await using scene = await openAgentScene();
-  await scene.order({ source: { template: 'web' } });
-  await scene.order({ source: { manifest: 'https://example.com/page.yaml' } }, 'two');
-  await scene.start();
-  await scene.becomes('1 Failed Content');
-  assert.match(
-    textAt(await scene.status(), 'message'),
-    /^nothing signs a template: register .* --allow-unsigned, .*access.kubeconfigSecret in the Cluster of this site$/,
-  );
-  await scene.becomes('1 Failed Unreadable', 'two');
-  await scene.order({ source: { template: 'web' }, revision: 2, action: 'Remove' });
-  await scene.becomes('2 Succeeded');
-});
-
-test('values in a Secret of the hub are refused at once, with the way to deliver them', async () => {
-  await using scene = await openAgentScene();
-  const valuesSecret = { name: 'web', digest: `sha256:${'0'.repeat(64)}` };
-  await scene.order({ source: { ...scene.manifest('1'), valuesSecret } });
-  await scene.start();
-  await scene.becomes('1 Failed Content');
-  assert.match(
-    textAt(await scene.status(), 'message'),
-    /^an agent cannot read valuesSecret and valuesConfigMap, .*kubeconfigSecret/,
-  );
-  assert.is(await scene.version(), '-');
-});
-
 test('objects that leave a manifest go with the next revision, and most of them only with an approval', async () => {
   await using scene = await openAgentScene();
   const map = (name: string): object => {

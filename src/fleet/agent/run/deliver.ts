@@ -21,6 +21,7 @@ import { failureOf, Runner } from '../../run/runner.ts';
 import { openChannels } from '../../../steps/open/channel-files.ts';
 import { signaturePath } from '../../../steps/open/trust.ts';
 import type { AgentRunRequest } from '../../../requests/agent.ts';
+import { refusalWithoutAgent } from '../../upstream/addon-template.ts';
 import { objectsOf } from '../../upstream/template-objects.ts';
 
 const MAX_BYTES = 64 << 20;
@@ -51,8 +52,8 @@ type Delivered = Exclude<NonNullable<ReturnType<typeof contentOf>>, { readonly p
 export async function deliverHere(job: AgentJob, content: Delivered, tools: Tools): Promise<AgentDone> {
   const { certificates, allowUnsigned, context } = tools;
   const { spec, act } = job;
-  const unfit = act === 'install' ? unfitFor(content, allowUnsigned) : undefined;
-  if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: `${unfit} ${TO_PUSH}` };
+  const unfit = act === 'install' ? unfitFor(content, spec, allowUnsigned) : undefined;
+  if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: unfit };
   if (!content.isTemplate) return deliverContent(job, content, tools);
   const { signal } = context;
   try {
@@ -69,13 +70,19 @@ export async function deliverHere(job: AgentJob, content: Delivered, tools: Tool
 
 const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the Cluster of this site';
 
-/** Why only the hub itself can deliver it. */
+/** Why this agent cannot deliver it, and what can. */
 function unfitFor(
   { isTemplate, hasHubValues }: { readonly isTemplate: boolean; readonly hasHubValues: boolean },
+  { values }: AgentJob['spec'],
   allowUnsigned: boolean,
-) {
-  if (isTemplate && !allowUnsigned) return 'nothing signs a template: register the agent with --allow-unsigned, or';
-  return hasHubValues ? 'an agent cannot read valuesSecret and valuesConfigMap, which stay in the hub:' : undefined;
+): string | undefined {
+  if (isTemplate && !allowUnsigned) {
+    const unsigned = 'nothing signs a template: register the agent with --allow-unsigned';
+    return refusalWithoutAgent(values) === undefined ? `${unsigned}, or ${TO_PUSH}` : unsigned;
+  }
+  return hasHubValues
+    ? `an agent cannot read valuesSecret and valuesConfigMap, which stay in the hub: ${TO_PUSH}`
+    : undefined;
 }
 
 async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, tools: Tools): Promise<AgentDone> {
