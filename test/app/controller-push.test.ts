@@ -127,6 +127,34 @@ test('the controller brings an add-on onto clusters, changes it, and removes it,
   assert.ok(before.length <= 2 * 2 * 3 + 2 + 2 * 8 + 12, String(before.length));
 });
 
+test('what an AppliedManifestWork of a cluster owns is not taken over, and the hub says what to do', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  const client = scene.clusters['oslo']?.client;
+  const work = {
+    apiVersion: 'work.open-cluster-management.io/v1',
+    kind: 'AppliedManifestWork',
+    name: 'h-web',
+    uid: 'w1',
+  };
+  const { metadata, ...rest } = JSON.parse(page('0')) as { readonly metadata: object };
+  const owned = { ...rest, metadata: { ...metadata, ownerReferences: [work] } };
+  await client?.create('/api/v1/namespaces/default/configmaps', owned);
+  await hub.addon('web', { source: scene.source('1'), adopt: true, drift: 'Revert' });
+  scene.start();
+  await eventually(async () => (await scene.state('oslo')).startsWith('Failed'));
+  assert.match(
+    await scene.state('oslo'),
+    /Kubernetes deletes it with its owner, AppliedManifestWork h-web: set spec\.deleteOption\.propagationPolicy of its ManifestWork to Orphan, and delete that$/,
+  );
+  assert.is(await scene.page('oslo'), '0');
+  await client?.merge(MAP, { metadata: { ownerReferences: [] } });
+  // What failed in this second is meant, too.
+  await hub.order('web', 'retry', { at: new Date(Date.now() + 1000).toISOString() });
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  assert.is(await scene.page('oslo'), '1');
+});
+
 test('the controller leaves what is to stay on clusters that are no longer selected', async () => {
   await using scene = await openScene(['oslo', 'paris']);
   const { hub } = scene;

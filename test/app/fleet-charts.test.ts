@@ -1,6 +1,7 @@
 /** Charts of a fleet, with a program in the place of helm. */
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import type { FleetPass } from '../../src/app/fleet-apply.ts';
+import { retryAddon } from '../../src/app/fleet-order.ts';
 import { checkFleet } from '../../src/app/fleet-check.ts';
 import { planFleetPass, planFleets } from '../../src/app/fleet-plan.ts';
 import * as assert from '../support/assert.ts';
@@ -9,8 +10,11 @@ import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import { startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
+import { createDefinitions } from '../support/upstream-kinds.ts';
 
 const test = suite('app/fleet-charts');
+const WORK = { group: 'work.open-cluster-management.io', version: 'v1', kind: 'AppliedManifestWork' };
+const WORKS = [{ ...WORK, plural: 'appliedmanifestworks', scope: 'Cluster' }] as const;
 
 /** `helm-of-repository`: `show` prints the file `newest`, and `pull` notes its words in `pulled`, and takes the file `page` as the chart. */
 async function writeRepositoryHelm({ at }: Tree, { program }: Pick<HelmStandIn, 'program'>): Promise<void> {
@@ -135,6 +139,85 @@ test('a chart repository with plain http needs to be allowed, which each verb sa
   );
   assert.equal(doneIn(await scene.apply({ ...given, allowHttp }, context)), ['lyon page install done']);
   assert.match(await readFile(at('pulled'), 'utf8'), 'page --repo http://charts.test:8080');
+});
+
+test('what others add to a release stays with Revert, and is named; a cluster that is not selected keeps the release with Leave', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const context = { env: { PATH: process.env['PATH'] } };
+  const apply = async (): Promise<FleetPass> => scene.apply({ helm: helm.program }, context);
+  const client = scene.api('lyon');
+  const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { own: '1' } };
+  await writeFile(scene.box.at('web.tgz'), JSON.stringify([page]));
+  const chart = { package: 'web.tgz', namespace: 'default' };
+  const entry = { name: 'web', version: '1.0.0', drift: 'Revert', chart };
+  const source = { channel: { name: 'stable', addon: 'web' } };
+  const web = addon('web', { source, remove: { onUnselect: 'Leave' } });
+  await scene.fleet([channel('stable', entry), web]);
+  assert.equal(doneIn(await apply()), ['lyon web install done']);
+  const map = '/api/v1/namespaces/default/configmaps/page';
+  await client.merge(map, { data: { more: '2' } }, 'kubectl-edit');
+  assert.equal(doneIn(await apply()), []);
+  assert.equal((await scene.plan()).targets[0]?.added, ['ConfigMap default/page: data more of kubectl-edit']);
+  await client.merge(map, { data: { own: '3' } }, 'kubectl-edit');
+  assert.equal(doneIn(await apply()), ['lyon web restore done']);
+  assert.equal((await client.get(map)).body['data'], { own: '1', more: '2' });
+
+  await scene.fleet([channel('stable', entry), web], { lyon: { env: 'test' } });
+  assert.equal(doneIn(await apply()), ['lyon web forget done']);
+  assert.equal((await client.get(map)).body['data'], { own: '1', more: '2' });
+  const { body } = await client.get('/api/v1/namespaces/kube-system/configmaps/curlew-addons');
+  assert.equal([body['data'] ?? {}, helm.commands.filter((one) => one.startsWith('uninstall'))], [{}, []]);
+});
+
+test('a chart that takes over objects takes none that an AppliedManifestWork owns, before helm has changed anything', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const env = { PATH: process.env['PATH'] };
+  const apply = async (): Promise<FleetPass> => scene.apply({ helm: helm.program }, { env });
+  const maps = '/api/v1/namespaces/default/configmaps';
+  const map = (name: string, more: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, ...more },
+  });
+  const work = {
+    apiVersion: 'work.open-cluster-management.io/v1',
+    kind: 'AppliedManifestWork',
+    name: 'h-web',
+    uid: 'w1',
+  };
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'boss', uid: 'b1' };
+  const client = scene.api('lyon');
+  await client.create(maps, map('page', { ownerReferences: [work] }));
+  await client.create(maps, map('style', { ownerReferences: [other] }));
+  await writeFile(scene.box.at('web.tgz'), JSON.stringify(['first', 'page', 'style'].map((name) => map(name))));
+  const chart = { package: 'web.tgz', namespace: 'default' };
+  const entry = { name: 'web', version: '1.0.0', namespace: 'default', chart };
+  const source = { channel: { name: 'stable', addon: 'web' } };
+  await scene.fleet([channel('stable', entry), addon('web', { source, adopt: true })]);
+  const plan = async () =>
+    planFleets({ files: ['fleet.yaml'], diff: true, helm: helm.program }, { ...scene.context, env });
+  // Without the kind, no chart is rendered for this.
+  assert.equal((await plan()).targets[0]?.message, undefined);
+  await createDefinitions(client, WORKS);
+  const way = 'set spec.deleteOption.propagationPolicy of its ManifestWork to Orphan, and delete that';
+  const why = `cannot apply ConfigMap default/page of default.web: Kubernetes deletes it with its owner, AppliedManifestWork h-web: ${way}`;
+  assert.is((await plan()).targets[0]?.message, why);
+  const { done } = await apply();
+  assert.equal(
+    done.map(({ result, reason }) => [result, reason]),
+    [['failed', why]],
+  );
+  assert.is((await client.get(`${maps}/first`)).status, 404);
+  assert.ok(!helm.commands.includes('upgrade web'));
+  await client.merge(`${maps}/page`, { metadata: { ownerReferences: [] } });
+  await retryAddon({ addon: 'web', files: ['fleet.yaml'] }, scene.context);
+  assert.equal(doneIn(await apply()), ['lyon web install done']);
+  // What the release has may get an owner.
+  await client.merge(`${maps}/page`, { metadata: { ownerReferences: [work] } });
+  await writeFile(scene.box.at('web.tgz'), JSON.stringify(['page', 'style'].map((name) => map(name))));
+  assert.equal(doneIn(await apply()), ['lyon web update done']);
 });
 
 test.run();

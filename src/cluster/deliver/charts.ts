@@ -18,7 +18,8 @@ import { titleOfObject, type AddonObject } from './addon-objects.ts';
 import { lookAtObjects, type Ownership } from './observe.ts';
 import { changedObjects, manifestChanges, outcomeOf, troubleOf, type ChangedObject, type Outcome } from './outcome.ts';
 import { deleteOrphans } from './prune.ts';
-import { recordedKinds } from './records.ts';
+import { isWork, ownerProblem } from './owners.ts';
+import { recordedKinds, recordedObjects } from './records.ts';
 import {
   chartOf,
   HELM_MANAGER,
@@ -75,7 +76,9 @@ export const charts: Deliverer<DesiredChart> = {
       const { hash: _hash, ...release }: RecordedRelease = record?.release ?? releaseOf(addon);
       const hash = addon.hash === '' ? whole : addon.hash;
       const begun = { objects: before, release };
-      return { hash, whole, begun, refused: [], prepared, revisions, before, [Symbol.asyncDispose]: close };
+      const render = async (): Promise<readonly AddonObject[]> => renderRelease(addon, prepared, cluster);
+      const refused = await ownedByWorks(delivery, { addon, record }, { before, revisions, render });
+      return { hash, whole, begun, refused, prepared, revisions, before, [Symbol.asyncDispose]: close };
     } catch (error) {
       await close();
       throw error;
@@ -168,6 +171,34 @@ async function settled(
   };
 }
 
+/**
+ * Why helm must not take over objects of other programs, as it would with --take-ownership: Kubernetes deletes what an
+ * AppliedManifestWork owns with it. What the release has stays in it. Renders the chart only where there are such owners, and not over a
+ * release that is under way, which was looked at before.
+ */
+async function ownedByWorks(
+  { cluster, request }: Delivery,
+  { addon, record }: Pick<Task, 'addon' | 'record'>,
+  {
+    before,
+    revisions,
+    render,
+  }: Pick<DesiredChart, 'before' | 'revisions'> & { readonly render: () => Promise<readonly AddonObject[]> },
+): Promise<readonly CurlewError[]> {
+  const last = revisions.at(-1);
+  if (!takesOver(request, addon.name) || (last !== undefined && isUnderWay(last))) return [];
+  if (!(await cluster.discovery()).served.some(isWork)) return [];
+  const had = new Set([...before.map(({ key }) => key), ...recordedObjects(record?.objects ?? []).keys()]);
+  const wanted = await render();
+  const keys = new Set(wanted.map(({ key }) => key));
+  const problemOf = async (object: AddonObject): Promise<readonly CurlewError[]> => {
+    const live = had.has(object.key) ? undefined : await getObject(cluster.call, object.resource, object);
+    if (live?.metadata.ownerReferences.some(isWork) !== true) return [];
+    return [ownerProblem(object, live, { addon, keys }) ?? []].flat();
+  };
+  return (await mapLimited(wanted, problemOf, { width: AT_ONCE, signal: cluster.signal })).flat();
+}
+
 /** What the upgrade would change: rendered by helm with a dry run on the server, and compared like a manifest. */
 async function showUpgrade(delivery: Delivery, { addon, record }: Task): Promise<Outcome> {
   const { cluster } = delivery;
@@ -190,7 +221,9 @@ async function showUpgrade(delivery: Delivery, { addon, record }: Task): Promise
     if (preview.change === 'create' || removed.length === 0) return preview;
     return { ...preview, change: 'change' as const, fields: [...preview.fields, ...removed] };
   });
-  const errors = whole.flatMap(({ error }) => error ?? []);
+  const render = async (): Promise<readonly AddonObject[]> => Promise.resolve(wanted);
+  const owned = await ownedByWorks(delivery, { addon, record }, { before, revisions, render });
+  const errors = [...owned, ...whole.flatMap(({ error }) => error ?? [])];
   return outcomeOf(errors.length > 0 ? 'failed' : 'planned', {
     objects: [...changedObjects(whole), ...[...old.values()].filter(({ change }) => change === 'delete')],
     errors: errors.map(troubleOf),

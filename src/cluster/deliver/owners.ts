@@ -69,9 +69,9 @@ export class Owners {
   ): readonly string[] {
     const id = addonId(addon);
     const isOwn = this.#had.get(id)?.has(object.key) ?? false;
-    // The rules of kops take what others have; what the add-on has may get an owner from a controller.
-    const owner = isOwn || addon.compat !== 'native' ? undefined : strangeOwner(object, live, this.#has.get(id));
-    if (owner !== undefined) throw goesWithOwner(object, id, owner);
+    // What the add-on has may get an owner from a controller.
+    const problem = isOwn ? undefined : ownerProblem(object, live, { addon, keys: this.#has.get(id) });
+    if (problem !== undefined) throw problem;
     const { labels, annotations, managedFields } = live.metadata;
     const label = labels[ADDON_LABEL];
     const prefix = managerOf('');
@@ -96,6 +96,22 @@ export class Owners {
 
 type Owner = LiveObject['metadata']['ownerReferences'][number];
 
+/**
+ * Why an add-on does not take over an object that it does not have yet: by the native rules, if Kubernetes deletes it with its owner. The
+ * rules of kops take what others have. `keys`: of all that the add-on is to have.
+ */
+export function ownerProblem(
+  object: AddonObject,
+  live: LiveObject,
+  {
+    addon,
+    keys,
+  }: { readonly addon: Addon & Pick<Delivered, 'compat'>; readonly keys: ReadonlySet<string> | undefined },
+): OwnedElsewhere | undefined {
+  const owner = addon.compat === 'native' ? strangeOwner(object, live, keys) : undefined;
+  return owner && goesWithOwner(object, addonId(addon), owner);
+}
+
 /** With which Kubernetes deletes an object; undefined if its manifest names one of its owners, or the add-on has it. */
 function strangeOwner(
   { value, namespace }: AddonObject,
@@ -109,12 +125,16 @@ function strangeOwner(
   return ownerReferences.some(isKnown) ? undefined : ownerReferences[0];
 }
 
+/** True for the owner that Open Cluster Management gives the objects of a ManifestWork on its cluster. */
+export function isWork({ apiVersion, kind }: Pick<Owner, 'apiVersion' | 'kind'>): boolean {
+  return kind === 'AppliedManifestWork' && apiVersion.startsWith('work.open-cluster-management.io/');
+}
+
 /** The way out is in the message: the status in a hub has no hints. */
-function goesWithOwner(object: AddonObject, id: string, { apiVersion, kind, name }: Owner): OwnedElsewhere {
-  const isWork = kind === 'AppliedManifestWork' && apiVersion.startsWith('work.open-cluster-management.io/');
-  const way = isWork
+function goesWithOwner(object: AddonObject, id: string, owner: Owner): OwnedElsewhere {
+  const way = isWork(owner)
     ? 'set spec.deleteOption.propagationPolicy of its ManifestWork to Orphan, and delete that'
     : 'remove the owner from its metadata.ownerReferences, or leave the object out of the manifest';
   const what = `cannot apply ${titleOf(object.resource, object)} of ${id}: Kubernetes deletes it with its owner`;
-  return new OwnedElsewhere('CLUSTER_FAILED', `${what}, ${kind} ${name}: ${way}`);
+  return new OwnedElsewhere('CLUSTER_FAILED', `${what}, ${owner.kind} ${owner.name}: ${way}`);
 }
