@@ -169,16 +169,22 @@ test('exactly the approved number of removals passes the brake', async () => {
 test('approvals of the same second are several: removals of one are not those of another', async () => {
   await using scene = await installedScene(THREE);
   const held = addon('web', { rollout: { maxRemovals: 0 } });
+  const { now } = Date;
+  const then = now();
+  const approve = async (): Promise<void> => {
+    Date.now = () => then;
+    await order(scene, approveAddon, { removals: 1 }).finally(() => (Date.now = now));
+  };
   await scene.fleet([held], { lyon: { env: 'test' } });
-  await order(scene, approveAddon, { removals: 1 });
+  await approve();
   assert.equal(doneIn(await scene.apply()), ['lyon web remove done']);
   await scene.fleet([held], { lyon: { env: 'test' }, nice: { env: 'test' } });
-  await order(scene, approveAddon, { removals: 1 });
+  await approve();
   assert.equal(doneIn(await scene.apply()), ['nice web remove done']);
   // The order is gone, and what has begun under it is known.
   await rm(scene.box.at('.curlew/fleet/orders.json'));
   await scene.fleet([held], { lyon: { env: 'test' }, nice: { env: 'test' }, paris: { env: 'test' } });
-  await order(scene, approveAddon, { removals: 1 });
+  await approve();
   assert.equal(doneIn(await scene.apply()), ['paris web remove done']);
 });
 
