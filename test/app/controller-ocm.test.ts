@@ -186,6 +186,37 @@ test('people install an add-on by a ManagedClusterAddOn, whose own configuration
   await controller.stop();
 });
 
+test('an object that leaves a template is deleted, unless it is to be an orphan', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  const map = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
+  const rule = { group: '', resource: 'configmaps', name: 'kept', namespace: 'default' };
+  const deleteOption = { propagationPolicy: 'SelectivelyOrphan', selectivelyOrphans: { orphaningRules: [rule] } };
+  const spec = (...names: readonly string[]) => {
+    return { addonName: 'page', agentSpec: { deleteOption, workload: { manifests: names.map(map) } } };
+  };
+  const template = `${ADDON}/addontemplates/page-1`;
+  await hub.client.merge(template, { spec: spec('page', 'gone', 'kept') });
+  await scene.create(`${ADDON}/clustermanagementaddons`, addon({ type: 'Manual' }));
+  await scene.create(`${ADDON}/namespaces/oslo/managedclusteraddons`, {
+    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+    kind: 'ManagedClusterAddOn',
+    metadata: { name: 'page', namespace: 'oslo' },
+    spec: {},
+  });
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  const client = scene.clusters['oslo']?.client;
+  const maps = async (): Promise<readonly unknown[]> =>
+    Promise.all(['page', 'gone', 'kept'].map(async (name) => (await client?.get(MAP.replace('page', name)))?.status));
+  await eventually(async () => (await maps()).join() === '200,200,200');
+  await eventually(async () => (await scene.progress('oslo')) === 'False Completed');
+  await hub.client.merge(template, { spec: spec('page') });
+  await eventually(async () => (await maps()).join() === '200,404,200');
+  await eventually(async () => (await scene.progress('oslo')) === 'False Completed');
+  assert.equal(await maps(), [200, 404, 200]);
+  await controller.stop();
+});
+
 test('by the rules of Open Cluster Management, a Deployment of a template is there with one of its pods', async () => {
   await using scene = await openScene();
   const { hub } = scene;

@@ -1,16 +1,31 @@
 /** A fleet moves between a folder and a hub: its add-ons stay as they are on their cluster. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { applyFleet } from '../../src/app/fleet-apply.ts';
 import { digestOf } from '../../src/core/digest.ts';
+import { openAgentScene } from '../support/agent-scene.ts';
 import { at, textAt, type ApiClient } from '../support/api-client.ts';
+import { isMap } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
-import { addon, channel } from '../support/fleet-files.ts';
+import { noReport } from '../support/context.ts';
+import { addon, channel, cluster, documents } from '../support/fleet-files.ts';
 import { openFleetScene } from '../support/fleet-scene.ts';
 import { countedHelm, helmWithRepository, startHelm } from '../support/helm-stand-in.ts';
 import { hubChannel, hubCluster } from '../support/hub-objects.ts';
-import { openHubScene } from '../support/hub-scene.ts';
+import { eventually, openHubScene } from '../support/hub-scene.ts';
+import {
+  addOnTemplate,
+  binding,
+  configOf,
+  deploymentConfig,
+  managedCluster,
+  managementAddOn,
+  placement,
+  templateOf,
+} from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
+import { CAPI_KINDS, createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
 import { startServer } from '../support/web-server.ts';
 
 const test = suite('app/fleet-moves', { timeoutMs: 240_000 });
@@ -66,6 +81,14 @@ async function moveRecord(api: ApiClient): Promise<void> {
   });
 }
 
+/** A hub that delivers to the cluster `oslo` itself, with this kubeconfig in base64. */
+async function pushTo(hub: ApiClient, value: string): Promise<void> {
+  const spec = { access: { kubeconfigSecret: 'oslo-kubeconfig' } };
+  await hub.create(`${ROOT}/namespaces/fleet-oslo/clusters`, hubCluster('oslo', { env: 'prod' }, spec));
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'oslo-kubeconfig' }, data: { value } };
+  await hub.create('/api/v1/namespaces/fleet-oslo/secrets', secret);
+}
+
 for (const [kind, written] of Object.entries(SOURCES)) {
   for (const isOld of kind === 'chart' ? [false, true] : [false]) {
     const where = isOld ? ', with a record where earlier hubs had it' : '';
@@ -94,16 +117,7 @@ for (const [kind, written] of Object.entries(SOURCES)) {
       await using own = await startMemoryApiServer({ certificate });
       await using hub = await openHubScene(own.kubeconfig);
       await hub.client.create('/api/v1/namespaces', { metadata: { name: 'fleet-oslo' } });
-      const spec = { access: { kubeconfigSecret: 'oslo-kubeconfig' } };
-      await hub.client.create(`${ROOT}/namespaces/fleet-oslo/clusters`, hubCluster('oslo', { env: 'prod' }, spec));
-      const kubeconfig = await readFile(scene.box.at('oslo.conf'), 'base64');
-      const secret = {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'oslo-kubeconfig' },
-        data: { value: kubeconfig },
-      };
-      await hub.client.create('/api/v1/namespaces/fleet-oslo/secrets', secret);
+      await pushTo(hub.client, await readFile(scene.box.at('oslo.conf'), 'base64'));
       for (const object of written.hub(url)) await hub.client.create(`${ROOT}/channels`, object);
       await hub.addon('web', { source: written.source.hub(url) });
       await writeFile(scene.box.at('ca.pem'), certificate.ca);
@@ -118,5 +132,135 @@ for (const [kind, written] of Object.entries(SOURCES)) {
     });
   }
 }
+
+for (const [kind, source] of [
+  ['manifest', 'manifest'],
+  ['chart', { channel: { name: 'stable', addon: 'web' } }],
+] as const) {
+  test(`an add-on from a ${kind} moves from a folder to an agent of a hub and back, and its objects stay`, async () => {
+    await using scene = await openAgentScene();
+    const { box, here, helm } = scene;
+    await writeFile(box.at('web.yaml'), JSON.stringify(PAGE));
+    await writeFile(box.at('web.tgz'), JSON.stringify([PAGE]));
+    const packed = { name: 'web', version: '1', chart: { package: 'web.tgz', namespace: 'default' } };
+    const own = source === 'manifest' ? addon('web') : addon('web', { source });
+    const all = [cluster('here', { env: 'prod' }), channel('stable', packed), own];
+    await writeFile(box.at('fleet.yaml'), documents(...all));
+    const context = { signal: new AbortController().signal, report: noReport, env: { PATH: process.env['PATH'] } };
+    const request = { files: ['fleet.yaml'], helm: helm.program, timeout: 15_000, wait: 5000 };
+    const apply = async () => (await applyFleet(request, { ...context, cwd: box.path })).done;
+    assert.equal(
+      (await apply()).map(({ act, result }) => `${act} ${result}`),
+      ['install done'],
+    );
+    const present = async (): Promise<unknown> => [
+      textAt((await here.get(MAP)).body, 'metadata.uid'),
+      await keysOf(here),
+    ];
+    const before = await present();
+    await scene.order(source === 'manifest' ? { source: scene.manifest('1') } : { source: scene.chart('1') });
+    const agent = await scene.start();
+    await scene.becomes('1 Succeeded');
+    await agent.stop();
+    assert.equal(await present(), before);
+    assert.ok((await apply()).every(({ result }) => result === 'done'));
+    assert.equal(await present(), before);
+    assert.ok(!helm.commands.some((one) => one.startsWith('uninstall')));
+  });
+}
+
+test('an add-on from a template moves from a folder to a hub and back, and its objects stay', async () => {
+  const certificate = await makeCertificate();
+  await using scene = await openFleetScene(['oslo']);
+  const api = scene.api('oslo');
+  const template = addOnTemplate('web-1', [PAGE]);
+  const config = deploymentConfig('web', { agentInstallNamespace: 'default' });
+  const placements = [placement('all'), binding(), managedCluster('oslo')];
+  const web = managementAddOn({ all: {} }, { defaultConfigs: [templateOf('web-1'), configOf('web')] });
+  await scene.fleet([template, config, ...placements, web]);
+  const apply = async () => (await scene.apply()).done.map(({ act, result }) => `${act} ${result}`);
+  assert.equal(await apply(), ['install done']);
+  const present = async (): Promise<unknown> => [textAt((await api.get(MAP)).body, 'metadata.uid'), await keysOf(api)];
+  const before = await present();
+
+  await using own = await startMemoryApiServer({ certificate });
+  await using hub = await openHubScene(own.kubeconfig);
+  await createDefinitions(hub.client, OCM_KINDS);
+  for (const name of ['fleet-ops', 'fleet-oslo', 'oslo'])
+    await hub.client.create('/api/v1/namespaces', { metadata: { name } });
+  await pushTo(hub.client, await readFile(scene.box.at('oslo.conf'), 'base64'));
+  const [addons, clusters] = ['addon', 'cluster'].map((group) => `/apis/${group}.open-cluster-management.io`);
+  const asOf = { apiVersion: 'addon.open-cluster-management.io/v1alpha1' };
+  for (const [path, object] of [
+    [`${addons}/v1alpha1/addontemplates`, template],
+    [`${addons}/v1alpha1/namespaces/fleet-ops/addondeploymentconfigs`, config],
+    [`${clusters}/v1/managedclusters`, managedCluster('oslo')],
+    [`${clusters}/v1beta1/namespaces/fleet-ops/placements`, placement('all')],
+    [`${clusters}/v1beta2/namespaces/fleet-ops/managedclustersetbindings`, binding()],
+    [`${addons}/v1alpha1/clustermanagementaddons`, { ...web, ...asOf }],
+  ] as const)
+    assert.is((await hub.client.create(path, object)).status, 201, path);
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  await controller.stop();
+  assert.equal(await present(), before);
+  assert.ok((await apply()).every((one) => one.endsWith('done')));
+  assert.equal(await present(), before);
+});
+
+test('a HelmChartProxy moves from a folder to a hub with its Cluster of Cluster API and back, and its release stays', async () => {
+  const certificate = await makeCertificate();
+  await using scene = await openFleetScene(['oslo']);
+  const api = scene.api('oslo');
+  await using stand = await startHelm(api, scene.box);
+  const { program, runs } = await countedHelm((await helmWithRepository(stand, scene.box, [PAGE])).program, scene.box);
+  const labels = { env: 'prod' };
+  const proxy = {
+    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+    kind: 'HelmChartProxy',
+    metadata: { name: 'page', namespace: 'default' },
+    spec: {
+      clusterSelector: { matchLabels: labels },
+      repoURL: 'https://charts.example.com',
+      chartName: 'page',
+      version: '1.0.0',
+      releaseName: 'page',
+    },
+  };
+  await scene.fleet([proxy]);
+  const given = { env: { PATH: process.env['PATH'] } };
+  const apply = async () =>
+    (await scene.apply({ helm: program }, given)).done.map(({ act, result }) => `${act} ${result}`);
+  assert.equal(await apply(), ['install done']);
+  const present = async (): Promise<unknown> => [textAt((await api.get(MAP)).body, 'metadata.uid'), await keysOf(api)];
+  const before = await present();
+
+  await using own = await startMemoryApiServer({ certificate });
+  await using hub = await openHubScene(own.kubeconfig);
+  await createDefinitions(hub.client, CAPI_KINDS);
+  const oslo = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', spec: {} };
+  const metadata = { name: 'oslo', namespace: 'default', labels };
+  await hub.client.create('/apis/cluster.x-k8s.io/v1beta1/namespaces/default/clusters', { ...oslo, metadata });
+  await hub.client.create('/api/v1/namespaces/default/secrets', {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'cluster.x-k8s.io/secret',
+    metadata: { name: 'oslo-kubeconfig', namespace: 'default' },
+    data: { value: await readFile(scene.box.at('oslo.conf'), 'base64') },
+  });
+  const proxies = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies';
+  await hub.client.create(proxies, proxy);
+  const controller = hub.start({ helm: program, reconcile: [['helmchartproxies']] });
+  await eventually(async () => {
+    const found = at((await hub.client.get(`${proxies}/page`)).body, 'status.conditions');
+    const ready = (Array.isArray(found) ? found.filter(isMap) : []).find((one) => one['type'] === 'Ready');
+    return ready?.['status'] === 'True';
+  });
+  await controller.stop();
+  assert.equal(await present(), before);
+  assert.ok((await apply()).every((one) => one.endsWith('done')));
+  assert.equal(await present(), before);
+  assert.not.match((await runs()).join(' '), 'uninstall');
+});
 
 test.run();

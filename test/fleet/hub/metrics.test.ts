@@ -1,4 +1,5 @@
 /** Metrics of a hub and of its agents: bounded, and without names. */
+import { readFile } from 'node:fs/promises';
 import { agentMetrics, controllerMetrics, PassCounts } from '../../../src/fleet/hub/metrics.ts';
 import type { FleetAddonStatus } from '../../../src/fleet/rollout/fleet.ts';
 import * as assert from '../../support/assert.ts';
@@ -66,6 +67,19 @@ test('an agent counts its add-ons by state, its jobs by result, and its errors',
     'curlew_agent_jobs_total{result="done"} 3',
     'curlew_agent_errors_total 4',
   ]);
+});
+
+test('docs/hub.md describes each metric, and its alerts ask for no other', async () => {
+  const passes = new PassCounts();
+  passes.ended(true, 1000);
+  const done = { passes, states: ['Failed'], jobs: new Map([['done', 1]]), errors: 1 };
+  const text = controllerMetrics({ passes, leads: true, statuses: [STATUS] }) + agentMetrics(done);
+  const names = new Set(samples(text).flatMap((line) => /^\w+/.exec(line)?.[0] ?? []));
+  const page = await readFile('docs/hub.md', 'utf8');
+  const [, section = '', alerts = ''] = /### Metrics\n([^]*?)```yaml\n([^]*?)```/.exec(page) ?? [];
+  const named = (part: string): readonly string[] => [...new Set(part.match(/curlew_\w+/g))].toSorted();
+  assert.equal(named(section), [...names].toSorted());
+  assert.ok(alerts.includes('expr:') && named(alerts).every((one) => names.has(one)), alerts);
 });
 
 test.run();
