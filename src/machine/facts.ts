@@ -1,5 +1,6 @@
 /** The facts of a host about itself, and to which cluster it belongs. Pure. */
 import { fieldsOf, jsonIn } from '../core/json.ts';
+import { ADMIN_CONF, ATTEMPT, CONFIGS, madeOf } from '../core/kubeadm.ts';
 import type { RecordedSettings } from './cluster.ts';
 
 export interface HostFacts {
@@ -95,6 +96,9 @@ export function brokenIn(text: string): readonly string[] {
   return text.split(';').flatMap((one) => (one.trim() === '' ? [] : one.trim()));
 }
 
+/** Files below /etc/kubernetes of a machine that is part of a cluster. */
+const PARTS = [...CONFIGS, 'manifests/kube-apiserver.yaml'];
+
 /** For sh; `$1` is the folder of records. Prints one fact per line. */
 export const FACTS_SCRIPT = `p() { printf '%s=%s\\n' "$1" "$2"; }
 p hostname "$(uname -n)"
@@ -109,11 +113,9 @@ for hex in $(awk '$4 == "0A" { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp /pr
 for name in bash flock gzip setsid sha256sum tar; do command -v $name >/dev/null || p missing $name; done
 p disk "$(($(df -Pk /var/lib | awk 'NR == 2 { print $4 }') + $(du -ck "$1"/*.partial 2>/dev/null | awk 'END { print $1 + 0 }')))"
 p kubelet "$(kubelet --version 2>/dev/null | awk '{ print $2 }')"
-for file in /etc/kubernetes/kubelet.conf /etc/kubernetes/admin.conf /etc/kubernetes/manifests/kube-apiserver.yaml; do
-  if [ -e "$file" ]; then p part "$file"; fi
+for name in ${[ATTEMPT, ...PARTS].join(' ')}; do
+  if [ -e "/etc/kubernetes/$name" ]; then p part "$name"; fi
 done
-if [ -e /etc/kubernetes/curlew/attempt ]; then p attempt yes; fi
-if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p born "$(cat "$1/born" 2>/dev/null)"
@@ -133,7 +135,7 @@ if [ "$(date +%s)" -lt "$until" ]; then p lock "$owner $since"; fi
 
 const MAX_LENGTH = 256;
 /** Facts with a line for each of several. */
-const LISTS = ['port', 'missing'];
+const LISTS = ['port', 'missing', 'part'];
 
 /** Undefined for a text that the script has not printed whole. What a host says is shown only after it was cut to one short line. */
 export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefined {
@@ -149,6 +151,8 @@ export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefin
   const mebibytes = (name: string): number => Math.floor(Number(values.get(name) ?? 0) / 1024) || 0;
   const [hostname, arch] = [values.get('hostname'), values.get('arch')];
   const begun = values.get('begun');
+  const has = (name: string): boolean => listed.get('part')?.includes(name) === true;
+  const made = madeOf(has);
   if (hostname === undefined || arch === undefined) return undefined;
   return {
     hostname: hostname.toLowerCase(),
@@ -163,10 +167,10 @@ export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefin
     ports: (listed.get('port') ?? []).map(Number),
     missing: listed.get('missing') ?? [],
     kubelet: values.get('kubelet'),
-    isPart: values.has('part'),
-    isUnfinished: values.has('attempt'),
+    isPart: PARTS.some(has),
+    isUnfinished: made === 'unfinished',
     begun: begun === 'init' || begun === 'join' ? begun : undefined,
-    isControlPlane: values.has('control') && !values.has('attempt'),
+    isControlPlane: made === 'made' && has(ADMIN_CONF),
     authority: values.get('authority'),
     cluster: values.get('cluster'),
     bundle: values.get('bundle'),

@@ -50,8 +50,8 @@ async function scene(
   const spec = { kubernetes: { version: 'v1.34.4' }, machines: list, installer };
   await writeFile(box.at('paris.yaml'), documents(cluster('paris', {}, spec)));
   for (const name of machines.filter((one) => !silent.includes(one))) {
-    const part = `part=x\nauthority=${'a'.repeat(64)}\ncluster=paris\nbundle=sha256:b\n`;
-    const facts = `hostname=${name}\nmachineId=${name}\narch=x86_64\n${part}${name.startsWith('c') ? 'control=yes\n' : ''}`;
+    const part = `part=kubelet.conf\nauthority=${'a'.repeat(64)}\ncluster=paris\nbundle=sha256:b\n`;
+    const facts = `hostname=${name}\nmachineId=${name}\narch=x86_64\n${part}${name.startsWith('c') ? 'part=admin.conf\n' : ''}`;
     await writeFile(box.at('hosts', name), facts);
   }
   const seen = nodes.map((name) => ({ name, role: roleOf(name), joined: true, answers: true, ready: true }));

@@ -15,7 +15,7 @@ test('a control plane without curlew is named with what brings it there, and one
     return { name, role, address: name, ssh: { hostKey: `SHA256:${'A'.repeat(43)}` } };
   });
   const spec = { kubernetes: { version: 'v1.34.4' }, machines };
-  const facts = `hostname=c1\nmachineId=1\narch=x86_64\npart=x\nauthority=${'a'.repeat(64)}\ncluster=paris\ncontrol=yes\n`;
+  const facts = `hostname=c1\nmachineId=1\narch=x86_64\npart=kubelet.conf\nauthority=${'a'.repeat(64)}\ncluster=paris\npart=admin.conf\n`;
   await using box = await tree({
     'paris.yaml': documents(cluster('paris', {}, spec)),
     facts,

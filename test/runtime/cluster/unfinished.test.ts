@@ -88,9 +88,9 @@ for (const moment of ['before it wrote admin.conf', 'after it']) {
 }
 
 test('a machine with the mark of an attempt is no control plane', () => {
-  const facts = ['hostname=cp1', 'machineId=1', 'arch=x86_64', 'control=yes'];
+  const facts = ['hostname=cp1', 'machineId=1', 'arch=x86_64', 'part=admin.conf'];
   assert.is(readFacts(facts.join('\n'))?.isControlPlane, true);
-  assert.is(readFacts([...facts, 'attempt=yes'].join('\n'))?.isControlPlane, false);
+  assert.is(readFacts([...facts, 'part=curlew/attempt'].join('\n'))?.isControlPlane, false);
 });
 
 test('a run that upgrades nodes sees no cluster on it, and then the one that is made', async () => {
