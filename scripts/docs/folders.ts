@@ -271,7 +271,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'machine/run',
     'machines of a cluster: those of a file over SSH; nodes of the cluster of this machine: drains, upgrades, snapshots of etcd, removal, and health',
     `core platform/limit platform/process platform/files formats/yaml formats/archive cluster/channel
-      cluster/kube cluster/deliver runtime/support steps/open fleet fleet/run machine/ssh machine`,
+      cluster/kube cluster/deliver runtime/plan runtime/support steps/open fleet fleet/run machine/ssh machine`,
   ],
   [
     'conformance',

@@ -4,12 +4,15 @@ import type { Context } from '../core/context.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { fieldsOf, printableJson } from '../core/json.ts';
+import { prefixOf } from '../core/layout.ts';
+import { refOf } from '../core/package.ts';
 import { useCase } from '../core/request.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { openSsh, type Ssh } from '../machine/ssh/ssh.ts';
 import { channelsOf, openAddons } from './cluster-addons.ts';
 import { inspect, type InspectedPackage } from './inspect.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';
@@ -44,7 +47,7 @@ export async function bundleFacts(
   { file, installer }: Pick<WrittenCluster, 'file' | 'installer'>,
   context: Context,
 ): Promise<BundleFacts> {
-  const { digest, size, packages } = await inspect({ path }, context);
+  const { digest, size, packages, files = [] } = await inspect({ path, files: true }, context);
   const kubernetes = packages.find(({ name }) => name === 'kubernetes');
   if (kubernetes === undefined) {
     throw new CurlewError('SPEC_INVALID', `cannot use ${path}: it has no package kubernetes`, {
@@ -60,7 +63,25 @@ export async function bundleFacts(
   const ranges = packages.flatMap(({ name, version, kubernetesVersion: range }) =>
     range === undefined ? [] : [{ name, version, range }],
   );
-  return { digest, size, arch, kubernetes: `v${kubernetes.version}`, ...(ranges.length > 0 && { ranges }) };
+  const images = imagesOf(packages, files);
+  return { digest, size, arch, kubernetes: `v${kubernetes.version}`, images, ...(ranges.length > 0 && { ranges }) };
+}
+
+function imagesOf(
+  packages: readonly InspectedPackage[],
+  files: readonly Pick<PlacedEntry, 'path' | 'size' | 'digest'>[],
+): NonNullable<BundleFacts['images']> {
+  const counted = new Set<string>();
+  return packages.map((one) => {
+    const folder = `${prefixOf(refOf(one))}images/`;
+    let bytes = 0;
+    for (const { path, size, digest } of files) {
+      if (!path.startsWith(folder) || counted.has(digest)) continue;
+      counted.add(digest);
+      bytes += size;
+    }
+    return { addon: one.name, imageFormat: one.imageFormat, bytes };
+  });
 }
 
 /** The spec of the bundle may have what the file does not. */

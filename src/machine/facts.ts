@@ -25,6 +25,8 @@ export interface HostFacts {
   readonly missing: readonly string[];
   /** Free space where packages and images are; what has arrived of a bundle counts as free. */
   readonly diskMiB: number;
+  /** Where the first container runtime will keep images; undefined on a node, and where one runs, which alone knows what it has. */
+  readonly imageDisk: ImageDisk | undefined;
   /** `v1.37.2`; undefined where no kubelet is installed. */
   readonly kubelet: string | undefined;
   /** kubeadm has begun to make it part of a cluster. */
@@ -53,6 +55,13 @@ export interface HostFacts {
   readonly broken: readonly string[];
   /** The operator who changes the cluster now, by a lock on this host. */
   readonly lock: HostLock | undefined;
+}
+
+/** The file system of a folder, in bytes. */
+export interface ImageDisk {
+  readonly path: string;
+  readonly total: number;
+  readonly free: number;
 }
 
 export interface HostLock {
@@ -112,6 +121,12 @@ p clock "$(date +%s)"
 for hex in $(awk '$4 == "0A" { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort -u | head -n 1000); do p port "$((0x$hex))"; done
 for name in bash flock gzip setsid sha256sum tar; do command -v $name >/dev/null || p missing $name; done
 p disk "$(($(df -Pk /var/lib | awk 'NR == 2 { print $4 }') + $(du -ck "$1"/*.partial 2>/dev/null | awk 'END { print $1 + 0 }')))"
+if [ ! -e /etc/kubernetes/kubelet.conf ] && ! timeout 5 ctr version >/dev/null 2>&1; then
+  root="$(sed -n '/^ *[[]/q; s/^ *root *= *//p' /etc/containerd/config.toml 2>/dev/null | tr -d '\\042\\047' | sed 's/ *#.*//; s/ *$//' | tail -n 1)"
+  at="\${root:=/var/lib/containerd}"
+  while [ ! -e "$at" ]; do at="$(dirname "$at")"; done
+  p imageDisk "$(df -Pk "$at" | awk 'NR == 2 { print $2, $4 }') $root"
+fi
 p kubelet "$(kubelet --version 2>/dev/null | awk '{ print $2 }')"
 for name in ${[ATTEMPT, ...PARTS].join(' ')}; do
   if [ -e "/etc/kubernetes/$name" ]; then p part "$name"; fi
@@ -162,6 +177,7 @@ export function readFacts(text: string, nowMs = Date.now()): HostFacts | undefin
     arch,
     memoryMiB: mebibytes('memory'),
     diskMiB: mebibytes('disk'),
+    imageDisk: imageDiskOf(values.get('imageDisk')),
     swap: Number(values.get('swap') ?? 0) > 0,
     skewS: Number(values.get('clock') ?? NaN) - Math.round(nowMs / 1000) || 0,
     ports: (listed.get('port') ?? []).map(Number),
@@ -191,6 +207,11 @@ function settingsIn(text: string): RecordedSettings | undefined {
   });
   if (digests === undefined) return undefined;
   return { by: by === 'init' || by === 'join' ? by : undefined, digests: Object.fromEntries(found) };
+}
+
+function imageDiskOf(text = ''): ImageDisk | undefined {
+  const [, total, free, path] = /^(\d+) (\d+) (\/.*)$/.exec(text) ?? [];
+  return path === undefined ? undefined : { path, total: Number(total) * 1024, free: Number(free) * 1024 };
 }
 
 const MAX_SECONDS = 8_640_000_000_000;

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { clusterPlan } from '../../src/app/cluster-plan.ts';
+import { bundleFacts, clusterPlan } from '../../src/app/cluster-plan.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
@@ -42,6 +42,21 @@ test('settings that the packages of the bundle would refuse on a machine are ref
   assert.is(hint, undefined);
   // The spec of the bundle has the rest.
   assert.equal((await plan({ maxPodsPerNode: 60, version: '1.37.x' })).refused, []);
+});
+
+test('the images of a bundle are counted by what is different in them', async () => {
+  await using box = await tree({});
+  const files = {
+    'images/blobs/sha256/a': 'same',
+    'images/blobs/sha256/b': 'same',
+    'images/index.json': '{ }',
+    x: '12',
+  };
+  const listed = Object.entries(files).map(([path, data]) => ({ path, data }));
+  await writePackage(box.at('bundle.tar.gz'), 'kubernetes', '1.37.2', listed);
+  const context = { signal: never, report: noReport, env: {}, cwd: box.path };
+  const { images } = await bundleFacts('bundle.tar.gz', { file: 'paris.yaml', installer: {} }, context);
+  assert.equal(images, [{ addon: 'kubernetes', imageFormat: 'oci', bytes: 7 }]);
 });
 
 test.run();

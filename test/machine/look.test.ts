@@ -12,7 +12,14 @@ test('nodes that a control plane lists in another form are not read, and the fie
   await using box = await tree();
   const host = { name: 'cp1', role: 'control-plane', ssh: { name: 'cp1' }, machine: {} } as unknown as WrittenHost;
   const cluster = { name: 'paris', machines: [host], kubeconfig: box.at('conf') } as unknown as WrittenCluster;
-  const facts = ['hostname=cp1', 'machineId=1', 'arch=x86_64', 'memory=4000000', 'part=kubelet.conf', 'part=admin.conf'];
+  const facts = [
+    'hostname=cp1',
+    'machineId=1',
+    'arch=x86_64',
+    'memory=4000000',
+    'part=kubelet.conf',
+    'part=admin.conf',
+  ];
   const more = [`authority=${'a'.repeat(64)}`, 'cluster=paris', 'bundle=sha256:b', ''];
   const seen = async (nodes: unknown) => {
     const run: Ssh['run'] = async (_, { script }) =>

@@ -108,6 +108,28 @@ test('room for the bundle, and its architecture, count only on hosts that get it
   ]);
 });
 
+test('room for images counts on hosts that become nodes, by the rule of their own run, and holds a worker alone', () => {
+  const images = [{ addon: 'kubernetes', imageFormat: 'oci', bytes: 100e6 }] as const;
+  const refused = (path: string, free: number, more: Partial<HostFacts> = {}) => {
+    const all = look(ONE, { w1: { joined: false, cluster: undefined }, w2: { joined: false, cluster: undefined } });
+    const imageDisk = { path, total: 1e9, free };
+    const hosts = all.hosts.map((one) =>
+      one.facts && one.host.name !== 'w2' ? { ...one, facts: { ...one.facts, imageDisk, ...more } } : one,
+    );
+    const plan = planOf(ONE, { ...all, hosts }, { ...bundle, images });
+    assert.ok(phases(plan).includes('w2 join'), phases(plan).join());
+    return plan.refused;
+  };
+  // 350 MB, kept and unpacked, and 15 % of the disk.
+  assert.equal(refused('/images', 500e6), []);
+  const reason =
+    'the images of the bundle find no room on it: /images: 1 MB more needed: the run needs 350 MB, and 150 MB (15% of 1000 MB) must stay free; 500 MB are free';
+  assert.equal(refused('/images', 500e6 - 1), [{ host: 'w1', reason }]);
+  // What is there already is not known here.
+  assert.equal(refused('/images', 0, { imageDisk: undefined }), []);
+  assert.equal(refused('/images', 0, { isPart: true }), []);
+});
+
 test('a machine that leaves is drained and reset, and its control planes keep an odd number', () => {
   assert.equal(phases(planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, look(ONE))), [
     'w2 mark',

@@ -14,6 +14,7 @@ import { authorityOf, clusterNameOf, FACTS_SCRIPT, readFacts, type HostFacts } f
 import { refusedTwins } from '../twins.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
+import type { PackageRoom } from '../../runtime/plan/disk.ts';
 import { firstAnswer } from '../../platform/limit/first-answer.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
@@ -43,6 +44,8 @@ export interface BundleFacts {
   readonly arch: string;
   /** Version of the package kubernetes: `v1.37.2`. */
   readonly kubernetes: string;
+  /** Its packages with images, and the bytes of these; what several have counts for the first. */
+  readonly images?: readonly (Pick<PackageRoom, 'addon' | 'imageFormat'> & { readonly bytes: number })[];
   /** Its packages that are only for some versions of Kubernetes, and their ranges. */
   readonly ranges?: readonly { readonly name: string; readonly version: string; readonly range: string }[];
 }
@@ -372,19 +375,3 @@ function refusedHost({ host: { name, provided }, facts, problem }: HostLook): re
     return refuse('its /etc/machine-id is empty: systemd-machine-id-setup on it sets it up');
   return [];
 }
-
-/** Why a host cannot get the bundle. */
-export function refusedBundle({ host, facts }: HostLook, bundle: BundleFacts): readonly Held[] {
-  if (facts === undefined || facts.bundle === bundle.digest) return [];
-  const refuse = (reason: string): readonly Held[] => [{ host: host.name, reason }];
-  if (facts.arch !== bundle.arch)
-    return refuse(
-      `it is ${facts.arch}, and the bundle is for ${bundle.arch}: curlew machine add or upgrade can use another for it`,
-    );
-  const need = SPARE_MIB + Math.ceil((TIMES * bundle.size) / MIB);
-  if (facts.diskMiB >= need) return [];
-  return refuse(`it has ${facts.diskMiB} MiB free in /var/lib, and the bundle needs ${need}: make room there`);
-}
-
-/** The file of a bundle, what is in it, and its images in containerd; etcd needs some of the same disk. */
-const [TIMES, SPARE_MIB, MIB] = [3, 1024, 1 << 20];

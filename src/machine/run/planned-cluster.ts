@@ -9,7 +9,8 @@ import { settingNotes } from '../settings.ts';
 import { SWAP, unreadyReasons } from '../unready.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { maySwap, passedErrors, kubeadmSettingsOf } from './kubeadm-settings.ts';
-import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
+import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
+import { refusedBundle, refusedImages } from './refused-bundle.ts';
 
 export interface PlannedCluster extends ClusterPlan {
   readonly cluster: string;
@@ -158,7 +159,8 @@ function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: r
   const able: readonly Step[] = isKnown
     ? planned.steps
     : [{ host: silent.name, phase: 'images', reason: 'curlew must be there to ask it', waits: [] }];
-  const gets = new Set(able.flatMap(({ host, phase }) => (phase === 'images' ? (host ?? []) : [])));
+  const hostsOf = (...some: readonly Phase[]): readonly HostLook[] =>
+    hosts.filter((one) => able.some(({ host, phase }) => host === one.host.name && some.includes(phase)));
   const late = [
     ...early.map(({ host = '', phase, to }) => ({
       host,
@@ -167,7 +169,8 @@ function planPast({ cluster, desired, look, bundle, policy }: PlanScene, away: r
           ? `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`
           : `it must go to ${to} before its cluster goes to ${cluster.version}: apply the file with ${to} and its bundle first`,
     })),
-    ...hosts.flatMap((one) => (bundle !== undefined && gets.has(one.host.name) ? refusedBundle(one, bundle) : [])),
+    ...(bundle === undefined ? [] : hostsOf('images').flatMap((one) => refusedBundle(one, bundle))),
+    ...(bundle === undefined ? [] : hostsOf('init', 'join').flatMap((one) => refusedImages(one, bundle))),
   ];
   return { planned, isKnown, able, late };
 }

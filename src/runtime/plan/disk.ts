@@ -226,10 +226,10 @@ export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[])
 }
 
 /** Throws `NO_SPACE` if a plan does not fit, with the missing space on each file system. */
-export function requireRoom({ fits, mounts }: DiskPlan): void {
-  if (fits) return;
-  const lacking = mounts.filter(({ short, inodes }) => short > 0 || (inodes?.short ?? 0) > 0);
-  const lines = lacking.flatMap((mount) => [...shortages(mount)]);
+export function requireRoom(plan: DiskPlan): void {
+  if (plan.fits) return;
+  const lacking = plan.mounts.filter(({ short, inodes }) => short > 0 || (inodes?.short ?? 0) > 0);
+  const lines = shortages(plan);
   const isElsewhere = lacking.every(({ needs }) => needs.every(({ use }) => use === 'images'));
   const way = isElsewhere ? ' there, such as by removing unused images' : ', or use another folder with --install-dir';
   throw new CurlewError('NO_SPACE', `the disk is too small for this run; nothing was changed\n${lines.join('\n')}`, {
@@ -237,7 +237,12 @@ export function requireRoom({ fits, mounts }: DiskPlan): void {
   });
 }
 
-function* shortages({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
+/** What is missing on each file system; empty if the plan fits. */
+export function shortages({ mounts }: DiskPlan): readonly string[] {
+  return mounts.flatMap((mount) => [...shortagesOn(mount)]);
+}
+
+function* shortagesOn({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
   if (short > 0) {
     const reserved = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15% of ${bytesText(total)}) must stay free`;
     yield `${mountPoint}: ${bytesText(short)} more needed: the run needs ${bytesText(peak)}${reserved}; ${bytesText(free)} are free`;
