@@ -47,13 +47,14 @@ interface Output {
 async function run(program: string, args: readonly string[], options: ShellOptions): Promise<Output> {
   const { searchPath, signal } = options;
   const env = { PATH: searchPath, LC_ALL: 'C.UTF-8' };
-  const { stdout, error } = await tryProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
-  if (error?.problem === 'unusable') {
-    throw new CurlewError('PROGRAM_FAILED', `cannot start ${program}: ${errnoOf(error.cause)}`, {
-      hint: `check that ${program} and the current folder are accessible to this user`,
-    });
-  }
-  return { text: stdout, absent: error?.problem === 'missing' };
+  return tryProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal }, ({ stdout, error }) => {
+    if (error?.problem === 'unusable') {
+      throw new CurlewError('PROGRAM_FAILED', `cannot start ${program}: ${errnoOf(error.cause)}`, {
+        hint: `check that ${program} and the current folder are accessible to this user`,
+      });
+    }
+    return { text: stdout, absent: error?.problem === 'missing' };
+  });
 }
 
 /** Runs `bash -n` on scripts, in one process. At most one finding per script: bash stops at the first error. */

@@ -117,7 +117,7 @@ test('room for images counts on hosts that become nodes, by the rule of their ow
       one.facts && one.host.name !== 'w2' ? { ...one, facts: { ...one.facts, imageDisk, ...more } } : one,
     );
     const plan = planOf(ONE, { ...all, hosts }, { ...bundle, images });
-    assert.ok(phases(plan).includes('w2 join'), phases(plan).join());
+    assert.ok(plan.steps.some(({ host, phase }) => host === 'w2' && phase === 'join'));
     return plan.refused;
   };
   // 350 MB, kept and unpacked, and 15 % of the disk.

@@ -33,21 +33,22 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
       return value === undefined ? [] : [[name, value] as const];
     });
     const script = join(scripts, SCRIPT_FOLDER, scriptOf(os));
-    const { lastLines: last, error } = await tryProgram('bash', [script, ...request.names], {
-      env: { ...Object.fromEntries(handed), ...variables },
-      cwd: scratch,
-      line: () => undefined,
-      signal,
-    });
-    const answer = join(variables.CURLEW_STATE, 'result');
-    if (error === undefined) return readCollected({ answer, folder, doing }, { signal });
-    if (error.problem === 'missing' || error.problem === 'unusable') {
-      throw new CurlewError('UNSUPPORTED', `cannot ${doing}: bash: ${error.reason}`, {
-        hint: 'install bash',
-        cause: error,
-      });
-    }
-    throw problemError(await readResult(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
+    return tryProgram(
+      'bash',
+      [script, ...request.names],
+      { env: { ...Object.fromEntries(handed), ...variables }, cwd: scratch, line: () => undefined, signal },
+      async ({ lastLines: last, error }) => {
+        const answer = join(variables.CURLEW_STATE, 'result');
+        if (error === undefined) return readCollected({ answer, folder, doing }, { signal });
+        if (error.problem === 'missing' || error.problem === 'unusable') {
+          throw new CurlewError('UNSUPPORTED', `cannot ${doing}: bash: ${error.reason}`, {
+            hint: 'install bash',
+            cause: error,
+          });
+        }
+        throw problemError(await readResult(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
+      },
+    );
   };
   return {
     name: 'host',

@@ -79,22 +79,28 @@ async function askHelper(
 ): Promise<Credential | undefined> {
   const program = `docker-credential-${name}`;
   const doing = `ask ${program} for the credentials of ${host}`;
-  const { status, stdout, stderr, error } = await tryProgram(program, ['get'], {
-    input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
-    env,
-    limitMs: HELPER_MS,
-    outputLimit: HELPER_OUTPUT,
-    signal,
-  });
-  if (error === undefined) return helperAnswer(stdout, doing);
-  // Helpers report missing credentials with this text and status 1.
-  if (status === 1 && /credentials not found/i.test(stdout)) return undefined;
-  // Standard output may contain a secret: reports only how it ended, and standard error.
-  const message = visible(stderr.trim().slice(0, 200));
-  const ended = status === undefined ? error.reason : `it exited with ${status}`;
-  throw new CurlewError('AUTH_FAILED', `cannot ${doing}: ${ended}${message === '' ? '' : ` (${message})`}`, {
-    hint: `try it: echo ${host} | ${program} get`,
-  });
+  return tryProgram(
+    program,
+    ['get'],
+    {
+      input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
+      env,
+      limitMs: HELPER_MS,
+      outputLimit: HELPER_OUTPUT,
+      signal,
+    },
+    ({ status, stdout, stderr, error }) => {
+      if (error === undefined) return helperAnswer(stdout, doing);
+      // Helpers report missing credentials with this text and status 1.
+      if (status === 1 && /credentials not found/i.test(stdout)) return undefined;
+      // Standard output may contain a secret: reports only how it ended, and standard error.
+      const message = visible(stderr.trim().slice(0, 200));
+      const ended = status === undefined ? error.reason : `it exited with ${status}`;
+      throw new CurlewError('AUTH_FAILED', `cannot ${doing}: ${ended}${message === '' ? '' : ` (${message})`}`, {
+        hint: `try it: echo ${host} | ${program} get`,
+      });
+    },
+  );
 }
 
 /** Looks up credentials once per host or path: in its own helper, the default helper, or the file. Helpers run with `env`. */

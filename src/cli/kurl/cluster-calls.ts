@@ -43,11 +43,8 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
   return {
     find,
     list: async (path, signal) => listOf(at(await find(path, signal), 'items')),
-    run: async (args, signal, input = '') => {
-      const answer = await callKubectl(args, { env, input, signal });
-      if (answer.kind === 'output') return answer.text;
-      throw failed(`kubectl ${args.join(' ')}`, answer.message);
-    },
+    run: async (args, signal, input = '') =>
+      callKubectl(args, { env, input, signal }, (reason) => failed(`kubectl ${args.join(' ')}`, reason)),
   };
 }
 

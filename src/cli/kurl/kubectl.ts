@@ -12,11 +12,6 @@ const DEADLINE_MS = 330_000;
 const MAX_OUTPUT = 16 << 20;
 const MESSAGE_LIMIT = 500;
 
-/** The output of kubectl without the last newline, or why it failed. */
-export type KubectlAnswer =
-  | { readonly kind: 'output'; readonly text: string }
-  | { readonly kind: 'problem'; readonly message: string };
-
 export interface KubectlCall {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Its standard input, which process lists do not show. */
@@ -24,22 +19,25 @@ export interface KubectlCall {
   readonly signal: AbortSignal;
 }
 
-/** Runs kubectl from PATH with these arguments and curlew's kubeconfig. Throws only the signal's reason. */
+/** Its output without the last newline. Runs kubectl from PATH with curlew's kubeconfig. If it fails, throws what `failed` makes of the reason. */
 export async function callKubectl(
   args: readonly string[],
   { env, input = '', signal }: KubectlCall,
-): Promise<KubectlAnswer> {
-  const { stdout, stderr, error } = await tryProgram('kubectl', args, {
+  failed: (reason: string) => Error,
+): Promise<string> {
+  const options = {
     env: { ...env, PATH: programPath(env), KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
     input,
     limitMs: DEADLINE_MS,
     outputLimit: MAX_OUTPUT,
     signal,
+  };
+  return tryProgram('kubectl', args, options, ({ stdout, stderr, error }) => {
+    if (error === undefined) return stdout.replace(/\r?\n$/, '');
+    if (error.problem === 'missing') throw failed('kubectl is not installed on this machine');
+    if (error.problem !== 'status' && error.problem !== 'signal') throw failed(error.reason);
+    throw failed(messageOf(stderr.trim() === '' ? 'it failed' : stderr.trim()));
   });
-  if (error === undefined) return { kind: 'output', text: stdout.replace(/\r?\n$/, '') };
-  if (error.problem === 'missing') return { kind: 'problem', message: 'kubectl is not installed on this machine' };
-  if (error.problem !== 'status' && error.problem !== 'signal') return { kind: 'problem', message: error.reason };
-  return { kind: 'problem', message: messageOf(stderr.trim() === '' ? 'it failed' : stderr.trim()) };
 }
 
 /** The end of a program's error output in one line without control characters. */

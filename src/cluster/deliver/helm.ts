@@ -105,12 +105,13 @@ async function openHelm(program: string, { cluster, context: own, secrets, major
       doing: `cannot ${doing}`,
     };
     await guard?.();
-    const { stdout, lastLines, error } = await tryProgram(program, args, { ...options, ...call });
-    if (error === undefined) return stdout;
-    if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
-    if (error.problem !== 'missing' && error.problem !== 'unusable') throw error;
-    throw new CurlewError('UNSUPPORTED', `cannot ${doing}: ${program} ${NOT_RUN[error.problem]}`, {
-      hint: 'install helm 3 or 4, or name it with --helm FILE',
+    return tryProgram(program, args, { ...options, ...call }, ({ stdout, lastLines, error }) => {
+      if (error === undefined) return stdout;
+      if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
+      if (error.problem !== 'missing' && error.problem !== 'unusable') throw error;
+      throw new CurlewError('UNSUPPORTED', `cannot ${doing}: ${program} ${NOT_RUN[error.problem]}`, {
+        hint: 'install helm 3 or 4, or name it with --helm FILE',
+      });
     });
   };
   const file: Helm['file'] = (name, data) => {

@@ -41,23 +41,25 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
-  const { stdout, stderr, error } = await tryProgram(command, args, {
+  const options = {
     env: { ...env, PATH: programPath(env), ...Object.fromEntries(own), KUBERNETES_EXEC_INFO: info },
     secrets: Object.values(plugin.env),
     outputLimit: OUTPUT_LIMIT,
     graceMs: GRACE_MS,
     signal,
+  };
+  return tryProgram(command, args, options, ({ stdout, stderr, error }) => {
+    if (error === undefined) return credentialOf(stdout, apiVersion, bad);
+    const { problem, reason } = error;
+    if (problem === 'missing') {
+      throw bad('the program does not exist', visibleEnd(installHint ?? '') || 'install it, or add its folder to PATH');
+    }
+    if (problem !== 'status' && problem !== 'signal') throw bad(reason);
+    const how = problem === 'status' ? `failed with ${reason}` : reason;
+    throw bad([how, visibleEnd(stderr)].filter((text) => text !== '').join(': '));
   }).catch((thrown: unknown) => {
     throw signal.aborted ? bad('no response in time') : thrown;
   });
-  if (error === undefined) return credentialOf(stdout, apiVersion, bad);
-  const { problem, reason } = error;
-  if (problem === 'missing') {
-    throw bad('the program does not exist', visibleEnd(installHint ?? '') || 'install it, or add its folder to PATH');
-  }
-  if (problem !== 'status' && problem !== 'signal') throw bad(reason);
-  const how = problem === 'status' ? `failed with ${reason}` : reason;
-  throw bad([how, visibleEnd(stderr)].filter((text) => text !== '').join(': '));
 }
 
 function credentialOf(output: string, apiVersion: string, bad: (what: string) => CurlewError): PluginCredential {

@@ -130,17 +130,16 @@ export function openSsh(
         words.add(text);
         line?.(text);
       };
-      const result = await tryProgram(program, [...optionsFor(host), '--', host.address, command], {
-        ...rest,
-        line: line && heard,
-        env: own,
-        outputLimit,
-        limitMs,
-        signal,
-      });
-      if (result.error === undefined) return result.stdout;
-      if (line === undefined) for (const text of result.stderr.split('\n')) words.add(plainLine(text));
-      throw failureOf(host, result, words);
+      return tryProgram(
+        program,
+        [...optionsFor(host), '--', host.address, command],
+        { ...rest, line: line && heard, env: own, outputLimit, limitMs, signal },
+        (result) => {
+          if (result.error === undefined) return result.stdout;
+          if (line === undefined) for (const text of result.stderr.split('\n')) words.add(plainLine(text));
+          throw failureOf(host, result, words);
+        },
+      );
     },
     [Symbol.asyncDispose]: async () => {
       const { signal } = new AbortController();

@@ -61,21 +61,22 @@ async function renderChart(chart: string, from: string, name: string, options: R
   const { cwd, env, signal } = options;
   const doing = `render the chart ${from}`;
   const helm = async (args: readonly string[], outputLimit: number): Promise<string> => {
-    const { stdout, lastLines, error } = await tryProgram('helm', args, { cwd, env, outputLimit, signal });
-    if (error === undefined) return stdout;
-    if (error.problem === 'missing') {
-      throw new CurlewError('UNSUPPORTED', `cannot ${doing}: helm is not installed`, {
-        hint:
-          'install helm, or render the chart elsewhere and use the result: ' +
-          `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
+    return tryProgram('helm', args, { cwd, env, outputLimit, signal }, ({ stdout, lastLines, error }) => {
+      if (error === undefined) return stdout;
+      if (error.problem === 'missing') {
+        throw new CurlewError('UNSUPPORTED', `cannot ${doing}: helm is not installed`, {
+          hint:
+            'install helm, or render the chart elsewhere and use the result: ' +
+            `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
+        });
+      }
+      if (error.problem === 'output') {
+        throw new CurlewError('FILE_UNUSABLE', `cannot read from helm: more than ${outputLimit} bytes`);
+      }
+      if (error.problem === 'unusable') throw error;
+      throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm reported: ${lastLines.join('; ')}`, {
+        hint: 'fetch dependencies with helm dependency build; render charts that require values manually',
       });
-    }
-    if (error.problem === 'output') {
-      throw new CurlewError('FILE_UNUSABLE', `cannot read from helm: more than ${outputLimit} bytes`);
-    }
-    if (error.problem === 'unusable') throw error;
-    throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm reported: ${lastLines.join('; ')}`, {
-      hint: 'fetch dependencies with helm dependency build; render charts that require values manually',
     });
   };
   const about = await helm(['show', 'chart', chart], SOME);

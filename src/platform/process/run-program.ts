@@ -81,21 +81,27 @@ export async function runProgram(
   args: readonly string[],
   options: ProgramOptions,
 ): Promise<Pick<ProgramResult, 'stdout' | 'stderr'>> {
-  const { stdout, stderr, error } = await tryProgram(file, args, options);
-  if (error !== undefined) throw error;
-  return { stdout, stderr };
+  return tryProgram(file, args, options, ({ stdout, stderr, error }) => {
+    if (error !== undefined) throw error;
+    return { stdout, stderr };
+  });
 }
 
 /**
  * Runs a program without a shell, in its own process group and session. When it ends, for any reason, the rest of the group
- * gets SIGTERM, and SIGKILL after the grace period. Returns how the program ended, which each caller must look at. Once the group
- * has ended, throws the signal's reason or an error of `input` or `line`.
+ * gets SIGTERM, and SIGKILL after the grace period. Only `judge` gets how it ended, so that no caller takes a failure for a success;
+ * returns what that returns. Once the group has ended, throws the signal's reason or an error of `input` or `line`.
  */
-export async function tryProgram(
+export async function tryProgram<Verdict>(
   file: string,
   args: readonly string[],
   options: ProgramOptions,
-): Promise<ProgramResult> {
+  judge: (ended: ProgramResult) => Verdict | Promise<Verdict>,
+): Promise<Verdict> {
+  return judge(await endOf(file, args, options));
+}
+
+async function endOf(file: string, args: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
   const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, bound = false, signal } = options;
   // Loaded on use: it takes longer than most programs run, and most commands run none.
   const { execa } = await import('execa');

@@ -166,10 +166,11 @@ async function failureOf(
   [command, ...args]: readonly [string, ...string[]],
   { env = {}, signal }: CheckOptions,
 ): Promise<string | undefined> {
-  const { stderr, error } = await tryProgram(command, args, { env, outputLimit: 1 << 16, signal });
-  if (error === undefined) return undefined;
-  const [reason = ''] = stderr.trim().split('\n');
-  return reason === '' ? 'bash cannot be run' : reason;
+  return tryProgram(command, args, { env, outputLimit: 1 << 16, signal }, ({ stderr, error }) => {
+    if (error === undefined) return undefined;
+    const [reason = ''] = stderr.trim().split('\n');
+    return reason === '' ? 'bash cannot be run' : reason;
+  });
 }
 
 /** A new root folder is accessible only to its owner. Returns the folders that it has created. */

@@ -48,6 +48,7 @@ async function output(
   { env, signal }: ImageRootOptions,
 ): Promise<string | undefined> {
   const limits = { limitMs: ANSWER_MS, outputLimit: MAX_OUTPUT };
-  const { stdout, error } = await tryProgram(command, args, { env, signal, ...limits });
-  return error === undefined ? stdout : undefined;
+  return tryProgram(command, args, { env, signal, ...limits }, ({ stdout, error }) => {
+    return error === undefined ? stdout : undefined;
+  });
 }

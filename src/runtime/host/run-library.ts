@@ -19,18 +19,20 @@ export async function runLibrary(
   { scripts, env: { PATH, CURLEW_OS_RELEASE }, signal }: LibraryOptions,
 ): Promise<readonly string[]> {
   const script = `for file in "$0"/*.sh; do source "$file"; done; ${code}`;
-  const { status, stdout, stderr, error } = await tryProgram(
+  return tryProgram(
     'bash',
     ['--noprofile', '--norc', '-c', script, join(scripts, 'lib'), ...args],
     { env: { PATH, CURLEW_OS_RELEASE, LC_ALL: 'C' }, limitMs: LIMIT_MS, signal },
+    ({ status, stdout, stderr, error }) => {
+      if (error === undefined) return stdout.split('\n').filter((line) => line !== '');
+      if (error.problem === 'late') {
+        throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: no response for ${LIMIT_MS / 1000} s`, {
+          hint: 'check whether another program is installing packages, and wait until it finishes',
+          cause: error,
+        });
+      }
+      const ended = status === undefined ? `bash: ${error.reason}` : `bash ended with status ${status}`;
+      throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: ${stderr.trim() === '' ? ended : stderr.trim()}`);
+    },
   );
-  if (error === undefined) return stdout.split('\n').filter((line) => line !== '');
-  if (error.problem === 'late') {
-    throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: no response for ${LIMIT_MS / 1000} s`, {
-      hint: 'check whether another program is installing packages, and wait until it finishes',
-      cause: error,
-    });
-  }
-  const ended = status === undefined ? `bash: ${error.reason}` : `bash ended with status ${status}`;
-  throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: ${stderr.trim() === '' ? ended : stderr.trim()}`);
 }

@@ -32,10 +32,11 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
   const flags = createSingleFlightCache<readonly string[]>({ failures: 'own' });
   /** Imports through containerd's transfer service, the default of later versions, take twice the time. */
   const importFlags = async (options: Cancellable): Promise<readonly string[]> =>
-    flags.get('import', async () => {
-      const { stdout } = await runClient([...CTR, 'images', 'import', '--help'], { env, ...options });
-      return /\s--local\s/.test(stdout) ? ['--local'] : [];
-    });
+    flags.get('import', async () =>
+      runClient([...CTR, 'images', 'import', '--help'], { env, ...options }, ({ stdout }) => {
+        return /\s--local\s/.test(stdout) ? ['--local'] : [];
+      }),
+    );
   return {
     name: 'containerd',
     width,
@@ -57,8 +58,10 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
     importTar: async (doing, bytes, { signal }) =>
       feed(doing, [...CTR, 'images', 'import', ...(await importFlags({ signal })), '-'], bytes, { env, signal }),
     alias: async (name, alias, { signal }) => {
-      const { status, stderr } = await runClient([...CTR, 'images', 'tag', name, alias], { env, signal });
-      if (status !== 0 && !stderr.includes('already exists')) throw loadError(`tag ${name} as ${alias}`, stderr.trim());
+      await runClient([...CTR, 'images', 'tag', name, alias], { env, signal }, ({ status, stderr }) => {
+        if (status !== 0 && !stderr.includes('already exists'))
+          throw loadError(`tag ${name} as ${alias}`, stderr.trim());
+      });
     },
     // Images that no container uses yet, such as those of the next version, are the first that a kubelet removes from a full disk.
     protect: async (names, options) => {
@@ -70,11 +73,10 @@ export function containerd(env: Env, width: number, cluster = CLUSTER): ImageRun
       const failed: string[] = [];
       for (const name of new Set(names)) {
         if (!loose.has(name)) continue;
-        const { status, stderr } = await runClient([...CTR, 'images', 'label', name, `${PINNED}=pinned`], {
-          env,
-          ...options,
+        const command = [...CTR, 'images', 'label', name, `${PINNED}=pinned`] as const;
+        await runClient(command, { env, ...options }, ({ status, stderr }) => {
+          if (status !== 0) failed.push(`${name}: ${lastWords('ctr', status, stderr)}`);
         });
-        if (status !== 0) failed.push(`${name}: ${lastWords('ctr', status, stderr)}`);
       }
       if (failed.length > 0) throw loadError('pin images of containerd', failed.join('; '));
     },
@@ -130,13 +132,14 @@ async function configOf(
   manifest: Digest,
   { env, signal }: Cancellable & { readonly env: Env },
 ): Promise<Digest | undefined> {
-  const { status, stdout } = await runClient([...CTR, 'content', 'get', manifest], { env, signal });
-  if (status !== 0 || stdout.length > MANIFEST_LIMIT) return undefined;
-  try {
-    const parsed = parseImageManifest(Buffer.from(stdout), undefined, manifest);
-    return parsed.kind === 'image' ? parsed.config.digest : undefined;
-  } catch {
-    // Another program's image in an unknown format.
-    return undefined;
-  }
+  return runClient([...CTR, 'content', 'get', manifest], { env, signal }, ({ status, stdout }) => {
+    if (status !== 0 || stdout.length > MANIFEST_LIMIT) return undefined;
+    try {
+      const parsed = parseImageManifest(Buffer.from(stdout), undefined, manifest);
+      return parsed.kind === 'image' ? parsed.config.digest : undefined;
+    } catch {
+      // Another program's image in an unknown format.
+      return undefined;
+    }
+  });
 }

@@ -42,7 +42,8 @@ export function docker(env: Env, width: number): ImageRuntime {
       for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
         const command = ['docker', 'image', 'inspect', '--format', '{{json .RootFS.Layers}}'] as const;
         // If an image is removed meanwhile, docker fails, but still prints the others.
-        const { stdout } = await runClient([...command, ...ids.slice(at, at + IDS_AT_ONCE)], { env, signal });
+        const some = [...command, ...ids.slice(at, at + IDS_AT_ONCE)] as const;
+        const stdout = await runClient(some, { env, signal }, (answer) => answer.stdout);
         for (const line of stdout.split('\n')) for (const chain of chainsOf(parseLayers(line))) chains.add(chain);
       }
       return (form) => missingBlobs(form, chains);
@@ -56,11 +57,12 @@ export function docker(env: Env, width: number): ImageRuntime {
       const removed: string[] = [];
       const used: string[] = [];
       for (const name of names.filter((one) => known.has(one))) {
-        const { status, stderr } = await runClient(['docker', 'image', 'rm', name], { env, signal });
-        if (status === 0) removed.push(name);
-        // By any container, even a stopped one.
-        else if (/conflict|in use/i.test(stderr)) used.push(name);
-        else throw loadError(`remove image ${name}`, stderr.trim());
+        await runClient(['docker', 'image', 'rm', name], { env, signal }, ({ status, stderr }) => {
+          if (status === 0) removed.push(name);
+          // By any container, even a stopped one.
+          else if (/conflict|in use/i.test(stderr)) used.push(name);
+          else throw loadError(`remove image ${name}`, stderr.trim());
+        });
       }
       return { removed, used };
     },

@@ -44,12 +44,12 @@ export async function findImageRuntime({
 async function hasContainerd(env: Env, signal: AbortSignal): Promise<boolean> {
   // ctr tries for ten seconds to connect to a socket without a listener.
   if (!(await listens(env['CONTAINERD_ADDRESS'] ?? CONTAINERD_SOCKET))) return false;
-  return (await runClient(['ctr', 'version'], { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+  return runClient(['ctr', 'version'], { env, signal, timeoutMs: ANSWER_MS }, ({ status }) => status === 0);
 }
 
 async function hasDocker(env: Env, signal: AbortSignal): Promise<boolean> {
   const command = ['docker', 'version', '--format', '{{.Server.Version}}'] as const;
-  return (await runClient(command, { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+  return runClient(command, { env, signal, timeoutMs: ANSWER_MS }, ({ status }) => status === 0);
 }
 
 async function listens(address: string): Promise<boolean> {

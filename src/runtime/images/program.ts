@@ -14,16 +14,18 @@ const MAX_OUTPUT = 64 << 20;
 /** Runtimes answer from memory, but the machine may be busy. */
 const ANSWER_MS = 300_000;
 
-/** Its status and output, even after a failure; a missing program has no status. */
-export async function runClient(
+/** What `judge` returns for its status and output, even after a failure; a missing program has no status. */
+export async function runClient<Verdict>(
   [command, ...args]: Argv,
   { env, signal, timeoutMs = ANSWER_MS }: Cancellable & { readonly env: Env; readonly timeoutMs?: number },
-): Promise<Answer> {
+  judge: (answer: Answer) => Verdict,
+): Promise<Verdict> {
   const options = { env, signal, limitMs: timeoutMs, outputLimit: MAX_OUTPUT };
-  const { status, stdout, stderr, error } = await tryProgram(command, args, options);
-  if (error?.problem === 'output') return noAnswer(`${command} printed more than ${MAX_OUTPUT} bytes`);
-  if (error?.problem === 'late') return noAnswer(`${command} did not respond in ${timeoutMs / 1000} s`);
-  return { status, stdout, stderr };
+  return tryProgram(command, args, options, ({ status, stdout, stderr, error }) => {
+    if (error?.problem === 'output') return judge(noAnswer(`${command} printed more than ${MAX_OUTPUT} bytes`));
+    if (error?.problem === 'late') return judge(noAnswer(`${command} did not respond in ${timeoutMs / 1000} s`));
+    return judge({ status, stdout, stderr });
+  });
 }
 
 function noAnswer(stderr: string): Answer {
@@ -36,9 +38,10 @@ export async function runClientOrThrow(
   command: Argv,
   options: Cancellable & { readonly env: Env },
 ): Promise<string> {
-  const { status, stdout, stderr } = await runClient(command, options);
-  if (status !== 0) throw loadError(doing, lastWords(command[0], status, stderr));
-  return stdout;
+  return runClient(command, options, ({ status, stdout, stderr }) => {
+    if (status !== 0) throw loadError(doing, lastWords(command[0], status, stderr));
+    return stdout;
+  });
 }
 
 /**
@@ -52,10 +55,11 @@ export async function feed(
   { env, signal }: Cancellable & { readonly env: Env },
 ): Promise<void> {
   const options = { env, signal, input: bytes, outputLimit: MAX_OUTPUT };
-  const { status, stderr, inputError } = await tryProgram(command, args, options);
-  // A runtime that ends early closes its input: report its own message, not the broken pipe.
-  if (status !== 0) throw loadError(doing, lastWords(command, status, stderr));
-  if (inputError !== undefined) throw loadError(doing, inputError.message, inputError);
+  await tryProgram(command, args, options, ({ status, stderr, inputError }) => {
+    // A runtime that ends early closes its input: report its own message, not the broken pipe.
+    if (status !== 0) throw loadError(doing, lastWords(command, status, stderr));
+    if (inputError !== undefined) throw loadError(doing, inputError.message, inputError);
+  });
 }
 
 /** The last lines that are not warnings. */

@@ -45,29 +45,34 @@ export interface CollectorProgramOptions {
   readonly outputLimit?: number;
 }
 
+type CollectedOutput = Pick<ProgramResult, 'stdout' | 'stderr'> & { readonly status: number };
+
 /**
- * Returns any status, -1 for a signal. Throws {@link CollectProblem} if the program does not exist. Runs in the C locale. After
- * an abort the program is killed at once.
+ * What `judge` returns for any status, -1 for a signal. Throws {@link CollectProblem} if the program does not exist. Runs in the C locale.
+ * After an abort the program is killed at once.
  */
-export async function runCollectorProgram(
+export async function runCollectorProgram<Verdict>(
   command: string,
   args: readonly string[],
   { env, signal }: Pick<Host, 'env' | 'signal'>,
-  options: CollectorProgramOptions = {},
-): Promise<Pick<ProgramResult, 'stdout' | 'stderr'> & { readonly status: number }> {
+  options: CollectorProgramOptions,
+  judge: (ended: CollectedOutput) => Verdict | Promise<Verdict>,
+): Promise<Verdict> {
   const own = { env: { ...env, LC_ALL: 'C' }, excess: 'drop', graceMs: 0, signal } as const;
-  const { status = -1, error, stdout, stderr } = await tryProgram(command, args, { ...own, ...options });
-  if (error?.problem === 'missing') throw new CollectProblem(`${command} is not installed`);
-  if (error?.problem === 'unusable') {
-    throw new CollectProblem(`${command} cannot be run: ${asError(error.cause).message}`);
-  }
-  return { status, stdout, stderr };
+  return tryProgram(command, args, { ...own, ...options }, ({ status = -1, error, stdout, stderr }) => {
+    if (error?.problem === 'missing') throw new CollectProblem(`${command} is not installed`);
+    if (error?.problem === 'unusable') {
+      throw new CollectProblem(`${command} cannot be run: ${asError(error.cause).message}`);
+    }
+    return judge({ status, stdout, stderr });
+  });
 }
 
 /** Output of a program that must succeed. */
 export async function outputOf(command: string, args: readonly string[], host: Host): Promise<string> {
-  const { status, stdout, stderr } = await runCollectorProgram(command, args, host);
-  if (status === 0) return stdout;
-  const message = shortened(stderr.trim().split('\n')[0] ?? '', 200);
-  throw new CollectProblem(`${command} ended with status ${status}${message === '' ? '' : `: ${message}`}`);
+  return runCollectorProgram(command, args, host, {}, ({ status, stdout, stderr }) => {
+    if (status === 0) return stdout;
+    const message = shortened(stderr.trim().split('\n')[0] ?? '', 200);
+    throw new CollectProblem(`${command} ended with status ${status}${message === '' ? '' : `: ${message}`}`);
+  });
 }

@@ -42,7 +42,7 @@ export async function kubernetesTask(
   if ((await madeIn('/etc/kubernetes')) === 'unfinished') throw new Unfinished();
   await using _lock = await lockFolder(directory);
   const own = join(directory, nodePath.addon(recordedRef(records, KUBERNETES, version)), INSTALL_SH);
-  const { error, lastLines } = await tryProgram(
+  await tryProgram(
     'bash',
     ['-c', SCRIPT, 'curlew', join(ownScripts(), 'lib'), own, called, ...words],
     {
@@ -51,13 +51,15 @@ export async function kubernetesTask(
       line: (text) => report({ type: 'note', level: 'info', text }),
       signal,
     },
+    ({ error, lastLines }) => {
+      if (error === undefined) return;
+      // What it gives as its reason is its last line, and says what to do.
+      const last = lastLines.at(-1) ?? '';
+      if (last.startsWith(REASON)) throw new CurlewError('HOOK_FAILED', last);
+      const why = `${error.reason}${quoteLines(lastLines.slice(-QUOTED))}`;
+      throw new CurlewError('HOOK_FAILED', `${REASON}${called}: ${why}`, {
+        hint: 'fix the cause, then run the same command again',
+      });
+    },
   );
-  if (error === undefined) return;
-  // What it gives as its reason is its last line, and says what to do.
-  const last = lastLines.at(-1) ?? '';
-  if (last.startsWith(REASON)) throw new CurlewError('HOOK_FAILED', last);
-  const why = `${error.reason}${quoteLines(lastLines.slice(-QUOTED))}`;
-  throw new CurlewError('HOOK_FAILED', `${REASON}${called}: ${why}`, {
-    hint: 'fix the cause, then run the same command again',
-  });
 }

@@ -55,7 +55,7 @@ test('kill -9 ends helm, too, and leaves nothing of the values that it was given
     await helm.run(['upgrade'], { doing: 'wait', line: () => process.kill(process.pid, 'SIGKILL') });
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { error, stdout } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { error, stdout } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal }, (ended) => ended);
   assert.is(error?.reason, 'terminated by SIGKILL');
   assert.is(stdout, '{"password": "s3cret"}\n');
   const pid = Number(await readFile(box.at('pid'), 'utf8'));

@@ -22,8 +22,12 @@ const env = { PATH: process.env['PATH'] ?? '' };
 
 type Given = Partial<ProgramOptions> & Pick<ProgramOptions, 'signal'>;
 
+async function endOf(file: string, args: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
+  return tryProgram(file, args, options, (ended) => ended);
+}
+
 async function bash(script: string, given: Given): Promise<ProgramResult> {
-  return tryProgram('bash', ['-c', script], { env, ...given });
+  return endOf('bash', ['-c', script], { env, ...given });
 }
 
 async function pidIn(box: Tree, name: string): Promise<number> {
@@ -81,15 +85,15 @@ test('what is called with a line may throw: the program is ended, and that is th
 
 test('a program that is not installed, and those that cannot be started', async ({ signal }) => {
   await using box = await tree({ text: 'no program' });
-  const missing = await tryProgram('no-such-program', [], { env, signal });
+  const missing = await endOf('no-such-program', [], { env, signal });
   assert.equal([missing.status, missing.error?.problem], [undefined, 'missing']);
   assert.equal(
     [missing.error?.code, missing.error?.message],
     ['NOT_FOUND', 'run no-such-program: it is not installed'],
   );
-  const text = await tryProgram(box.at('text'), [], { env, signal });
+  const text = await endOf(box.at('text'), [], { env, signal });
   assert.equal([text.error?.problem, text.error?.reason], ['unusable', 'it cannot be started (EACCES)']);
-  const long = await tryProgram('true', ['x'.repeat(200_000)], { env, input: 'text', signal });
+  const long = await endOf('true', ['x'.repeat(200_000)], { env, input: 'text', signal });
   assert.is(long.error?.reason, 'it cannot be started (E2BIG)');
 });
 
@@ -164,10 +168,10 @@ test('a process that ends at once takes its programs along', async ({ signal }) 
   const script = `
     import { tryProgram } from ${JSON.stringify(module)};
     const line = () => process.exit(3);
-    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, signal: new AbortController().signal, line });
+    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, signal: new AbortController().signal, line }, () => undefined);
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { status } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { status } = await endOf(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(status, 3);
   const pid = await pidIn(box, 'pid');
   while (processInfo(pid) !== undefined) await pause(5);
@@ -179,15 +183,15 @@ test('a bound program is killed with the process that started it, and otherwise 
   await using box = await tree();
   const done = await bash('cat; echo out; exit 7', { bound: true, signal });
   assert.equal([done.status, done.stdout], [7, 'out\n']);
-  assert.is((await tryProgram('no-such-program', [], { env, bound: true, signal })).error?.problem, 'missing');
+  assert.is((await endOf('no-such-program', [], { env, bound: true, signal })).error?.problem, 'missing');
   const module = new URL('../../../src/platform/process/run-program.ts', import.meta.url).href;
   const script = `
     import { tryProgram } from ${JSON.stringify(module)};
     const line = () => process.kill(process.pid, 'SIGKILL');
-    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, bound: true, signal: new AbortController().signal, line });
+    await tryProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, bound: true, signal: new AbortController().signal, line }, () => undefined);
   `;
   const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
-  const { error } = await tryProgram(process.execPath, args, { env, cwd: box.path, signal });
+  const { error } = await endOf(process.execPath, args, { env, cwd: box.path, signal });
   assert.is(error?.reason, 'terminated by SIGKILL');
   const pid = await pidIn(box, 'pid');
   while (processInfo(pid) !== undefined) await pause(5);
@@ -233,13 +237,15 @@ test('many programs leave no listener behind', async ({ signal }) => {
   const { signal: never } = new AbortController();
   const before = process.listenerCount('exit');
   const all = Array.from({ length: 8 }, async () => bash('exit 0', { signal: never, limitMs: 60_000 }));
-  await Promise.all([
-    ...all,
-    bash('exit 1', { signal: never }),
-    tryProgram('no-such-program', [], { env, signal: never }),
-  ]);
+  await Promise.all([...all, bash('exit 1', { signal: never }), endOf('no-such-program', [], { env, signal: never })]);
   assert.equal([getEventListeners(never, 'abort').length, process.listenerCount('exit')], [0, before]);
   signal.throwIfAborted();
+});
+
+test('a call that does not judge how its program ends does not compile', async ({ signal }) => {
+  // @ts-expect-error: the compiler refuses it, and without it the program has ended in vain.
+  const error = await tryProgram('true', [], { env, signal }).catch((reason: unknown) => reason);
+  assert.ok(error instanceof TypeError);
 });
 
 test.run();

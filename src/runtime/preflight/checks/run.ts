@@ -100,8 +100,10 @@ async function runIn(folder: string, settings: Settings, host: Host): Promise<Ru
   }
   const command = settings.text('command') ?? '';
   const options = { cwd: folder, env, outputLimit: host.outputLimit ?? OUTPUT_LIMIT };
-  const { status, stdout, stderr } = await runCollectorProgram(command, settings.texts('args') ?? [], host, options);
-  return { exitCode: status, stdout, stderr, files: output === undefined ? {} : await filesIn(output) };
+  const args = settings.texts('args') ?? [];
+  return runCollectorProgram(command, args, host, options, async ({ status, stdout, stderr }) => {
+    return { exitCode: status, stdout, stderr, files: output === undefined ? {} : await filesIn(output) };
+  });
 }
 
 function safe(name: string, problem: string | undefined): string {

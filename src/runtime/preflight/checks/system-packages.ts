@@ -58,10 +58,10 @@ export const systemPackages: Check<SystemPackageFacts> = {
     for (const name of names) {
       if (!/^[A-Za-z0-9][A-Za-z0-9+._:-]*$/.test(name))
         throw new CollectProblem(`${JSON.stringify(name)} is not a package name`);
-      const { status, stdout, stderr } = await runCollectorProgram(command, [...args, name], host, {
-        outputLimit: DETAILS_LIMIT,
+      const limits = { outputLimit: DETAILS_LIMIT };
+      await runCollectorProgram(command, [...args, name], host, limits, ({ status, stdout, stderr }) => {
+        packages.push({ name, details: stdout, exitCode: status, error: stderr });
       });
-      packages.push({ name, details: stdout, exitCode: status, error: stderr });
     }
     return { os, osVersion, packages };
   },
