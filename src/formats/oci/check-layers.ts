@@ -74,8 +74,13 @@ export async function checkArchiveLayers(
   { check, signal }: Pick<LayerCheck, 'check'> & Cancellable,
 ): Promise<void> {
   const refuse = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `the archive of an image: ${what}`);
+  const seen = new Set<string>();
   for await (const file of walkTar(tar, { refuse, signal })) {
-    for (const layer of layersAt(file.path)) {
+    const layers = layersAt(file.path);
+    // A runtime may take either.
+    if (layers.length > 0 && seen.has(file.path)) throw refuse(`two entries named ${JSON.stringify(file.path)}`);
+    if (layers.length > 0) seen.add(file.path);
+    for (const layer of layers) {
       const descriptor = { ...layer.descriptor, size: file.size };
       await check({ ...layer, descriptor }, () => file.chunks(), { signal });
     }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { beginsTar, TAR_BLOCK } from '../archive/header.ts';
-import { OTHER_PACKINGS, unpacked } from './unpacked.ts';
+import { OTHER_PACKINGS, unpacked, type UnpackWork } from './unpacked.ts';
 
 /** The digest of the tar in a layer, or why no container runtime can read it. */
 export type LayerContent = { readonly digest: Digest } | { readonly problem: string };
@@ -15,12 +15,15 @@ class Unreadable extends CurlewError {}
 
 const unreadable = (what: string, cause?: unknown): Unreadable => new Unreadable('IMAGE_INVALID', what, { cause });
 
-/** Reads a layer of `size` bytes to its end. Errors of the source are thrown. */
-export async function layerContent(packed: AsyncIterable<Uint8Array>, size: number): Promise<LayerContent> {
+/** Reads a layer of `size` bytes to its end; `work` is that of all layers. Errors of the source are thrown. */
+export async function layerContent(
+  packed: AsyncIterable<Uint8Array>,
+  { size, work }: { readonly size: number; readonly work: UnpackWork },
+): Promise<LayerContent> {
   const hash = createHash('sha256');
   let start = Buffer.alloc(0);
   try {
-    for await (const chunk of unpacked(packed, { size, allowed: ALWAYS_ALLOWED, isStrict: true }, unreadable)) {
+    for await (const chunk of unpacked(packed, { size, allowed: ALWAYS_ALLOWED, isStrict: true, work }, unreadable)) {
       hash.update(chunk);
       if (start.byteLength === TAR_BLOCK) continue;
       start = Buffer.concat([start, chunk.subarray(0, TAR_BLOCK - start.byteLength)]);

@@ -3,6 +3,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { parentPort } from 'node:worker_threads';
 import { asError } from '../../core/errors.ts';
 import { layerContent, type LayerContent } from './layer-content.ts';
+import { createUnpackWork } from './unpacked.ts';
 
 export interface LayerRequest {
   readonly id: number;
@@ -15,8 +16,9 @@ export interface LayerResponse {
   readonly content: LayerContent | { readonly failed: string };
 }
 
+const work = createUnpackWork();
 parentPort?.on('message', ({ id, size, bytes }: LayerRequest) => {
-  layerContent(bytes, size)
+  layerContent(bytes, { size, work })
     .catch((error: unknown) => ({ failed: asError(error).message }))
     .then((content) => {
       parentPort?.postMessage({ id, content } satisfies LayerResponse);

@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import type { Bytes } from '../../core/bytes.ts';
 import { asError, errnoOf, type CurlewError } from '../../core/errors.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 
 /** Creates the error for bytes from outside. */
 export type BadArchive = (what: string, cause?: unknown) => CurlewError;
@@ -20,6 +21,21 @@ interface Packed {
   readonly allowed?: number;
   /** Whether bytes after its end are an error. */
   readonly isStrict?: boolean;
+  /** Shared with other streams; default: its own. */
+  readonly work?: UnpackWork;
+}
+
+/** What several streams may cost together, so that many small bombs are no large one. */
+export interface UnpackWork {
+  /** Bytes that they may still unpack to in addition to {@link MAX_RATIO} times their size. */
+  spare: number;
+  /** Bytes that zstd has moved and made. */
+  moved: number;
+  made: number;
+}
+
+export function createUnpackWork(spare = 64 * 2 ** 30): UnpackWork {
+  return { spare, moved: 0, made: 0 };
 }
 
 /** The tar in an archive or layer. */
@@ -28,8 +44,9 @@ export function unpacked(
   options: Packed,
   bad: BadArchive,
 ): AsyncIterable<Uint8Array> {
-  const { size, allowed = ALWAYS_ALLOWED } = options;
-  return limited(plain(archive, options, bad), Math.max(allowed, size * MAX_RATIO), bad);
+  const { size, allowed = ALWAYS_ALLOWED, work = createUnpackWork() } = options;
+  const usual = size * MAX_RATIO;
+  return limited(plain(archive, { ...options, work }, bad), { usual, most: Math.max(allowed, usual), work }, bad);
 }
 
 /** The compression of bytes that begin with these, which container runtimes recognize in the same way. */
@@ -45,7 +62,9 @@ export const OTHER_PACKINGS: readonly (readonly [string, string])[] = [
   ['fd377a585a00', 'xz'],
 ];
 
-async function* plain(packed: AsyncIterable<Uint8Array>, options: Packed, bad: BadArchive): Bytes {
+type Working = Packed & { readonly work: UnpackWork };
+
+async function* plain(packed: AsyncIterable<Uint8Array>, options: Working, bad: BadArchive): Bytes {
   const chunks = packed[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
@@ -55,7 +74,7 @@ async function* plain(packed: AsyncIterable<Uint8Array>, options: Packed, bad: B
   const all = prefixed(start, chunks);
   const packing = packingOf(start);
   if (packing === 'gzip') yield* gunzipped(all, options, bad);
-  else if (packing === 'zstd') yield* unzstd(all, bad);
+  else if (packing === 'zstd') yield* unzstdInTurn(all, options.work, bad);
   else yield* all;
 }
 
@@ -92,18 +111,29 @@ const ZSTD_PIECE = 1 << 10;
 const MAX_MOVED = 64 * 2 ** 30;
 const MOVED_PER_BYTE = 1024;
 
-async function* unzstd(packed: AsyncIterable<Uint8Array>, bad: BadArchive): Bytes {
+/** So many windows of this thread are in memory at once. */
+const WINDOWS = createSemaphore(2);
+
+async function* unzstdInTurn(packed: AsyncIterable<Uint8Array>, work: UnpackWork, bad: BadArchive): Bytes {
+  await WINDOWS.acquire();
+  try {
+    yield* unzstd(packed, work, bad);
+  } finally {
+    WINDOWS.release();
+  }
+}
+
+async function* unzstd(packed: AsyncIterable<Uint8Array>, work: UnpackWork, bad: BadArchive): Bytes {
   let blocks: Uint8Array[] = [];
-  let moved = 0;
-  let size = 0;
   const stream = new Decompress((block, isLast) => {
     if (isLast === true) return;
     // Before the window is written to: until then its pages do not exist.
     const window = windowOf(stream);
     if (window > MAX_WINDOW) throw bad(`its zstd window of ${window} bytes is larger than ${MAX_WINDOW}`);
-    moved += window;
-    size += block.byteLength;
-    if (moved > MAX_MOVED + size * MOVED_PER_BYTE) throw bad('its zstd blocks are too small for their window');
+    work.moved += window;
+    work.made += block.byteLength;
+    if (work.moved > MAX_MOVED + work.made * MOVED_PER_BYTE)
+      throw bad('its zstd blocks are too small for their window');
     blocks.push(block);
   });
   const push = (piece: Uint8Array, isLast: boolean): readonly Uint8Array[] => {
@@ -140,11 +170,21 @@ async function* prefixed(first: Uint8Array, rest: AsyncIterator<Uint8Array>): By
   }
 }
 
-async function* limited(bytes: AsyncIterable<Uint8Array>, most: number, bad: BadArchive): Bytes {
+interface Bounds {
+  /** What needs nothing of `work`. */
+  readonly usual: number;
+  readonly most: number;
+  readonly work: UnpackWork;
+}
+
+async function* limited(bytes: AsyncIterable<Uint8Array>, { usual, most, work }: Bounds, bad: BadArchive): Bytes {
   let count = 0;
   for await (const chunk of bytes) {
     count += chunk.byteLength;
     if (count > most) throw bad(`it unpacks to more than ${most} bytes`);
+    const unusual = Math.max(0, Math.min(chunk.byteLength, count - usual));
+    work.spare -= unusual;
+    if (unusual > 0 && work.spare < 0) throw bad('it and the others before it unpack to far more than they are');
     yield chunk;
   }
 }

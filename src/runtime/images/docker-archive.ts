@@ -51,11 +51,18 @@ export async function readArchive(files: ImageFiles, path: string, { signal }: C
     unpacked(files.read(path, options), { size: bytes }, invalid);
   let rows: readonly Omit<ArchiveRow, 'diffIds'>[] | undefined;
   const configs = new Map<Digest, readonly Digest[]>();
+  const seen = new Set<string>();
   for await (const file of walkTar(open({ signal }), { refuse: (what) => invalid(what), signal })) {
-    if (file.path === MANIFEST_JSON) {
+    const [, hex] = CONFIG.exec(file.path) ?? [];
+    const isManifest = file.path === MANIFEST_JSON;
+    if (!isManifest && hex === undefined) continue;
+    if (seen.has(file.path)) throw invalid(`two entries named ${JSON.stringify(file.path)}`);
+    seen.add(file.path);
+    if (isManifest) {
       if (file.size > MANIFEST_LIMIT) throw invalid(`${MANIFEST_JSON} is larger than ${MANIFEST_LIMIT} bytes`);
       rows = parseRows(await file.data(), invalid);
-    } else if (CONFIG.test(file.path) && file.size <= CONFIG_LIMIT) {
+    } else if (file.size <= CONFIG_LIMIT && rows?.every(({ config }) => config !== `sha256:${hex}`) !== true) {
+      // Many layers have such names, too: once it is known which are configs, they are not read.
       const data = await file.data();
       configs.set(digestOf(data), diffIdsIn(data));
     }

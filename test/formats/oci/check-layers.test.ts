@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { digestOf, type Digest } from '../../../src/core/digest.ts';
 import { errorAbout } from '../../../src/core/errors.ts';
-import { createLayerCheck, layersOf } from '../../../src/formats/oci/check-layers.ts';
-import { unpacked } from '../../../src/formats/oci/unpacked.ts';
+import { checkArchiveLayers, createLayerCheck, layersOf } from '../../../src/formats/oci/check-layers.ts';
+import { layerContent } from '../../../src/formats/oci/layer-content.ts';
+import { createUnpackWork, unpacked } from '../../../src/formats/oci/unpacked.ts';
 import * as assert from '../../support/assert.ts';
 import { never } from '../../support/context.ts';
 import { makeLayer, plainTar } from '../../support/images.ts';
@@ -111,6 +113,65 @@ test('memory and work for hostile zstd are bounded, in every frame', async () =>
     ));
   };
   await assert.rejectsWith(read(), 'IMAGE_INVALID', /it unpacks to more than 1048576 bytes/);
+});
+
+test('of many layers with zstd, two windows are in memory at once', async () => {
+  const data = repeated(0x38, 131_072, 40);
+  let open = 0;
+  let most = 0;
+  const read = async function* pieces(): AsyncGenerator<Uint8Array> {
+    let isOpen = false;
+    for await (const piece of inPieces(data, 8)) {
+      await turn();
+      yield piece;
+      if (isOpen) continue;
+      isOpen = true;
+      open += 1;
+      most = Math.max(most, open);
+    }
+    open -= 1;
+  };
+  const work = createUnpackWork();
+  const found = await Promise.all(
+    Array.from({ length: 6 }, async () => layerContent(read(), { size: data.byteLength, work })),
+  );
+  assert.equal([most, found.every((one) => 'digest' in one)], [2, true]);
+});
+
+test('many small bombs are bounded together', async () => {
+  const bomb = gzipSync(Buffer.alloc(4 << 20));
+  const size = bomb.byteLength;
+  const work = createUnpackWork(5 << 20);
+  assert.ok('digest' in (await layerContent(inPieces(bomb), { size, work })));
+  const problem = 'it and the others before it unpack to far more than they are';
+  assert.equal(await layerContent(inPieces(bomb), { size, work }), { problem });
+  // What unpacks to no more than is usual costs nothing of it.
+  assert.ok('digest' in (await layerContent(inPieces(TAR), { size: TAR.byteLength, work })));
+
+  const small = repeated(0x38, 10, 400);
+  const slow = async (moved: number) =>
+    layerContent(inPieces(small), { size: small.byteLength, work: { ...createUnpackWork(), moved } });
+  assert.ok('digest' in (await slow(0)));
+  assert.equal(await slow(64 * 2 ** 30), { problem: 'its zstd blocks are too small for their window' });
+});
+
+test('an archive with two layers of the same path is refused: a runtime may take either', async () => {
+  await using layers = createLayerCheck();
+  const [data, other] = [TAR, plainTar({ other: 'x' })];
+  const [layer] = layersOf(
+    'image x',
+    [{ digest: digestOf('a'), size: 0, mediaType: 'application/vnd.docker.image.rootfs.diff.tar' }],
+    [digestOf(TAR)],
+  );
+  const archive = Buffer.concat([
+    plainTar({ 'a/layer.tar': data }).subarray(0, -1024),
+    plainTar({ 'a/layer.tar': other }),
+  ]);
+  const checked = checkArchiveLayers(inPieces(archive), () => (layer === undefined ? [] : [layer]), {
+    check: layers.check,
+    signal: never,
+  });
+  await assert.rejectsWith(checked, 'IMAGE_INVALID', /two entries named "a\/layer\.tar"/);
 });
 
 unless(missing('zstd'), test)(

@@ -130,6 +130,7 @@ test('damaged and hostile archives are refused', async () => {
   const tar = (rows: unknown, data: Uint8Array = config): Buffer =>
     plainTar({ [`${hex}.json`]: data, 'manifest.json': JSON.stringify(rows) });
   const good = [{ Config: `${hex}.json`, RepoTags: ['app:1'], Layers: [] }];
+  const manifest = { 'manifest.json': JSON.stringify(good) };
   const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
     ['no archive at all', Buffer.from('hello'), /is truncated/],
     ['noise', Buffer.alloc(2048, 'x'), /it is damaged/],
@@ -142,6 +143,16 @@ test('damaged and hostile archives are refused', async () => {
       'a config that lies about its digest',
       tar(good, Buffer.from('{"a":1}')),
       /the config sha256:.* is missing or damaged/,
+    ],
+    [
+      'a config under another name',
+      plainTar({ ...manifest, [`${'0'.repeat(64)}.json`]: config }),
+      /the config sha256:.* is missing or damaged/,
+    ],
+    [
+      'two manifests',
+      Buffer.concat([plainTar(manifest).subarray(0, -1024), plainTar({ ...manifest, [`${hex}.json`]: config })]),
+      /two entries named "manifest\.json"/,
     ],
     ['a name that is an option', tar([{ ...good[0], RepoTags: ['--all'] }]), /the name "--all"/],
     ['cut short', gzipSync(tar(good)).subarray(0, 60), /unexpected end/],
