@@ -174,8 +174,7 @@ export async function pageMachine(
   if (String(first) !== 'ready\n') throw new Error(`no machine for ${page}: ended with ${String(first)}`);
   const inside = (await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8')).trim();
   const home = user === undefined ? '/root' : '/home/reader';
-  const asUser =
-    user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
+  const asUser = user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
   const environment = {
     HOME: home,
     USER: user === undefined ? 'root' : 'reader',

@@ -92,7 +92,7 @@ async function withKubeconfig(machine: Machine, box: Tree, server: ApiServer): P
   await machine.run(`mkdir -p ~/.kube && ln -sf '${oracle('../api-server/kubectl')}' /run/bin/kubectl`);
   await copyFile(server.kubeconfig, machine.at('/run/kubeconfig'));
   await chmod(machine.at('/run/kubeconfig'), 0o644);
-  await machine.run('mv /run/kubeconfig ~/.kube/config');
+  await machine.run('(umask 77 && cp /run/kubeconfig ~/.kube/config) && rm -f /run/kubeconfig');
   return {
     ...server,
     [Symbol.asyncDispose]: async () => {
