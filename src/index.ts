@@ -41,38 +41,54 @@ export { packageDigest, parseAddonJson, type AddonJson, type PackageFile } from 
 
 // Add-ons and packages.
 export { newAddon, type NewAddon } from './app/new.ts';
-export { generate, listTemplates } from './app/generate.ts';
-export { lint } from './app/lint.ts';
+export { generate, listTemplates, type GeneratedAddon } from './app/generate.ts';
+export { lint, type Linted } from './app/lint.ts';
 export { build, planBuild, type Built } from './app/build.ts';
+export type { BuildPlan } from './build/plan.ts';
 export { dev, watchDev, type Developed } from './app/dev.ts';
 export { outdated } from './app/outdated.ts';
-export { inspect } from './app/inspect.ts';
-export { sbom, writeSbom, writeSbomsBeside } from './app/sbom.ts';
-export { importRepository } from './app/import.ts';
+export type { OutdatedAddon } from './build/outdated.ts';
+export { inspect, type Inspected } from './app/inspect.ts';
+export { sbom, writeSbom, writeSbomsBeside, type WrittenSbom } from './app/sbom.ts';
+export { importRepository, type Imported } from './app/import.ts';
 
 // Stores and releases.
 export { publish, planPublish, type PublishPlan } from './app/publish.ts';
+export type { PublishResult } from './ship/release/publish.ts';
 export { changed, type ChangedAddons } from './app/changed.ts';
 export { promote } from './app/promote.ts';
+export type { PromoteResult } from './ship/release/promote.ts';
 export { versions, type Versions } from './app/versions.ts';
 export { prune } from './app/prune.ts';
+export type { PruneResult } from './ship/release/prune.ts';
 export { reindex } from './app/reindex.ts';
+export type { ReindexResult } from './ship/release/reindex.ts';
 export { importExternal } from './app/import-external.ts';
+export type { ImportResult } from './ship/release/import-external.ts';
 export { serve } from './app/serve.ts';
+export type { ServedTotals } from './ship/serve/server.ts';
 
 // Bundles.
 export { bundle, type BundleResult } from './app/bundle.ts';
 export { split, type SplitResult } from './app/split.ts';
-export { checkBundleParts, joinBundleParts, readBundleParts } from './app/join-parts.ts';
-export { inventory } from './app/inventory.ts';
+export {
+  checkBundleParts,
+  joinBundleParts,
+  readBundleParts,
+  type CheckedParts,
+  type JoinedParts,
+} from './app/join-parts.ts';
+export { inventory, type CreatedInventory } from './app/inventory.ts';
 export { apply, type Applied } from './app/apply.ts';
 export { planPullFile, pullFile, type PlannedFile, type PulledFile } from './app/pull.ts';
 
 // Signatures and provenance.
 export { keygen } from './app/keygen.ts';
-export { signFiles, signRelease } from './app/sign.ts';
+export { signFiles, signRelease, type SignedFile } from './app/sign.ts';
+export type { SignedStore } from './ship/release/sign-release.ts';
 export { verify, verifyInstalled, type Verified } from './app/verify.ts';
-export { provenance } from './app/provenance.ts';
+export type { VerifiedNode } from './runtime/history/verify-placed.ts';
+export { provenance, type Stated } from './app/provenance.ts';
 
 // Channels.
 export { applyChannels, previewChannels, type AddonResult, type ChannelPass } from './app/channel-apply.ts';
@@ -89,10 +105,22 @@ export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
 export { applyFleet, type FleetPass } from './app/fleet-apply.ts';
 export { planFleets, type FleetPlan } from './app/fleet-plan.ts';
 export { printHubManifests } from './app/hub-manifests.ts';
+export type { Manifest } from './fleet/hub/manifests.ts';
 export { runController } from './app/controller.ts';
 
 // Installer specs.
-export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
+export {
+  mergeSpecs,
+  resolveSpec,
+  specId,
+  specVariables,
+  validateSpec,
+  type Merged,
+  type ResolvedSpec,
+  type Identified,
+  type Environment,
+  type Validated,
+} from './app/installer.ts';
 
 // Nodes.
 export { install, planInstall } from './app/install.ts';
@@ -101,62 +129,18 @@ export { preflight, type PreflightReport } from './app/preflight.ts';
 export { loadImages, type LoadResult } from './app/load-images.ts';
 export { resume, type ResumeResult } from './app/resume.ts';
 export { planRollback, rollback } from './app/rollback.ts';
+export type { DryRun } from './runtime/run/dry-run.ts';
+export type { RunResult } from './runtime/run/run-result.ts';
 export { planUninstall, uninstall } from './app/uninstall.ts';
 export { planReset, reset, type ResetResult } from './app/reset.ts';
-export { status } from './app/status.ts';
+export { status, type Status } from './app/status.ts';
 export { logs, type Logs } from './app/logs.ts';
 export { why } from './app/why.ts';
-export { inspectSupport } from './app/inspect-support.ts';
+export type { AddonHistory } from './runtime/history/why.ts';
+export { inspectSupport, type InspectedSupport } from './app/inspect-support.ts';
 export { planSupportBundle, supportBundle, type PlannedSupportBundle } from './app/support-bundle.ts';
+export type { WrittenBundle } from './runtime/support/write-bundle.ts';
 
 // Requests.
-export type {
-  InspectRequest,
-  KeygenRequest,
-  ProvenanceRequest,
-  PullRequest,
-  SbomRequest,
-  SignFilesRequest,
-  SignReleaseRequest,
-  VerifyRequest,
-} from './requests/archive.ts';
-export type { BuildAddonsRequest, ChangedRequest, OutdatedRequest, PublishRequest } from './requests/build.ts';
-export type { ApplyRequest, BundleRequest, InventoryRequest, JoinRequest, SplitRequest } from './requests/bundle.ts';
-export type {
-  ChannelApplyRequest,
-  ChannelRemoveRequest,
-  ChannelStatusRequest,
-  ChannelWatchRequest,
-  ChannelsRequest,
-  ExplainChannelsRequest,
-  PlanChannelsRequest,
-} from './requests/channel.ts';
-export type { FleetPlanRequest, FleetRequest } from './requests/fleet.ts';
-export type {
-  EnvironmentRequest,
-  InstallerRequest,
-  InstallerSourceRequest,
-  MergeRequest,
-} from './requests/installer.ts';
-export type {
-  FolderRequest,
-  InstallRequest,
-  LoadImagesRequest,
-  LogsRequest,
-  PlanRequest,
-  PreflightRequest,
-  ResetRequest,
-  ResumeRequest,
-  RollbackRequest,
-  UninstallRequest,
-  WhyRequest,
-} from './requests/node.ts';
-export type {
-  ImportExternalRequest,
-  PromoteRequest,
-  PruneRequest,
-  ReindexRequest,
-  VersionsRequest,
-} from './requests/release.ts';
-export type { GenerateRequest, ImportRequest, LintRequest, NewAddonRequest } from './requests/repository.ts';
-export type { ServeRequest } from './requests/serve.ts';
+/** The request of a function: `RequestFor<typeof publish>`. */
+export type RequestFor<Function extends (request: never, ...rest: never) => unknown> = Parameters<Function>[0];

@@ -43,6 +43,30 @@ function resultOf(source: string, name: string): string {
   return result;
 }
 
+/** All functions, in the order of the exports. */
+export function functionsOf(read: Read): readonly string[] {
+  return groupsOf(read('index.ts')).flatMap(({ modules }) => modules.flatMap(({ functions }) => functions));
+}
+
+/** Types of the language itself. */
+const GLOBAL: ReadonlySet<string> = new Set(['AsyncGenerator', 'Readonly', 'Record', 'Uint8Array']);
+
+/** The names of the library's types in the results of all functions, sorted. Throws for one that is not exported. */
+export function resultTypes(read: Read): readonly string[] {
+  const index = read('index.ts');
+  const exported = new Set(
+    [...index.matchAll(/^export [^;]*?\{([^}]*)\}/gm)].flatMap(([, names = '']) => names.match(/\w+/g)),
+  );
+  const modules = groupsOf(index).flatMap((group) => group.modules);
+  const results = modules.flatMap(({ path, functions }) => functions.map((name) => resultOf(read(path), name)));
+  const names = new Set(
+    results.flatMap((result) => result.match(/\b[A-Z]\w+/g) ?? []).filter((name) => !GLOBAL.has(name)),
+  );
+  for (const name of names)
+    if (!exported.has(name)) throw new Error(`${name} is a result of the library, but not exported`);
+  return [...names].toSorted();
+}
+
 function rowOf(path: string, functions: readonly string[], source: string): string {
   const [, about] = /^\/\*\*\s+(?:\* )?([^]*?)\s*\*\//.exec(source) ?? [];
   if (about === undefined) throw new Error(`src/${path} says nothing about itself`);
@@ -56,6 +80,7 @@ export function withFunctions(page: string, read: Read): string {
   const [before, rest] = page.split(BEGIN);
   const after = rest?.split(END)[1];
   if (before === undefined || after === undefined) throw new Error(`docs/library.md has no ${BEGIN} … ${END}`);
+  resultTypes(read);
   const tables = groupsOf(read('index.ts')).map(({ title, modules }) => {
     const rows = modules.map(({ path, functions }) => rowOf(path, functions, read(path)));
     return [`### ${title}\n`, '| functions | they return | what they do |', '| --- | --- | --- |', ...rows].join('\n');

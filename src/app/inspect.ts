@@ -12,7 +12,7 @@ import type { Context } from '../core/context.ts';
 import { INSPECT } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
-interface Inspected {
+export interface Inspected {
   readonly path: string;
   readonly size: number;
   /** Digest of the table of contents. */

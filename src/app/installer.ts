@@ -49,7 +49,7 @@ export interface Merged {
   readonly yaml: string;
 }
 
-interface Environment {
+export interface Environment {
   readonly verb: 'env';
   readonly variables: Readonly<Record<string, string>>;
 }

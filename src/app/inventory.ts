@@ -14,7 +14,7 @@ import { toolVersion } from '../own/version.ts';
 import { INVENTORY } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
-interface CreatedInventory {
+export interface CreatedInventory {
   /** Undefined if the inventory itself is returned. */
   readonly file: string | undefined;
   /** Identity of the inventory. */

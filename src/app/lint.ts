@@ -9,7 +9,7 @@ import { useCase } from '../core/request.ts';
 /** A fix can reveal another finding, such as a duplicate line. */
 const ROUNDS = 3;
 
-interface Linted extends LintReport {
+export interface Linted extends LintReport {
   /** Lines that `fix` changed. */
   readonly fixed: readonly FixedLine[];
 }

@@ -29,8 +29,6 @@ export const INSPECT = request('inspect', 'Show the contents of a package or bun
   }),
   files: flag('list every file with size, mode and digest'),
 });
-export type InspectRequest = RequestOf<typeof INSPECT.fields>;
-
 const sha256 = one<Digest>({
   schema: digest,
   read: (text, option) => {
@@ -77,7 +75,6 @@ export const VERIFY_FILES = {
   name: 'verify',
   fields: { files: { ...verified, required: 'no file given' }, ...VERIFYING },
 };
-export type VerifyRequest = RequestOf<typeof VERIFY_FILES.fields>;
 export const VERIFY_INSTALLED = { name: 'verify', fields: FOLDER };
 
 /** The install folder has the payloads that are not in a delta. */
@@ -100,7 +97,6 @@ export const SBOM = request(
   { beside: flag('write FILE.cdx.json next to each file (for an address, to the current folder)') },
 );
 export const MAKE_SBOM = { name: 'make an SBOM', fields: { ...SBOM_FILE, ...READING } };
-export type SbomRequest = RequestOf<typeof MAKE_SBOM.fields>;
 export const WRITE_SBOM = {
   name: 'write an SBOM',
   fields: { ...MAKE_SBOM.fields, output: { ...sbomOutput, required: 'add -o with a file' }, ...replacing },
@@ -129,8 +125,6 @@ export type ProvenanceRequest = RequestOf<typeof PROVENANCE.fields>;
 export const KEYGEN = request('keygen', 'Create a key pair for signing', {
   name: path('NAME', 'path of the files, with or without .key (default: curlew)', { operand: true }),
 });
-export type KeygenRequest = RequestOf<typeof KEYGEN.fields>;
-
 const usage = {
   required: 'files or a store, and a key, are required',
   hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
@@ -159,4 +153,3 @@ export const SIGN = request('sign', 'Sign packages, bundles, content of a fleet,
 export const SIGN_FILES = { name: 'sign', fields: { files: { ...signed, ...usage }, ...OF_FILES, ...SIGNING } };
 export type SignFilesRequest = RequestOf<typeof SIGN_FILES.fields>;
 export const SIGN_RELEASE = { name: 'sign', fields: { store: { ...store, ...usage }, ...OF_RELEASE, ...SIGNING } };
-export type SignReleaseRequest = RequestOf<typeof SIGN_RELEASE.fields>;

@@ -68,8 +68,6 @@ export const BUILD = request(
   { ...ADDONS, ...BUILDING, fromPlan: path('FILE', 'execute a plan from --dry-run') },
   { dryRun: flag('print the plan as JSON, and build nothing', { formerly: 'plan-only' }) },
 );
-export type BuildAddonsRequest = RequestOf<typeof BUILD.fields>;
-
 export const OUTDATED = request('outdated', 'Show what has changed upstream since the lock', {
   ...ADDONS,
   ...OUT,
@@ -77,8 +75,6 @@ export const OUTDATED = request('outdated', 'Show what has changed upstream sinc
   ...JOBS,
   ...INPUTS,
 });
-export type OutdatedRequest = RequestOf<typeof OUTDATED.fields>;
-
 export const CHANGED = request('changed', 'Show which add-ons differ from a release, for CI', {
   ...ADDONS,
   from: place('STORE', 'store with the release', { required: 'add --from with the store to compare with' }),
@@ -89,8 +85,6 @@ export const CHANGED = request('changed', 'Show which add-ons differ from a rele
   ...STORE,
   ...INPUTS,
 });
-export type ChangedRequest = RequestOf<typeof CHANGED.fields>;
-
 export const PUBLISH = request(
   'publish',
   'Build add-ons and publish them as a release',

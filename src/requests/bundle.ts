@@ -91,8 +91,6 @@ export const INVENTORY = request('inventory', 'List what a node or a folder of b
   ),
   ...FORCE,
 });
-export type InventoryRequest = RequestOf<typeof INVENTORY.fields>;
-
 const needed = {
   required: 'a delta, a base and an output file are required',
   hint: 'curlew apply DELTA --base PLACE -o FILE',
@@ -106,8 +104,6 @@ export const APPLY = request('apply', 'Recreate a whole bundle from a delta and 
   ...SIGNED,
   ...CONFIG,
 });
-export type ApplyRequest = RequestOf<typeof APPLY.fields>;
-
 export const SPLIT = request('split', 'Split a bundle into parts that fit on media', {
   file: path('FILE', 'the bundle, or the head file of its parts', {
     operand: true,
@@ -121,7 +117,6 @@ export const SPLIT = request('split', 'Split a bundle into parts that fit on med
   force: flag('replace existing parts'),
   dryRun: flag('show the parts and their sizes, and write nothing'),
 });
-export type SplitRequest = RequestOf<typeof SPLIT.fields>;
 /** How parts are written. */
 export type PartsRequest = RequestOf<Pick<typeof SPLIT.fields, 'output' | 'to' | 'force' | 'verify'>>;
 
@@ -151,4 +146,3 @@ export const JOIN_TO_FILE = {
   name: 'join parts',
   fields: { ...JOIN_PARTS.fields, output: { ...joined, required: 'add -o with the output file' } },
 };
-export type JoinRequest = RequestOf<typeof JOIN_TO_FILE.fields>;

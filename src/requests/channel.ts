@@ -45,8 +45,6 @@ export const CHANNEL_EXPLAIN = request('channel explain', 'Show which version of
   ...CLUSTER,
   ...CHANNELS,
 });
-export type ExplainChannelsRequest = RequestOf<typeof CHANNEL_EXPLAIN.fields>;
-
 export const ALLOW_GAP = flag(
   'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
 );
@@ -66,8 +64,6 @@ export const CHANNEL_PLAN = request('channel plan', 'Plan an upgrade of Kubernet
   ...CLUSTER,
   ...CHANNELS,
 });
-export type PlanChannelsRequest = RequestOf<typeof CHANNEL_PLAN.fields>;
-
 /** The value of an option without a name; no add-on has it. */
 const EVERY = '*';
 const TAKE_OVER = {
@@ -116,14 +112,10 @@ export const PASSES = {
   name: 'watch channels',
   fields: { ...PASS.fields, every: { ...WATCH, required: 'specify a time' }, ready },
 };
-export type ChannelWatchRequest = RequestOf<typeof PASSES.fields>;
-
 export const CHANNEL_STATUS = request('channel status', 'Show the add-ons of a cluster and their health', {
   addons: texts('ADDON', 'only these add-ons', { operand: true }),
   ...CLUSTER,
 });
-export type ChannelStatusRequest = RequestOf<typeof CHANNEL_STATUS.fields>;
-
 export const CHANNEL_REMOVE = request(
   'channel remove',
   'Remove an add-on from a cluster',

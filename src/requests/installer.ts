@@ -37,10 +37,7 @@ export const INSTALLER_ENV = request('installer env', 'Print the shell variables
   filled: flag('print only variables with a value'),
   ...SPEC_AND_SOURCE,
 });
-export type EnvironmentRequest = RequestOf<typeof INSTALLER_ENV.fields>;
-
 export const INSTALLER_MERGE = request('installer merge', 'Merge two installer specs', {
   base: path('BASE', 'the base spec', { operand: true, required: 'specify a base and an overlay' }),
   overlay: path('OVERLAY', 'the overlay', { operand: true, required: 'specify a base and an overlay' }),
 });
-export type MergeRequest = RequestOf<typeof INSTALLER_MERGE.fields>;

@@ -162,8 +162,6 @@ export const RUN = {
 export type InstallRequest = RequestOf<typeof RUN.fields>;
 
 export const PLANNED_RUN = { name: 'plan', fields: { ...RUN.fields, ...SAVE_PLAN } };
-export type PlanRequest = RequestOf<typeof PLANNED_RUN.fields>;
-
 /** Options for hooks override those of the saved request. */
 export const RESUME = request('resume', 'Resume the last run if it did not finish', {
   ...FOLDER,
@@ -350,8 +348,6 @@ export const WHY = request('why', 'Show why an add-on was installed, skipped or 
   }),
   ...FOLDER,
 });
-export type WhyRequest = RequestOf<typeof WHY.fields>;
-
 /** Number of last lines of a log by default. */
 export const LINES = 200;
 const lines = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
@@ -366,8 +362,6 @@ export const LOGS = request('logs', 'Show what the hooks of a run printed', {
   lines: lines('N', `the last N lines of each log, within its last 64 KiB (default: ${LINES})`),
   ...FOLDER,
 });
-export type LogsRequest = RequestOf<typeof LOGS.fields>;
-
 /** Without `bundle` and `dir`, the packages in the install folder are used. */
 export const LOAD_IMAGES = request('load-images', 'Load the images of packages, without installing anything', {
   ...FLAG_WORDS,

@@ -1,6 +1,6 @@
 /** Requests about the releases of a store. */
 import { age, count, flag, path, place, text, texts } from '../core/field.ts';
-import { request, type RequestOf } from '../core/request.ts';
+import { request } from '../core/request.ts';
 import { CACHE } from './build.ts';
 import { NETWORK, STORE, WEB } from './connection.ts';
 import { KEY, MAKE_CURRENT, SIGNER } from './trust.ts';
@@ -21,8 +21,6 @@ export const VERSIONS = request('versions', 'Show the versions of add-ons in a r
   ...STORE,
   ...WEB,
 });
-export type VersionsRequest = RequestOf<typeof VERSIONS.fields>;
-
 export const PROMOTE = request('promote', 'Copy a release to another store', {
   from: place('STORE@R', 'source store (R: default is its current release)', { required }),
   to: place('STORE@R', 'target store, created if missing (R: default is the same release string)', {
@@ -37,8 +35,6 @@ export const PROMOTE = request('promote', 'Copy a release to another store', {
   ...KEY,
   ...STORE,
 });
-export type PromoteRequest = RequestOf<typeof PROMOTE.fields>;
-
 /** With both `keep` and `olderThan`, a release is removed only if neither keeps it. */
 export const PRUNE = request(
   'prune',
@@ -53,8 +49,6 @@ export const PRUNE = request(
   },
   { yes: flag('remove without asking', { short: 'y' }) },
 );
-export type PruneRequest = RequestOf<typeof PRUNE.fields>;
-
 export const REINDEX = request('reindex', 'Rebuild the catalog of a release from its packages', {
   store: place('STORE', 'the store', { operand: true, required: 'specify one store' }),
   release,
@@ -62,8 +56,6 @@ export const REINDEX = request('reindex', 'Rebuild the catalog of a release from
   jobs,
   ...STORE,
 });
-export type ReindexRequest = RequestOf<typeof REINDEX.fields>;
-
 export const IMPORT_EXTERNAL = request('import-external', 'Import the packages of other publishers into a store', {
   file: path('versions.json', 'a list of versions, or an object of such lists by add-on', {
     operand: true,
@@ -79,4 +71,3 @@ export const IMPORT_EXTERNAL = request('import-external', 'Import the packages o
   ...STORE,
   ...NETWORK,
 });
-export type ImportExternalRequest = RequestOf<typeof IMPORT_EXTERNAL.fields>;

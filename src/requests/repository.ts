@@ -1,6 +1,6 @@
 /** Requests about the files of add-ons. */
 import { choice, flag, path, text, texts } from '../core/field.ts';
-import { request, type RequestOf } from '../core/request.ts';
+import { request } from '../core/request.ts';
 import { HOOK_NAMES } from '../manifest/hooks.ts';
 
 const DIR = { dir: path('DIR', 'folder that contains addons (default: .)', { located: true }) };
@@ -22,8 +22,6 @@ export const NEW = request('new', 'Create a new add-on', {
   template: flag('also create template, whose generate.sh creates the next versions (default with --upstream)'),
   ...DIR,
 });
-export type NewAddonRequest = RequestOf<typeof NEW.fields>;
-
 const addon = text('<addon>', 'name of the add-on', { operand: true, offers: 'addon' });
 const NEXT = {
   version: text('VERSION', 'the version (default: the newest upstream)'),
@@ -41,7 +39,6 @@ export const GENERATE_ONE = {
   name: 'generate',
   fields: { addon: { ...addon, required: 'specify one add-on' }, ...NEXT },
 };
-export type GenerateRequest = RequestOf<typeof GENERATE_ONE.fields>;
 export const LIST_TEMPLATES = { name: 'list templates', fields: DIR };
 
 export const ALL = { all: flag('show every finding, not just the first of identical ones') };
@@ -63,8 +60,6 @@ export const LINT = request(
     info: flag('also show remarks (always included in --json)'),
   },
 );
-export type LintRequest = RequestOf<typeof LINT.fields>;
-
 const required = 'specify kurl and one folder';
 const hint = 'curlew import kurl .';
 const CHECKOUT = {
@@ -80,4 +75,3 @@ export const IMPORT = request(
   { notes: flag('also show notes (always included in --json)') },
 );
 export const IMPORT_REPOSITORY = { name: 'import', fields: CHECKOUT };
-export type ImportRequest = RequestOf<typeof CHECKOUT>;

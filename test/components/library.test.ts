@@ -1,7 +1,9 @@
 /** The programs of docs/library.md, with the package that npm would publish in an empty folder. */
 import { execa } from 'execa';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { functionsOf, resultTypes } from '../../scripts/docs/library-tables.ts';
 import * as assert from '../support/assert.ts';
 import { packedExecutableName, releasedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
@@ -55,6 +57,19 @@ async function compile(files: readonly string[]): Promise<string> {
   const { stdout } = await execa(process.execPath, [compiler, '-p', '.'], { cwd: box.path, reject: false });
   return stdout;
 }
+
+test('the package exports every type that the page names, and takes the request of every function', async () => {
+  const read = (path: string): string => readFileSync(join(CHECKOUT, 'src', path), 'utf8');
+  const types = resultTypes(read);
+  const requests = functionsOf(read).map((name) => `curlew.RequestFor<typeof curlew.${name}>`);
+  const text = `import type * as curlew from 'curlew';
+import type { ${types.join(', ')} } from 'curlew';
+export type Results = [${types.join(', ')}];
+export type Requests = [${requests.join(', ')}];
+`;
+  await writeFile(box.at('names.ts'), text);
+  assert.is(await compile(['names.ts']), '');
+});
 
 test('the programs of the page compile, and do what it says, with the packed package alone', async () => {
   const page = await readFile(PAGE, 'utf8');

@@ -1,7 +1,7 @@
 /** The list of functions in docs/library.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withFunctions } from '../../scripts/docs/library-tables.ts';
+import { resultTypes, withFunctions } from '../../scripts/docs/library-tables.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -33,6 +33,20 @@ test('a function without a declared result, and a module without a description, 
     refused(module.replace(': Promise<Made | undefined>', '')),
     /make of the library has no declared result/,
   );
+});
+
+test('a result whose type is not exported is refused', () => {
+  const module = '/** Makes it. */\nexport const make = useCase(MAKE, async (request): Promise<readonly Made[]> => {\n';
+  const types = (names: string): string => {
+    const index = `// Tools.\nexport { ${names} } from './app/make.ts';\n`;
+    try {
+      return resultTypes((path) => (path === 'index.ts' ? index : module)).join(' ');
+    } catch (error) {
+      return String(error);
+    }
+  };
+  assert.is(types('make, type Made'), 'Made');
+  assert.match(types('make'), /Made is a result of the library, but not exported/);
 });
 
 test.run();
