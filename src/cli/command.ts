@@ -74,6 +74,11 @@ export function commandFor<Of extends Request, Result>(
   };
 }
 
+/** The name of a command in the line that says that it has ended: nobody takes a dry run for what it shows. */
+export function nameWhenDone(command: string, given: Readonly<Record<string, unknown>>): string {
+  return given['dryRun'] === true ? `${command} --dry-run` : command;
+}
+
 /** `USAGE` for a preview that is also to be carried out. */
 function requirePreview(command: string, change: string, given: Readonly<Record<string, unknown>>): void {
   const isChange = given['yes'] === true || given['confirm'] !== undefined;

@@ -94,7 +94,10 @@ const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 
 /** The same for the executable for nodes, which comes with a bundle and without pages. */
 const FIRST_ON_NODE: readonly string[] = ['install', 'status', 'why', 'logs', 'resume', 'upgrade', 'rollback'];
 
-/** The general help: where to start, and the names of all commands; on one screen. */
+/** The executable for nodes cannot make bundles, and nodes have neither the sources of add-ons nor a store. */
+const NOT_ON_NODE: ReadonlySet<string> = new Set(['Add-ons', 'Stores', 'bundle']);
+
+/** The general help: where to start, and the names of the commands, on a node those for nodes; on one screen. */
 export function overview(hasPages = ownPages() !== undefined): string {
   const first = (hasPages ? FIRST : FIRST_ON_NODE).map((name): Row => [
     `  ${name}`,
@@ -102,6 +105,7 @@ export function overview(hasPages = ownPages() !== undefined): string {
   ]);
   const names = new Map<string, Set<string>>();
   for (const [name, { group }] of COMMANDS) {
+    if (!hasPages && (NOT_ON_NODE.has(group) || NOT_ON_NODE.has(name))) continue;
     names.set(group, (names.get(group) ?? new Set()).add(name.replace(/ .*/, '')));
   }
   const groups = [...names].map(([group, own]): Row => [`  ${group}`, [...own].join(' ')]);

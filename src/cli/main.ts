@@ -4,6 +4,7 @@ import type { Ask } from '../core/context.ts';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { workingFolder } from '../platform/files/working-folder.ts';
+import { nameWhenDone } from './command.ts';
 import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
@@ -124,7 +125,8 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     else {
       const text = await resultAsCalled(command.render(result, args, paintFor(stream, process.env)));
       if (text !== '') await show(stream, text);
-      if (animated && !args.options.quiet && status === 0) await showTime(command.of.name);
+      const given = { ...args.request, ...args.options };
+      if (animated && !args.options.quiet && status === 0) await showTime(nameWhenDone(command.of.name, given));
     }
     return status;
   } finally {

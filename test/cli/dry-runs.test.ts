@@ -1,5 +1,6 @@
 /** Every command with `--dry-run`, from the table of commands: none changes a file, a store, a node or a cluster. */
 import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { nameWhenDone } from '../../src/cli/command.ts';
 import { commandOf, REQUESTS } from '../../src/cli/commands.ts';
 import { commandHelp } from '../../src/cli/help.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
@@ -175,6 +176,11 @@ test('a token for a cluster that comes back is no dry run', async () => {
   const { exitCode, stderr } = await runCommand(['fleet', 'accept', 'paris', '--rejoin', '--dry-run'], '/');
   assert.is(exitCode, 64);
   assert.match(stderr, '--rejoin makes a token, and accepts nothing');
+});
+
+test('the last line of a dry run does not read as if the command had run', () => {
+  assert.is(nameWhenDone('install', { dryRun: true }), 'install --dry-run');
+  assert.is(nameWhenDone('install', { dryRun: false }), 'install');
 });
 
 test.run();

@@ -63,6 +63,9 @@ test('the overview of the executable for nodes begins with what a node needs, an
   const text = overview(false);
   assert.match(text, /Start here:\n {2}install .*\n {2}status /);
   assert.not.match(text, /help pages|\n {2}new /);
+  const words = new Set(text.split(/\s+/));
+  for (const name of ['build', 'publish', 'bundle']) assert.not(words.has(name), name);
+  for (const name of ['uninstall', 'verify', 'join-parts', 'cluster']) assert.ok(words.has(name), name);
 });
 
 for (const [topic, expected] of [
