@@ -60,6 +60,12 @@ async function generatorOf(
   return undefined;
 }
 
+/** The folder of an add-on, relative to `root`. */
+async function folderOf(root: string, name: string): Promise<string | undefined> {
+  for (const tree of ADDON_TREES) if ((await namesIn(join(root, tree))).includes(name)) return `${tree}/${name}`;
+  return undefined;
+}
+
 /** Versions with a mark that changes if the folder is replaced or changed. */
 async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> {
   const versions = new Map<string, string>();
@@ -81,6 +87,16 @@ export async function generateAddon(root: string, name: string, options: Generat
   if (generator === undefined) {
     const near = nearest(name, await findTemplates(root));
     const shown = JSON.stringify(name.slice(0, 120));
+    const folder = isAddonName(name) ? await folderOf(root, name) : undefined;
+    if (folder !== undefined) {
+      throw new CurlewError(
+        'NOT_FOUND',
+        `cannot generate a version of ${name}: ${folder} has no template/generate.sh`,
+        {
+          hint: `copy the folder of a version in ${folder} to that of the next one, and change the version in its files`,
+        },
+      );
+    }
     throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh in ${root}`, {
       hint: near === undefined ? 'curlew new creates an add-on with one' : `did you mean "${near}"?`,
     });

@@ -52,6 +52,19 @@ test('a version that was made anew is told, one that was left alone is not', asy
   assert.equal((await generateIn(other, 'web', { signal })).made, []);
 });
 
+test('an add-on without a template is told how it gets its next version, not to be created again', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'addons/web/1.0/Manifest': '' });
+  const error = await assert.rejectsWith(
+    generateIn(box, 'web', { signal }),
+    'NOT_FOUND',
+    /addons\/web has no template/,
+  );
+  assert.match(error.hint ?? '', /^copy the folder of a version in addons\/web to that of the next one/);
+  assert.not.match(error.hint ?? '', /curlew new/);
+});
+
 test('script.sh is run too, and one that is no program by bash', async ({ signal }) => {
   await using box = await tree({ 'addons/web/template/script.sh': 'mkdir ../3' });
   await chmod(box.at('addons/web/template/script.sh'), 0o644);
