@@ -74,7 +74,7 @@ export function commandFor<Of extends Request, Result>(
   };
 }
 
-/** The name of a command in the line that says that it has ended: nobody takes a dry run for what it shows. */
+/** The name of a command in the line that says that it has ended, so that a dry run does not look like the run itself. */
 export function nameWhenDone(command: string, given: Readonly<Record<string, unknown>>): string {
   return given['dryRun'] === true ? `${command} --dry-run` : command;
 }
