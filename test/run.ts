@@ -10,13 +10,23 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compiledPath, compileTests } from './runner/compile.ts';
 import { startLender } from './runner/lender.ts';
+import { createHosts, type Hosts } from './runner/hosts.ts';
 import { busyLoops, cpuSeconds } from './runner/machine.ts';
 import { failureText, minutes, progressLine, skippedLines, slowestLines } from './runner/report.ts';
 import { runStep, runTestFile } from './runner/run-process.ts';
 import { inOrder, runJobs, timeLeft, type Job, type Result, type Times } from './runner/schedule.ts';
 import { readShard, shardOf } from './runner/shards.ts';
 import { withSourcePlaces } from './runner/stack.ts';
-import { chooseFiles, groupOf, readTestFile, TIERS, type LeftOut, type TestFile, type Tier } from './runner/tiers.ts';
+import {
+  chooseFiles,
+  groupOf,
+  isShared,
+  readTestFile,
+  TIERS,
+  type LeftOut,
+  type TestFile,
+  type Tier,
+} from './runner/tiers.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const LOGS = '.curlew/log/tests';
@@ -84,9 +94,10 @@ interface Needs {
   /** Files that wait for `npm run build`. */
   readonly needsBuild: ReadonlySet<string>;
   readonly env: Readonly<Record<string, string>>;
+  readonly hosts: Hosts;
 }
 
-function fileJob(file: TestFile, round: number, { needsBuild, env }: Needs): Job {
+function fileJob(file: TestFile, round: number, { needsBuild, env, hosts }: Needs): Job {
   const { path, alone } = file;
   const name = round === 1 ? path : `${path} (${round})`;
   return {
@@ -95,19 +106,12 @@ function fileJob(file: TestFile, round: number, { needsBuild, env }: Needs): Job
     alone,
     isLong: groupOf(file) !== undefined,
     after: needsBuild.has(path) ? BUILD : undefined,
-    run: async (signal) =>
-      runTestFile([process.execPath, join(ROOT, compiledPath(path))], {
-        log: join(ROOT, LOGS, `${name}.log`),
-        kind: LIMIT,
-        mayBeEmpty: values.only !== undefined,
-        env: {
-          ...env,
-          CURLEW_TEST_TIER: tier === 'rest' ? 'default' : tier,
-          CURLEW_TEST_SEED: values.seed,
-          ...(values.only === undefined ? {} : { CURLEW_TEST_ONLY: values.only }),
-        },
-        signal,
-      }),
+    run: async (signal) => {
+      const compiled = join(ROOT, compiledPath(path));
+      const log = join(ROOT, LOGS, `${name}.log`);
+      const options = { log, kind: LIMIT, mayBeEmpty: values.only !== undefined, env, signal } as const;
+      return isShared(file, tier) ? hosts.run(compiled, options) : runTestFile([process.execPath, compiled], options);
+    },
   };
 }
 
@@ -203,7 +207,14 @@ async function main(): Promise<number> {
     files.map(({ path }) => path),
   );
   const lender = needsTools ? await startLender(join(ROOT, LOGS, 'lender.log')) : undefined;
-  const jobs = planJobs(files, times, { needsBuild, env: lender?.env ?? {} });
+  const env = {
+    ...lender?.env,
+    CURLEW_TEST_TIER: tier === 'rest' ? 'default' : tier,
+    CURLEW_TEST_SEED: values.seed,
+    ...(values.only === undefined ? {} : { CURLEW_TEST_ONLY: values.only }),
+  };
+  const hosts = createHosts(env);
+  const jobs = planJobs(files, times, { needsBuild, env, hosts });
   console.log(`${jobs.length} jobs, ${width} at a time, seed ${values.seed}; logs: ${LOGS}`);
   let done = 0;
   const report = (job: Job, result: Result, waiting: readonly Job[]): void => {
@@ -223,6 +234,7 @@ async function main(): Promise<number> {
     using _load = busyLoops(Number(values.load));
     await runJobs(jobs, report, { width, signal: stop.signal });
   } finally {
+    await hosts[Symbol.asyncDispose]();
     await lender?.[Symbol.asyncDispose]();
   }
   if (!isPart && !stop.signal.aborted) {

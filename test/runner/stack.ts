@@ -4,7 +4,7 @@ import { SourceMap } from 'node:module';
 import { join, relative, resolve, dirname } from 'node:path';
 import { COMPILED, PRODUCT } from '../support/compiled.ts';
 
-const PLACE = /(?:file:\/\/)?(\/[^\s():]+\.js):(\d+):(\d+)/g;
+const PLACE = /(?:file:\/\/)?(\/[^\s():]+\.js)(?:\?\d+)?:(\d+):(\d+)/g;
 
 /** The text with `path:line:column` of the sources where stack traces name compiled files. */
 export function withSourcePlaces(text: string, root: string): string {

@@ -1,6 +1,6 @@
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { chooseFiles, readTestFile, type Choice } from './tiers.ts';
+import { chooseFiles, isShared, readTestFile, type Choice } from './tiers.ts';
 
 const test = suite('runner/tiers');
 
@@ -62,6 +62,17 @@ test('a file says by lines of its own that it runs alone, or has more to do in a
       [undefined, undefined],
     ],
   );
+});
+
+test('small files share processes, but for those with a line against it, those that run alone, and soaks', () => {
+  const [ref, fuzz, ...others] = FILES;
+  const own = readTestFile('test/core/heap.test.ts', '// own process: measures memory\n');
+  const alone = readTestFile('test/core/clock.test.ts', '// runs alone: the clock\n');
+  assert.equal(
+    [ref, fuzz, ...others, own, alone].map((file) => file !== undefined && isShared(file, 'default')),
+    [true, true, false, false, false, false, false],
+  );
+  assert.is(fuzz !== undefined && isShared(fuzz, 'soak'), false);
 });
 
 test.run();

@@ -6,11 +6,13 @@
 export const TIERS = ['fast', 'rest', 'default', 'all', 'soak'] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** A test file, and what its lines `// runs alone: REASON`, `// not fast: WHY` and `// soak: WHAT` say. */
+/** A test file, and what its lines `// runs alone: REASON`, `// own process: WHY`, `// not fast: WHY` and `// soak: WHAT` say. */
 export interface TestFile {
   readonly path: string;
   /** What it needs the machine to itself for. */
   readonly alone: string | undefined;
+  /** Why it shares its process with no other file. */
+  readonly own: string | undefined;
   /** Why it takes long though it needs nothing. */
   readonly slow: string | undefined;
   /** What it does more of in a soak. */
@@ -70,7 +72,16 @@ export interface Choice {
 
 export function readTestFile(path: string, text: string): TestFile {
   const mark = (word: string): string | undefined => new RegExp(`^// ${word}: (.+)$`, 'm').exec(text)?.[1];
-  return { path, alone: mark('runs alone'), slow: mark('not fast'), soak: mark('soak') };
+  return { path, alone: mark('runs alone'), own: mark('own process'), slow: mark('not fast'), soak: mark('soak') };
+}
+
+/** Folders whose files are small and have been seen to leave their process as it was. */
+const SHARING = /^test\/(core|formats|spec|runner)\//;
+
+/** Whether the file runs in a process with others: for a small one, its start is most of what it takes. */
+export function isShared(file: TestFile, tier: Tier): boolean {
+  const isOwn = file.own !== undefined || file.alone !== undefined || groupOf(file) !== undefined;
+  return tier !== 'soak' && !isOwn && SHARING.test(file.path);
 }
 
 export function groupOf(file: TestFile): Group | undefined {

@@ -11,6 +11,9 @@ export const PRODUCT = '.curlew/tests/product';
 /** The process that lends servers to test files. */
 export const LENDER_MODULE = 'test/components/support/lender/main.ts';
 
+/** The process that runs one test file after another. */
+export const HOST_MODULE = 'test/runner/host/main.ts';
+
 /** Modules besides the tests themselves that processes of their own run or import. */
 export const MODULES: readonly string[] = [
   'src/fleet/agent/folder.ts',
@@ -21,10 +24,12 @@ export const MODULES: readonly string[] = [
   'src/runtime/hooks/control.ts',
   'src/runtime/node/source-folder.ts',
   'src/ship/store/folder.ts',
+  HOST_MODULE,
   LENDER_MODULE,
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',
   'test/support/preflight.ts',
+  'test/support/suite.ts',
   'test/support/upload-once.ts',
 ];
 

@@ -2,7 +2,7 @@
  * What test files import instead of `uvu`: the same shape, with the runner's silences closed. A hook that throws, a
  * test that never settles, a value that is thrown and is no error, `.run()` forgotten and `.only` in CI all fail.
  */
-import { suite as uvuSuite } from 'uvu';
+import { exec, suite as uvuSuite } from 'uvu';
 import { cpuSeconds } from '../runner/machine.ts';
 
 /** A soak takes hours. */
@@ -33,13 +33,34 @@ const neverRun = new Set<string>();
 let open = 0;
 /** A test was given up while it ran: what it waits for keeps the process alive. */
 let isHung = false;
+/** A hook failed after the last test, whose failure uvu would have counted. */
+let isBroken = false;
+/** What the process has used before this file. */
+let before = 0;
 process.on('exit', () => {
-  // The runner cannot ask for it: what a process has used is gone with it.
-  if (process.env['CURLEW_TEST_TIER'] !== undefined) console.log(`CPU ${cpuSeconds().toFixed(1)}`);
-  if (neverRun.size === 0) return;
-  console.error(`suites without .run(): ${[...neverRun].join(', ')}`);
-  process.exitCode = 1;
+  if (!endFile()) process.exitCode = 1;
 });
+
+/** Runs the suites of a file, for a process that runs several (`test/runner/host`). False where it failed. */
+export async function runSuites(): Promise<boolean> {
+  await exec();
+  const isPassed = process.exitCode === 0 && endFile();
+  process.exitCode = undefined;
+  return isPassed;
+}
+
+/** Prints what the file has used of the processor, and what its tests could not notice. False where that is a failure. */
+function endFile(): boolean {
+  const used = cpuSeconds();
+  // The runner cannot ask for it: what a process has used is gone with it.
+  if (process.env['CURLEW_TEST_TIER'] !== undefined) console.log(`CPU ${(used - before).toFixed(1)}`);
+  if (neverRun.size > 0) console.error(`suites without .run(): ${[...neverRun].join(', ')}`);
+  const isOk = !isBroken && neverRun.size === 0;
+  before = used;
+  isBroken = false;
+  neverRun.clear();
+  return isOk;
+}
 
 async function withDeadline(body: Body, timeoutMs: number): Promise<void> {
   const controller = new AbortController();
@@ -69,7 +90,6 @@ async function withDeadline(body: Body, timeoutMs: number): Promise<void> {
 /** A named group of tests. `timeoutMs` guards against hanging; it is no measurement. */
 export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {}): Suite {
   const inner = uvuSuite(title);
-  const late: Error[] = [];
   let setup: Error | undefined;
   let isChosen = ONLY === undefined;
   neverRun.add(title);
@@ -98,8 +118,7 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
         inner.after(
           caught(hook, (error) => {
             console.error(`${title}: after hook failed`, error);
-            process.exitCode = 1;
-            late.push(error);
+            isBroken = true;
           }),
         );
       },
@@ -122,9 +141,6 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
           if (setup !== undefined) throw setup;
         });
         inner.run();
-        process.on('exit', () => {
-          if (late.length > 0) process.exitCode = 1;
-        });
       },
     },
   );

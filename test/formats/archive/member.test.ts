@@ -12,6 +12,7 @@ import * as assert from '../../support/assert.ts';
 import { noise } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
 
+// own process: measures memory
 const test = suite('archive/member');
 
 test('a stored member of any size is unframed to the bytes that were framed', () => {
