@@ -88,7 +88,8 @@ export async function drawTerminal(checkout: string, main: string): Promise<stri
     await chmod(join(home, 'bin/curlew'), 0o755);
     const env = { HOME: home, PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, TERM: 'xterm-256color' };
     await mkdir(join(home, 'work'));
-    const options = { cwd: join(home, 'work'), env, stdin: 'ignore' } as const;
+    // Only these variables: a machine without colors, or a CI, draws the same picture.
+    const options = { cwd: join(home, 'work'), env, extendEnv: false, stdin: 'ignore' } as const;
     let shown = '';
     // The lines between the commands write files.
     for (const part of block.split(/^(?=curlew )|(?<=^curlew .*\n)/m)) {
