@@ -70,7 +70,7 @@ async function runToEnd([command = '', ...words]: readonly string[], options: Pr
 }
 
 /** Whatever a file starts can be ended together with it. */
-export const SPAWNED = { stdin: 'ignore', detached: true } as const;
+const SPAWNED = { stdin: 'ignore', detached: true } as const;
 export const PLAIN: Readonly<Record<string, string>> = { NO_COLOR: '1', FORCE_COLOR: '0' };
 
 /** Sends a signal to a process that leads a group, and to all of its group. */
