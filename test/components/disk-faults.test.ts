@@ -1,7 +1,6 @@
 /** Any single call that writes, syncs or names something meets a full disk: one error is told, and the same command succeeds. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { eachLimited } from '../../src/platform/limit/each.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -19,7 +18,8 @@ import { differences } from './support/kill-trial.ts';
 
 // soak: every call
 const test = suite('a call that meets a full disk', { timeoutMs: 1_200_000 });
-const FAULTS = `--import=${join(import.meta.dirname, 'support/disk-faults.mjs')}`;
+/** As an address: NODE_OPTIONS is split at blanks. */
+const FAULTS = `--import=${new URL('support/disk-faults.mjs', import.meta.url).href}`;
 const [NO_SPACE, HOOK_FAILED] = [18, 20];
 
 const bundles = { before: [killAddon('aaa', '1.0.0')], now: [killAddon('aaa', '2.0.0'), killAddon('bbb', '1.0.0')] };
