@@ -18,7 +18,7 @@ import { differences } from './support/kill-trial.ts';
 
 // soak: every call
 const test = suite('a call that meets a full disk', { timeoutMs: 1_200_000 });
-/** As an address: NODE_OPTIONS is split at blanks. */
+/** NODE_OPTIONS is split at blanks, which an address does not have. */
 const FAULTS = `--import=${new URL('support/disk-faults.mjs', import.meta.url).href}`;
 const [NO_SPACE, HOOK_FAILED] = [18, 20];
 
