@@ -94,6 +94,30 @@ place() {
   mount_later "$1" "view$2" none "bind,nosuid,nodev$3"
 }
 
+# usage: show PATH; its file or folder on this machine, to be read
+show() {
+  local line point
+  local -a lines below=()
+  if ! overlay_is_root; then
+    mapfile -t lines </proc/self/mountinfo
+    for line in "${lines[@]}"; do
+      line="${line#* * * * }"
+      printf -v point '%b' "${line%% *}"
+      if [[ "$point" == "$1"/* ]]; then below+=("$point"); fi
+    done
+  fi
+  if ((${#below[@]} == 0)); then
+    place "$1" "$1" ,ro
+    return
+  fi
+  # A user namespace binds a folder only together with what is mounted below it; all of that becomes read-only (mounts_made).
+  overlay_reach "$1"
+  mkdir -p "view$1"
+  mount_now
+  mount --rbind "$1" "view$1"
+  for point in "$1" "${below[@]}"; do MOUNTS_WANTED["view$point"]=bind,nosuid,nodev,ro; done
+}
+
 # usage: hide PATH…
 hide() {
   local path own mode at
@@ -190,7 +214,7 @@ inside() {
   fill_dev
   fill_kernel
   hide ${HIDDEN[@]+"${HIDDEN[@]}"}
-  for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do place "$shown" "$shown" ,ro; done
+  for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do show "$shown"; done
   place "$install" "$seen" ''
   # Records of runs decide later actions, also outside: a hook may write only what it passes on.
   if [[ -d "$install/runs" && ! -L "$install/runs" ]]; then

@@ -1,6 +1,6 @@
 /** What becomes of hooks in a sandbox when curlew ends, and of what they leave behind. Needs root and namespaces. */
 import { execa } from 'execa';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confinedPlace, requireOwnLinks } from '../../src/runtime/hooks/confine.ts';
 import { appears, until } from '../support/appears.ts';
@@ -11,6 +11,7 @@ import { unless } from '../support/needs.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
+import { asOtherUser, OTHER_USER } from './support/other-user.ts';
 import { INSTALL, noSandbox, SCRIPTS, uid } from './support/sandbox.ts';
 
 const test = suite('the sandbox of a trial', { timeoutMs: 180_000 });
@@ -169,6 +170,21 @@ when('options of a bind that the mount of an old util-linux leaves out are added
   const left = 's/ bind,nosuid,nodev/ bind/';
   const said = await withMounts(box, left, ['findmnt', '--noheadings', '--output', 'OPTIONS', '/opt/x']);
   assert.match(said, /^0: rw,nosuid,nodev/);
+});
+
+when('an ordinary user sees a folder that is shown with what is mounted below it, and writes to neither', async () => {
+  await using box = await tree({ 'shown/below/file': 'x' });
+  await Promise.all(['root', 'install'].map(async (name) => mkdir(box.at(name))));
+  await execa('chown', ['-R', `${OTHER_USER}:${OTHER_USER}`, box.path]);
+  const [shown, install] = [box.at('shown'), box.at('install')];
+  const write = 'cat "$1/below/file"; touch "$1/new" || touch "$1/below/new" || touch "$1/below/file"';
+  const confine = [join(SCRIPTS, 'confine.sh'), '--show', shown, box.at('root'), install, install];
+  const mounts = 'mount --bind "$0" "$0"; mount --bind "$0/below" "$0/below"; exec "$@"';
+  const user = asOtherUser('bash', ...confine, 'bash', '-c', write, 'bash', shown);
+  const words = ['--mount', '--propagation', 'private', 'bash', '-euc', mounts, shown, ...user];
+  const { all, exitCode } = await execa('unshare', words, { reject: false, all: true, stdin: 'ignore' });
+  assert.match(all, /^x(?:touch: cannot touch '[^']*': Read-only file system\n?){3}$/);
+  assert.is(exitCode, 1);
 });
 
 when('places that are hidden are empty and have the modes of those of the machine', async () => {
