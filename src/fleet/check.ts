@@ -1,5 +1,6 @@
 /** What is wrong with a fleet across its files. Pure. */
 import type { Findings } from '../cluster/channel/findings.ts';
+import { idleFields } from './effects.ts';
 import { circleOf } from './rollout/depends.ts';
 import { compareNames, selects, type Selector } from './rollout/groups.ts';
 import { windowProblem } from './rollout/windows.ts';
@@ -19,6 +20,7 @@ export function checkTogether(fleet: WrittenFleet): void {
     checkSelectors(addon, chosen);
     checkRollout(addon, chosen);
     checkChannel(addon, fleet);
+    checkEffects(addon, fleet);
     checkDependencies(addon, addons);
   }
   checkIdentities(selected, fleet);
@@ -128,6 +130,14 @@ function checkChannel(addon: WrittenAddon, fleet: WrittenFleet): void {
     const message = `the channel ${wanted.name} has no add-on ${wanted.addon ?? addon.name}`;
     addon.findings.error('channel', [...path, 'addon'], message);
   }
+}
+
+/** What the documents of other programs become has no field that does nothing. */
+function checkEffects(addon: WrittenAddon, fleet: WrittenFleet): void {
+  const { kind, entry, fields, findings } = addon;
+  if (kind !== 'FleetAddon') return;
+  const contents = (entry ? [entry] : channelEntries(addon, fleet)).flatMap(({ source }) => source?.type ?? []);
+  for (const { field, why } of idleFields(fields.spec, contents)) findings.ignored(['spec', field], field, why);
 }
 
 function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[]): void {

@@ -1,7 +1,7 @@
 /** Objects of an add-on that are not as they were applied, and when they are restored. Pure. */
 import type { Target } from './rollout/target.ts';
 import { recordKey } from '../cluster/channel/record.ts';
-import { channelEntries, type Look, type WrittenFleet } from './fleet.ts';
+import { driftOn, type Look, type WrittenFleet } from './fleet.ts';
 import { isHandedOver, ownRecord, recordsOf } from './observe.ts';
 
 /** What is to be restored of an add-on on a cluster, for people; undefined if nothing is. */
@@ -31,7 +31,7 @@ export function driftIn(
       const live = look.live.get(recordKey(record.namespace, record.addon));
       if (live === undefined) continue;
       const { missing, changed, added = [] } = live;
-      const { drift } = addon.entry ?? channelEntries(addon, { clusters: [], addons, channels })[0] ?? {};
+      const drift = driftOn(addon, { channels }, look.kubernetes);
       const key = `${cluster} ${addon.name}`;
       if (added.length > 0 && drift === 'Revert') additions.set(key, added);
       if (missing.length > 0) drifts.set(key, `missing: ${missing.join(', ')}`);

@@ -1,7 +1,9 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
 import type { Channel, Chart, ChartAccess, Entry } from '../cluster/channel/channel.ts';
+import { choose } from '../cluster/channel/choose.ts';
 import type { Findings } from '../cluster/channel/findings.ts';
 import type { ClusterFacts, LiveState } from '../cluster/channel/pass.ts';
+import { parseTriple } from '../cluster/channel/range.ts';
 import type { Values } from './rollout/fleet.ts';
 import type { Rules } from './rollout/limits.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
@@ -74,10 +76,27 @@ export interface Reply {
 export type Look = Reply | { readonly problem: string };
 
 /** The add-ons of a channel that one of the fleet may become, by the Kubernetes of a cluster; none unless a channel has it. */
-export function channelEntries({ name, fields }: WrittenAddon, { channels }: WrittenFleet): readonly Entry[] {
+export function channelEntries(
+  { name, fields }: WrittenAddon,
+  { channels }: Pick<WrittenFleet, 'channels'>,
+): readonly Entry[] {
   const { channel } = fields.spec.source;
   if (channel === undefined) return [];
   return (channels.get(channel.name)?.entries ?? []).filter((entry) => entry.name === (channel.addon ?? name));
+}
+
+/** What becomes of changes by others: as the add-on says, or else its channel in the entry for the Kubernetes of a cluster. */
+export function driftOn(
+  addon: WrittenAddon,
+  fleet: Pick<WrittenFleet, 'channels'>,
+  kubernetes: string,
+): Entry['drift'] {
+  const { drift = addon.entry?.drift } = addon.fields.spec;
+  if (drift !== undefined) return drift;
+  const entries = channelEntries(addon, fleet);
+  const triple = parseTriple(kubernetes);
+  const [fitting] = triple ? choose(entries, triple, 'native').values() : [];
+  return (fitting ?? entries[0])?.drift ?? 'Warn';
 }
 
 /** What cannot exist twice in a cluster: the release of a chart, or the name in a record. Undefined for an unknown channel. */

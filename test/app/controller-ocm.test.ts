@@ -217,6 +217,36 @@ test('an object that leaves a template is deleted, unless it is to be an orphan'
   await controller.stop();
 });
 
+test('a FleetAddon of a template may leave what that no longer has: prune: None', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  const map = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
+  const spec = (names: readonly string[], prune: string): object => {
+    const agentSpec = { workload: { manifests: names.map(map) } };
+    return { prune, config: { default: { templates: [{ addonName: 'web', agentSpec }] } } };
+  };
+  const names = async (): Promise<string> => {
+    const { body } = (await scene.clusters['oslo']?.client.get('/api/v1/namespaces/default/configmaps')) ?? {};
+    const items = at(body, 'items');
+    return (Array.isArray(items) ? items : []).map((one) => textAt(one, 'metadata.name')).join(' ');
+  };
+  await hub.addon('web', { source: { template: 'web' }, ...spec(['a', 'b', 'c'], 'Auto') });
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  assert.is(await names(), 'a b c');
+  for (const [written, prune, expected] of [
+    [['a', 'b'], 'Auto', 'a b'],
+    [['a', 'd'], 'None', 'a b d'],
+  ] as const) {
+    await hub.change('web', { spec: spec(written, prune) });
+    await eventually(async () => (await names()) === expected);
+    await hub.condition('web', 'Available', 'True AllSucceeded');
+  }
+  const { body } = await hub.client.get(`${FLEET}/namespaces/fleet-oslo/clusteraddons/web`);
+  assert.equal(at(body, 'status.orphans'), ['ConfigMap default/b']);
+  await controller.stop();
+});
+
 test('by the rules of Open Cluster Management, a Deployment of a template is there with one of its pods', async () => {
   await using scene = await openScene();
   const { hub } = scene;

@@ -4,7 +4,7 @@ import { at } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
-import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { addon, channel, cluster, documents } from '../support/fleet-files.ts';
 import { BAD, canaryAddon, doneIn, installedScene, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import { suite } from '../support/suite.ts';
 
@@ -125,6 +125,33 @@ test('what others delete returns, and what they change as drift says', async () 
   await scene.fleet([addon('web', { drift: 'Revert' })]);
   assert.equal(doneIn(await scene.apply()), ['lyon web restore done']);
   assert.is(await scene.versions(), '1');
+});
+
+test('what an add-on says of drift counts before what its channel says for the Kubernetes of the cluster', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const path = '/api/v1/namespaces/default/configmaps/page';
+  const change = async () => scene.api('lyon').merge(path, { data: { version: 'mine' } });
+  const source = { channel: { name: 'stable' } };
+  const entry = { name: 'web', version: '1.0.0', manifest: 'web.yaml' };
+  const fleet = async (spec: object, drift: object): Promise<void> => {
+    const other = { ...entry, version: '2.0.0', kubernetesVersion: '>=1.99.0', drift: 'Keep' };
+    await scene.fleet([channel('stable', other, { ...entry, ...drift }), addon('web', { source, ...spec })]);
+  };
+  await fleet({}, {});
+  await scene.manifest('1');
+  await scene.apply();
+  await change();
+  const warned = await scene.apply();
+  assert.match(warned.warnings.join(), 'lyon: web was changed by others: ConfigMap default/page');
+  await fleet({ drift: 'Keep' }, { drift: 'Revert' });
+  const kept = await scene.apply();
+  assert.equal([doneIn(kept), kept.warnings, await scene.versions()], [[], [], 'mine']);
+  await fleet({ drift: 'Revert' }, { drift: 'Keep' });
+  assert.equal(doneIn(await scene.apply()), ['lyon web restore done']);
+  assert.is(await scene.versions(), '1');
+  await change();
+  await fleet({}, { drift: 'Revert' });
+  assert.equal(doneIn(await scene.apply()), ['lyon web restore done']);
 });
 
 test('two clusters that cannot be read hold no other, and catch up when they are back', async () => {

@@ -3,6 +3,7 @@ import { parseRange } from '../../cluster/channel/range.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { Alternative } from '../rollout/fleet.ts';
+import { contentsIn, idleNote } from '../effects.ts';
 import type { HubAddon, Live } from './observe.ts';
 import { VALUES_FIELDS } from '../schema.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
@@ -31,14 +32,25 @@ export function withChannel(one: HubAddon, channel: HubChannel | undefined): Hub
   const resolution = resolve(one, one.channel, channel);
   return typeof resolution === 'string'
     ? { ...one, problem: resolution }
-    : { ...one, addon: { ...addon, ...resolution } };
+    : { ...one, addon: { ...addon, ...resolution, ...idleIn(one, resolution.source) } };
+}
+
+interface Resolved {
+  readonly source: { readonly channel: readonly Alternative[]; readonly addon: string };
+}
+
+function idleIn({ addon, drift }: HubAddon, { channel }: Resolved['source']): ReturnType<typeof idleNote> {
+  return idleNote(
+    { ...addon, ...(drift && { drift }) },
+    channel.flatMap(({ content }) => contentsIn(content)),
+  );
 }
 
 function resolve(
   { addon: { name }, valuesFrom: [from] }: HubAddon,
   { name: channelName, addon = name }: NonNullable<HubAddon['channel']>,
   channel: HubChannel | undefined,
-): Pick<HubAddon['addon'], 'identity' | 'namespace' | 'source'> | string {
+): (Pick<HubAddon['addon'], 'identity' | 'namespace'> & Resolved) | string {
   const title = `Channel ${channelName}`;
   if (channel === undefined) return `there is no ${title}: create it, or name another one`;
   if (typeof channel === 'string') return `${title} cannot be read: ${channel}`;

@@ -214,7 +214,12 @@ const addonStatus = fields({
   ),
   stopped: v.exactOptional(about('Why nothing new begins.', aText)),
   wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),
-  asks: v.exactOptional(about('What a person is asked to approve, or to know of an order that does not count.', aText)),
+  asks: v.exactOptional(
+    about(
+      'What a person is asked to approve, or to know of an order that does not count or a field without effect.',
+      aText,
+    ),
+  ),
   counts: about('Clusters by state.', byKey(amount)),
   reasons: about('Clusters that wait, by reason.', byKey(amount)),
   batch: about(

@@ -4,6 +4,7 @@ import { exactValue, isObject, mapped } from '../../core/json.ts';
 import { secondsOf } from '../../core/time.ts';
 import { convert, fits, type Read } from '../../core/schema.ts';
 import { Findings } from '../../cluster/channel/findings.ts';
+import { contentsIn, idleNote } from '../effects.ts';
 import { capiObject } from '../upstream/capi-cluster.ts';
 import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
@@ -217,6 +218,7 @@ export function readFleetAddon(object: Live): HubAddon {
       // A release of the same name is taken over there without a question.
       ...(compat === 'caaph' && { adopt: true }),
       ...others,
+      ...(fields && idleNote(fields, contentsIn(fields.source))),
       ...(paused && { paused }),
       ...(isDeleting && { deleting: true }),
       ...(orders && { orders }),

@@ -80,6 +80,8 @@ export interface FleetAddon {
   readonly adopt?: boolean;
   /** What becomes of objects that its content no longer has; `Auto` by default: they are deleted. */
   readonly prune?: 'Auto' | 'None';
+  /** Which fields of it do nothing, and why. */
+  readonly idle?: string;
   readonly rollout?: Strategy;
   readonly remove?: Removal;
   readonly orders?: Orders;
@@ -176,7 +178,7 @@ export interface FleetAddonStatus {
   readonly stopped?: string;
   /** Why it goes back to what was known as good, whatever has come of that. */
   readonly wentBack?: string;
-  /** What a person is asked to do: of the first cluster that waits for that, and about an order that does not count. */
+  /** What a person is asked to do: of the first cluster that waits for that, and about an order that does not count, or a field. */
   readonly asks?: string;
   readonly counts: Readonly<Partial<Record<State, number>>>;
   /** How many clusters wait, by reason. */

@@ -319,7 +319,8 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     // What holds others, too, is asked first.
     if (hold?.asks === true && (asking === undefined || (asking.skips && !hold.skips))) asking = hold;
   }
-  const asks = [asking?.message ?? (held.length > 0 ? run.brake : undefined), run.ordered.unheeded.rollback]
+  const brake = held.length > 0 ? run.brake : undefined;
+  const asks = [asking?.message ?? brake, run.ordered.unheeded.rollback, addon.idle]
     .filter((one) => one !== undefined)
     .join('; ');
   // An approval covers as many as it names.

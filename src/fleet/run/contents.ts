@@ -1,4 +1,5 @@
 /** What the jobs of a pass deliver. Pure. */
+import { driftOn } from '../fleet.ts';
 import { deliverable, type Deliverable, type Job } from '../pass.ts';
 import type { FleetState, StateRevision } from '../state.ts';
 import type { ObservedFleet } from './observed-fleet.ts';
@@ -18,9 +19,11 @@ export function contentsOf(
     const now = revisions.get(job.addon);
     const candidates = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
     const content = seen && deliverable(job.hash, seen, candidates);
-    const { access: logins, entry: present } = fleet.addons.find((one) => one.name === job.addon) ?? {};
+    const present = fleet.addons.find((one) => one.name === job.addon);
+    const { access: logins } = present ?? {};
     // What becomes of changes by others is no content: an earlier one follows what is written now.
-    const entry = content && { ...content.entry, drift: present?.drift ?? content.entry.drift };
+    const drift = present && driftOn(present, fleet, seen?.kubernetes ?? '');
+    const entry = content && { ...content.entry, ...(drift && { drift }) };
     return content && entry && { ...content, entry, ...(logins && { access: logins }) };
   };
 }
