@@ -10,7 +10,7 @@ import { readFleetAddon, readClusterAddon } from '../fleet/hub/observe.ts';
 import { AGENT } from '../fleet/hub/identity.ts';
 import { controllerMetrics, PassCounts } from '../fleet/hub/metrics.ts';
 import { CONTROLLER_LEASE } from '../fleet/hub/manifests.ts';
-import { readAgentRequest, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
+import { readAgentRequest, SIGNING_REQUESTS } from '../fleet/hub/certificate-requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
 import { openCalls } from '../cluster/kube/call.ts';
 import { holdLease, LEASES, type HeldLease } from '../cluster/kube/lease.ts';

@@ -8,7 +8,7 @@ import { agentLease } from '../fleet/hub/identity.ts';
 import { resourceOfRight } from '../fleet/hub/rbac.ts';
 import { agentRights } from '../fleet/hub/rights.ts';
 import { namespaceOf } from '../fleet/hub/observe.ts';
-import { requestToken, type AgentRequest } from '../fleet/hub/requests.ts';
+import { requestToken, type AgentRequest } from '../fleet/hub/certificate-requests.ts';
 import type { KubeApi } from '../cluster/kube/api.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';

@@ -6,7 +6,7 @@ import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
 import { agentLease, clusterLabel } from '../fleet/hub/identity.ts';
 import { resourceOfRight } from '../fleet/hub/rbac.ts';
 import { agentRights } from '../fleet/hub/rights.ts';
-import { ADDON_LABEL, decision, SIGNING_REQUESTS } from '../fleet/hub/requests.ts';
+import { ADDON_LABEL, decision, SIGNING_REQUESTS } from '../fleet/hub/certificate-requests.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { deleteObject, listObjects, patchObject, type LiveObject } from '../cluster/kube/objects.ts';

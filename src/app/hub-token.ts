@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
-import type { TokenKind } from '../fleet/hub/requests.ts';
+import type { TokenKind } from '../fleet/hub/certificate-requests.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import { readAccepted, requireClusterName } from '../fleet/hub/run/accepted-agents.ts';

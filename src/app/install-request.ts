@@ -6,7 +6,7 @@ import { readRecords } from '../runtime/node/records.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { settingText } from '../runtime/preflight/situation.ts';
 import { readable } from '../runtime/history/history.ts';
-import { readPlan, type SavedPlan } from '../runtime/run/plan-file.ts';
+import { readPlan, type SavedPlan } from '../runtime/run/saved-plan.ts';
 import { kindOnNode } from '../runtime/plan/plan.ts';
 import { pruneRequest } from '../runtime/prepare/removal.ts';
 import type { CheckMode, CheckRequest, RunRequest } from '../runtime/prepare/request.ts';

@@ -7,7 +7,7 @@ import { plainPlace } from '../runtime/node/node-place.ts';
 import { dryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
 import { readable } from '../runtime/history/history.ts';
-import { formatPlan, requireSamePlan } from '../runtime/run/plan-file.ts';
+import { formatPlan, requireSamePlan } from '../runtime/run/saved-plan.ts';
 import { prepare, viewRun } from '../runtime/prepare/prepare.ts';
 import type { Context } from '../core/context.ts';
 import { savedOptions } from '../steps/node/saved-options.ts';

@@ -8,7 +8,7 @@ import type { Arch } from '../core/ref.ts';
 import type { LockedImage } from '../manifest/lock.ts';
 import type { ImageStep } from '../manifest/step.ts';
 import { localFile } from '../manifest/within-repository.ts';
-import { openImageArchive } from '../formats/oci/image-archive.ts';
+import { openImageArchive } from '../formats/oci/read-image-archive.ts';
 import { alteredHint, type ResolvedImage } from '../formats/oci/image.ts';
 import { DOCKER_ZSTD, parseConfig } from '../formats/oci/manifest.ts';
 import { layersOf, type Layer } from '../formats/oci/check-layers.ts';

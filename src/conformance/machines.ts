@@ -3,7 +3,8 @@ import { CurlewError } from '../core/errors.ts';
 import { clusterDiff as differencesOf, type ClusterDifference } from '../machine/difference.ts';
 import { drainPlan as planDrain, type DrainedPod, type DrainPlan } from '../machine/drain.ts';
 import { quorumAfter, type EtcdMember, type Quorum } from '../machine/etcd.ts';
-import { upgradeOrder as turnsOf, type Role } from '../machine/order.ts';
+import type { Role } from '../machine/cluster.ts';
+import { upgradeOrder as turnsOf } from '../machine/node-upgrade.ts';
 import {
   inDeletionOrder,
   mayRepair,

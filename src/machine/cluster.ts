@@ -4,7 +4,8 @@ import type { Candidate, Compat, Identity, Requirement } from '../cluster/channe
 import type { Labels } from '../fleet/rollout/groups.ts';
 import type { Strategy } from '../fleet/rollout/strategy.ts';
 import type { EtcdMember } from './etcd.ts';
-import type { Role } from './order.ts';
+
+export type Role = 'control-plane' | 'worker';
 
 /** Digests by path, such as `kubernetes.kubeletConfiguration.maxPods`. */
 export type MachineSettings = Readonly<Record<string, string>>;

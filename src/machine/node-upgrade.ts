@@ -1,6 +1,5 @@
 /** How one node goes to the Kubernetes of a bundle. Pure. */
-import type { SeenMachine } from './cluster.ts';
-import { upgradeOrder } from './order.ts';
+import type { Role, SeenMachine } from './cluster.ts';
 import { byVersion } from './refusals.ts';
 import { skewsOf, skippedMinor, requireVersion } from './versions.ts';
 
@@ -34,6 +33,17 @@ export function whyNotUpgrade({ kubelet, cluster, wanted, leads, others }: NodeV
     }
   }
   return undefined;
+}
+
+/** Control planes one after the other, then all workers together; those that have the version already need no turn. */
+export function upgradeOrder<M extends { readonly role: Role; readonly version: string }>(
+  machines: readonly M[],
+  version: string,
+): readonly (readonly M[])[] {
+  const outdated = machines.filter((one) => one.version !== version);
+  const workers = outdated.filter(({ role }) => role === 'worker');
+  const turns = outdated.filter(({ role }) => role !== 'worker').map((one) => [one]);
+  return workers.length === 0 ? turns : [...turns, workers];
 }
 
 /** The nodes that are left, in their turns: each control plane alone, then the workers. */

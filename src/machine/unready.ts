@@ -1,6 +1,6 @@
 /** The reasons why a host cannot become a node, by the rules of its own checks and of kubeadm: known before the first step. Pure. */
 import type { HostFacts } from './facts.ts';
-import type { Role } from './order.ts';
+import type { Role } from './cluster.ts';
 
 /** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
 const MIN_MIB = { 'control-plane': 1700, worker: 700 } as const;

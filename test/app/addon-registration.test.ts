@@ -1,7 +1,7 @@
 /** Add-ons that talk to their hub: their certificates, their rights, and how they lose both. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { detachCluster, planDetachment } from '../../src/app/fleet-detach.ts';
-import { addonRequest, requestObject } from '../../src/fleet/hub/requests.ts';
+import { addonRequest, requestObject } from '../../src/fleet/hub/certificate-requests.ts';
 import { makeRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
 import { at, textAt } from '../support/api-client.ts';

@@ -4,7 +4,7 @@ import { detachCluster } from '../../src/app/fleet-detach.ts';
 import { openApi } from '../../src/cluster/kube/api.ts';
 import { AddonCertificates } from '../../src/fleet/agent/addon-certificates.ts';
 import { AgentFolder } from '../../src/fleet/agent/folder.ts';
-import { addonRequest, requestObject } from '../../src/fleet/hub/requests.ts';
+import { addonRequest, requestObject } from '../../src/fleet/hub/certificate-requests.ts';
 import { makeAuthority } from '../../src/formats/signing/authority.ts';
 import { makeRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';

@@ -10,7 +10,7 @@ import { detachCluster, planDetachment } from '../../src/app/fleet-detach.ts';
 import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { makeRequest } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
-import { requestObject } from '../../src/fleet/hub/requests.ts';
+import { requestObject } from '../../src/fleet/hub/certificate-requests.ts';
 import { apiClient, at, textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';

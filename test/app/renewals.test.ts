@@ -1,6 +1,6 @@
 /** A controller under a flood of requests for certificates. */
 import { passRequests } from '../../src/fleet/hub/run/renewals.ts';
-import type { AgentRequest } from '../../src/fleet/hub/requests.ts';
+import type { AgentRequest } from '../../src/fleet/hub/certificate-requests.ts';
 import type { Call } from '../../src/cluster/kube/call.ts';
 import { Backoff } from '../../src/platform/limit/backoff.ts';
 import * as assert from '../support/assert.ts';

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { detachCluster } from '../../src/app/fleet-detach.ts';
 import { hubManifests } from '../../src/fleet/hub/manifests.ts';
-import { addonRequest, requestObject } from '../../src/fleet/hub/requests.ts';
+import { addonRequest, requestObject } from '../../src/fleet/hub/certificate-requests.ts';
 import { makeAuthority } from '../../src/formats/signing/authority.ts';
 import { makeRequest, type RequestSubject } from '../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { hexOf } from '../../src/core/digest.ts';
 import { download } from '../../src/platform/http/download.ts';
-import { openImageArchive } from '../../src/formats/oci/image-archive.ts';
+import { openImageArchive } from '../../src/formats/oci/read-image-archive.ts';
 import { createRegistryClient } from '../../src/build/registry/client.ts';
 import { ANONYMOUS } from '../../src/build/registry/credentials.ts';
 import { formatImageLayout } from '../../src/formats/oci/oci-layout.ts';

@@ -1,6 +1,6 @@
 /** What keeps hosts from becoming nodes, by their facts. */
 import { readFacts } from '../../src/machine/facts.ts';
-import type { Role } from '../../src/machine/order.ts';
+import type { Role } from '../../src/machine/cluster.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import type { ClusterLook } from '../../src/machine/run/look.ts';
 import { planOf } from '../../src/machine/run/planned-cluster.ts';

@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { formatImageRef, imageNames } from '../../core/image-ref.ts';
-import { openImageArchive } from '../../formats/oci/image-archive.ts';
+import { openImageArchive } from '../../formats/oci/read-image-archive.ts';
 import { callError, connectDocker, engineName } from './docker.ts';
 import { inspectImage } from './engine-images.ts';
 import type { ImageEngine } from '../ports.ts';

@@ -21,7 +21,7 @@ import { pause } from '../../platform/limit/repeat.ts';
 import { signerRight } from '../hub/addon-rights.ts';
 import { registrationIn } from '../hub/content.ts';
 import { formatKubeconfig, type HubAddress } from '../hub/kubeconfig.ts';
-import { addonRequest } from '../hub/requests.ts';
+import { addonRequest } from '../hub/certificate-requests.ts';
 import type { AddonContent } from '../rollout/fleet.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { agentName, KUBE_SIGNER, type AddonCertificate } from '../upstream/registration.ts';

@@ -9,7 +9,13 @@ import { makeKeyPair } from '../../formats/signing/keys.ts';
 import { makeRequest, readRequest, type RequestSubject } from '../../formats/signing/certificate-request.ts';
 import { agentUser, clusterOfUser, ORGANIZATION } from '../hub/identity.ts';
 import type { HubAddress } from '../hub/kubeconfig.ts';
-import { fingerprintOf, requestObject, SIGNING_REQUESTS, requestPrefix, type AskedFor } from '../hub/requests.ts';
+import {
+  fingerprintOf,
+  requestObject,
+  SIGNING_REQUESTS,
+  requestPrefix,
+  type AskedFor,
+} from '../hub/certificate-requests.ts';
 import type { KubeApi } from '../../cluster/kube/api.ts';
 import { openCalls, Refused } from '../../cluster/kube/call.ts';
 import { createObject, getObject } from '../../cluster/kube/objects.ts';

@@ -4,7 +4,7 @@ import type { AddonPlace } from './content.ts';
 import { clusterLabel } from './identity.ts';
 import { CONTROLLER_ACCOUNT, wayToRight } from './manifests.ts';
 import { bound, RBAC, type Right } from './rbac.ts';
-import { ADDON_LABEL, subjectText, type AgentRequest } from './requests.ts';
+import { ADDON_LABEL, subjectText, type AgentRequest } from './certificate-requests.ts';
 
 export const BINDING_PREFIX = 'curlew:addon:';
 

@@ -4,7 +4,7 @@ import { jsonSchema, type JsonSchema } from '../../core/json-schema.ts';
 import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
 import { bound, granted, may, RBAC, role } from './rbac.ts';
-import { SIGNING_REQUESTS, TOKENS as TOKEN_GROUP } from './requests.ts';
+import { SIGNING_REQUESTS, TOKENS as TOKEN_GROUP } from './certificate-requests.ts';
 import { HUB_KINDS, type HubKind } from './hub-kinds.ts';
 import { FOREIGN_KINDS, type Reconciled } from '../upstream/foreign-kinds.ts';
 import { KUBE_SIGNER } from '../upstream/registration.ts';

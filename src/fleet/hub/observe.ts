@@ -10,7 +10,7 @@ import { COMPAT, compatOf } from '../upstream/document.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { UNREAD } from '../rollout/brake.ts';
-import { removalRulesIn, windowsProblem } from './removal-rules.ts';
+import { removalRulesIn, windowsProblem } from './unreadable-addon.ts';
 import { HUB_KINDS, type Condition } from './hub-kinds.ts';
 import { placeIn, contentSourceOf, valuesPlaces, type HubSource, type ValuesPlace } from './content-source.ts';
 

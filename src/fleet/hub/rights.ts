@@ -3,7 +3,7 @@ import { AGENT } from './identity.ts';
 import { CONTROLLER_ACCOUNT, GROUP, REGISTRATION } from './manifests.ts';
 import { namespaceOf } from './observe.ts';
 import { bound, granted, may, RBAC, role, type Right } from './rbac.ts';
-import { SIGNING_REQUESTS } from './requests.ts';
+import { SIGNING_REQUESTS } from './certificate-requests.ts';
 
 export interface Accepted {
   readonly cluster: string;

@@ -10,7 +10,7 @@ import { commentedYaml, type Comments } from '../../formats/yaml/commented.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import type { Call } from '../../cluster/kube/call.ts';
 import { getObject, listObjects, type LiveObject } from '../../cluster/kube/objects.ts';
-import type { Role } from '../order.ts';
+import type { Role } from '../cluster.ts';
 import { byVersion } from '../refusals.ts';
 import { isSemver } from '../versions.ts';
 import { detailsOf, seenNode } from './nodes.ts';

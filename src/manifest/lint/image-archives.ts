@@ -1,6 +1,6 @@
 /** Reads which images the archives next to a Manifest contain. */
 import { join } from 'node:path';
-import { namesInArchive } from '../../formats/oci/image-archive.ts';
+import { namesInArchive } from '../../formats/oci/read-image-archive.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { outsideProblem } from '../within-repository.ts';
 import type { ArchiveNames } from './image-use.ts';

@@ -5,7 +5,7 @@ import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
-import { otherFile } from './other-files.ts';
+import { otherFile } from './not-resources.ts';
 import { placer, type Remark, addFindings } from '../lint/spot.ts';
 import { collectImages, type NamedImages } from '../lint/yaml-images.ts';
 import { eachDocument, type YamlDocument } from '../lint/yaml-text.ts';

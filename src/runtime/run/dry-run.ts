@@ -6,7 +6,7 @@ import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
 import { leftByRemoval } from '../plan/hooks.ts';
 import { actionId } from '../plan/action-id.ts';
 import { isRemoved } from '../plan/order.ts';
-import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
+import { basisOf, type SavedOptions, type SavedPlan } from './saved-plan.ts';
 import { portConflicts } from '../plan/ports.ts';
 import { sizeOnDisk, type MountPlan } from '../plan/disk.ts';
 import { requireOwnSystem } from '../host/own-system.ts';

@@ -5,7 +5,7 @@ import type { Field, Fields } from '../../core/field.ts';
 import { isTexts } from '../../core/json.ts';
 import { optionName } from '../../core/request.ts';
 import type { Context } from '../../core/context.ts';
-import type { SavedOptions, SavedPlan } from '../../runtime/run/plan-file.ts';
+import type { SavedOptions, SavedPlan } from '../../runtime/run/saved-plan.ts';
 import { requestOfOptions } from './saved-command.ts';
 
 type Given = string | readonly string[] | true;

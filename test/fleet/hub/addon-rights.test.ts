@@ -4,7 +4,12 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type { KubeApi } from '../../../src/cluster/kube/api.ts';
 import { Refused, type Call } from '../../../src/cluster/kube/call.ts';
 import { agentUser } from '../../../src/fleet/hub/identity.ts';
-import { addonRequest, readAgentRequest, requestObject, type AgentRequest } from '../../../src/fleet/hub/requests.ts';
+import {
+  addonRequest,
+  readAgentRequest,
+  requestObject,
+  type AgentRequest,
+} from '../../../src/fleet/hub/certificate-requests.ts';
 import { AddonRights } from '../../../src/fleet/hub/run/addon-rights.ts';
 import { passRequests } from '../../../src/fleet/hub/run/renewals.ts';
 import type { ClusterAddon } from '../../../src/fleet/rollout/fleet.ts';

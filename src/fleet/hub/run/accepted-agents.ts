@@ -6,7 +6,7 @@ import { clusterName } from '../../upstream/kinds.ts';
 import { AGENT } from '../identity.ts';
 import { RBAC } from '../rbac.ts';
 import { namespaceOf } from '../observe.ts';
-import { decision, readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
+import { decision, readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../certificate-requests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject, mapObjects, patchObject, type LiveObject } from '../../../cluster/kube/objects.ts';
 import type { Resource } from '../../../cluster/kube/resources.ts';

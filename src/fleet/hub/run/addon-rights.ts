@@ -13,7 +13,7 @@ import { addonBinding, BINDING_PREFIX, requestProblem, signerRight, unbindable }
 import { registrationIn, type AddonPlace } from '../content.ts';
 import { AGENT, clusterOfUser } from '../identity.ts';
 import { namespaceOf, objectVersion, type HubClusterAddon, type Version } from '../observe.ts';
-import { ADDON_LABEL, type AgentRequest } from '../requests.ts';
+import { ADDON_LABEL, type AgentRequest } from '../certificate-requests.ts';
 import { resourceOfRight, type Right } from '../rbac.ts';
 import type { ClusterAddon } from '../../rollout/fleet.ts';
 import type { AddonRegistration } from '../ocm.ts';

@@ -3,7 +3,7 @@ import { CurlewError } from '../../../core/errors.ts';
 import { signClient } from '../../../formats/signing/authority.ts';
 import { readRequest } from '../../../formats/signing/certificate-request.ts';
 import { KUBE_SIGNER } from '../../upstream/registration.ts';
-import { signature, SIGNING_REQUESTS, type AgentRequest } from '../requests.ts';
+import { signature, SIGNING_REQUESTS, type AgentRequest } from '../certificate-requests.ts';
 import { resourceOfRight } from '../rbac.ts';
 import { requestRole } from '../rights.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';

@@ -9,7 +9,7 @@ import { makeRequest } from '../../../formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../../formats/signing/keys.ts';
 import { clusterLabel } from '../identity.ts';
 import { formatKubeconfig, hubAddress, type HubAddress, type HubKubeconfig } from '../kubeconfig.ts';
-import { decision, SIGNING_REQUESTS, requestObject, tokenGroups, type TokenKind } from '../requests.ts';
+import { decision, SIGNING_REQUESTS, requestObject, tokenGroups, type TokenKind } from '../certificate-requests.ts';
 import { openApi, type KubeApi } from '../../../cluster/kube/api.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import {

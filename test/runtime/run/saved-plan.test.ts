@@ -3,7 +3,7 @@ import { digestOf } from '../../../src/core/digest.ts';
 import type { OsId } from '../../../src/core/os.ts';
 import { dryRun } from '../../../src/runtime/run/dry-run.ts';
 import { plainPlace } from '../../../src/runtime/node/node-place.ts';
-import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../../src/runtime/run/plan-file.ts';
+import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../../src/runtime/run/saved-plan.ts';
 import { RUN } from '../../../src/requests/node.ts';
 import { planSchema } from '../../../src/runtime/run/plan-schema.ts';
 import { viewRun } from '../../../src/runtime/prepare/prepare.ts';
@@ -16,7 +16,7 @@ import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { RunRequest, RunView } from '../../../src/runtime/prepare/request.ts';
 
-const test = suite('runtime/plan-file');
+const test = suite('runtime/run/saved-plan');
 
 async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonly string[]): Promise<RunView> {
   const wanted = names.length === 0 ? ['aaa', 'bbb'] : names;

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { digestOf, hexOf } from '../../../src/core/digest.ts';
 import type { Arch } from '../../../src/core/ref.ts';
 import { planDockerArchive } from '../../../src/formats/oci/docker-archive.ts';
-import { openImageArchive } from '../../../src/formats/oci/image-archive.ts';
+import { openImageArchive } from '../../../src/formats/oci/read-image-archive.ts';
 import type { ResolvedImage } from '../../../src/formats/oci/image.ts';
 import { formatImageLayout } from '../../../src/formats/oci/oci-layout.ts';
 import * as assert from '../../support/assert.ts';
@@ -12,7 +12,7 @@ import { suite } from '../../support/suite.ts';
 import { tarOf, type TarItem } from '../../support/tar-file.ts';
 import { tree } from '../../support/tree.ts';
 
-const test = suite('registry/image-archive');
+const test = suite('formats/oci/read-image-archive');
 const PLAIN = [makeLayer({ a: 'a' }, 'docker', 'none'), makeLayer({ b: 'b'.repeat(5000) }, 'docker', 'none')];
 const IMAGE = makeImage(PLAIN, 'docker');
 

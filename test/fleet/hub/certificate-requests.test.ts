@@ -3,11 +3,16 @@ import { createPrivateKey } from 'node:crypto';
 import { makeRequest } from '../../../src/formats/signing/certificate-request.ts';
 import { makeKeyPair } from '../../../src/formats/signing/keys.ts';
 import { agentUser } from '../../../src/fleet/hub/identity.ts';
-import { readAgentRequest, requestObject, requestPrefix, tokenGroups } from '../../../src/fleet/hub/requests.ts';
+import {
+  readAgentRequest,
+  requestObject,
+  requestPrefix,
+  tokenGroups,
+} from '../../../src/fleet/hub/certificate-requests.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('fleet/hub/requests');
+const test = suite('fleet/hub/certificate-requests');
 
 const RANDOM = '0123456789abcdef'.repeat(2);
 const PARIS = agentUser('paris', RANDOM);
