@@ -8,6 +8,8 @@ import { relative } from 'node:path';
 
 /** The entry point whose chunk is `main.js`. */
 export const COMMAND = 'src/cli/main.ts';
+/** The module that it loads once it listens for signals. */
+const STARTED = 'src/cli/start.ts';
 /** The name by which a file asks for all that the command reads before its first line. */
 const START = 'start-of-command';
 
@@ -54,7 +56,7 @@ async function oneStart(root: string, options: BuildOptions): Promise<Plugin> {
     );
   };
   const start = new Set<string>();
-  const queue = [...imported(COMMAND, false)];
+  const queue = [...imported(COMMAND, false), ...(STARTED in inputs ? [STARTED] : [])];
   for (const path of queue) {
     if (start.has(path)) continue;
     start.add(path);

@@ -1,13 +1,20 @@
 /** Combines all packages of an installer spec into one file. */
 import { resolve } from 'node:path';
+import { openBase, type BasePayload } from '../ship/bundle/delta/base.ts';
 import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
-import { INVENTORY_HINT, INVENTORY_LIMIT, parseInventory } from '../ship/bundle/delta/inventory.ts';
+import {
+  INVENTORY_HINT,
+  INVENTORY_LIMIT,
+  makeInventory,
+  parseInventory,
+  type Inventory,
+} from '../ship/bundle/delta/inventory.ts';
 import { planSource } from '../ship/bundle/write/plan-source.ts';
 import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../ship/release/signed-release.ts';
-import { refuseArchive } from '../ship/bundle/file-kind.ts';
+import { isCompressed, refuseArchive } from '../ship/bundle/file-kind.ts';
 import { checkContents } from '../steps/archives/verify-whole.ts';
 import { openPlan } from '../steps/bundle/open-plan.ts';
 import { bundleTarget, type ByteSink, type WrittenFiles } from '../steps/bundle/target.ts';
@@ -50,11 +57,7 @@ async function bundleTo(request: BundleRequest, context: Context, sink?: ByteSin
 }
 
 /** The plan itself, or its delta from an inventory. */
-async function planSince(
-  plan: BundlePlan,
-  path: string | undefined,
-  { cwd, report }: Pick<Context, 'cwd' | 'report'>,
-): Promise<BundlePlan> {
+async function planSince(plan: BundlePlan, path: string | undefined, context: Context): Promise<BundlePlan> {
   if (path === undefined) return plan;
   if (plan.bundle.delta !== undefined) {
     throw new CurlewError(
@@ -62,7 +65,19 @@ async function planSince(
       'curlew bundle: the saved plan is for a delta: --since requires a plan for a whole bundle',
     );
   }
-  const data = await readLimited(resolve(cwd, path), INVENTORY_LIMIT).catch((error: unknown) => {
+  return planDelta(plan, await inventoryIn(path, context));
+}
+
+/** The inventory in a file, or that of a bundle or package, of which only the table of contents is read. */
+async function inventoryIn(path: string, { cwd, report, signal }: Context): Promise<Inventory> {
+  const file = resolve(cwd, path);
+  if (await isCompressed(file)) {
+    const base = await openBase(file, { report, signal, shown: path });
+    const payloads: BasePayload[] = [];
+    for await (const payload of base.payloads({ signal })) payloads.push(payload);
+    return makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
+  }
+  const data = await readLimited(file, INVENTORY_LIMIT).catch((error: unknown) => {
     const isOther = error instanceof CurlewError && error.code === 'FILE_UNUSABLE';
     throw isOther ? error.with({ hint: INVENTORY_HINT }) : error;
   });
@@ -70,5 +85,5 @@ async function planSince(
   if (inventory.tool !== toolVersion()) {
     report({ type: 'note', level: 'info', text: `${path}: created by curlew ${inventory.tool}` });
   }
-  return planDelta(plan, inventory);
+  return inventory;
 }

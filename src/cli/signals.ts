@@ -1,5 +1,6 @@
 /** Signals that end the command. */
 import { setMaxListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { CurlewError, ERROR_CODES } from '../core/errors.ts';
 
 /** Maximum listeners for one signal, for concurrent systems, blobs and parts. Node warns about a leak above ten. */
@@ -16,8 +17,11 @@ export async function outlivingTerminal<Result>(run: () => Promise<Result>): Pro
   }
 }
 
-/** Handles signals: the first one cancels gracefully, a second one exits immediately. */
-export function listenForSignals(): AbortSignal {
+/**
+ * Handles signals: the first one cancels gracefully, a second one exits immediately. The result has aborted if `early` has, to
+ * which earlier signals go.
+ */
+export async function listenForSignals(early: AbortSignal): Promise<AbortSignal> {
   setMaxListeners(LISTENERS);
   const controller = new AbortController();
   const stop = (): void => {
@@ -26,6 +30,10 @@ export function listenForSignals(): AbortSignal {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  // A signal that came while modules ran waits for the next turn of the event loop; the first may have begun before it.
+  await setImmediate();
+  await setImmediate();
+  if (early.aborted && !controller.signal.aborted) stop();
   return controller.signal;
 }
 

@@ -180,8 +180,9 @@ export function parseText<Text extends string | Uint8Array>(
   try {
     return parse(text);
   } catch (error) {
-    // Not the parser's message: it repeats the content of the file.
-    throw bad(error instanceof Refused ? error.message : 'not JSON', error);
+    // Not the parser's message where it repeats the content of the file.
+    const isQuote = error instanceof SyntaxError && error.message.endsWith(' is not valid JSON');
+    throw bad(error instanceof Refused ? error.message : 'not JSON', isQuote ? undefined : error);
   }
 }
 

@@ -78,7 +78,7 @@ export type BundleTargetRequest = RequestOf<typeof TARGET & typeof STORE>;
 export const BUNDLE = request('bundle', 'Write all packages of an installer spec to one file', {
   ...TARGET,
   ...PLANNING,
-  since: path('INVENTORY', 'write a delta without the files in an inventory (see curlew inventory)'),
+  since: path('FILE', 'write a delta without the files in a bundle, or in an inventory (see curlew inventory)'),
 });
 export type BundleRequest = RequestOf<typeof BUNDLE.fields>;
 

@@ -152,7 +152,9 @@ function noteWithoutVersion(specName: string, settings: JsonObject, findings: Sp
     findings.add('error', 'version', path, `${specName} has no version`, `${hint}; to leave it out, remove the key`);
     return;
   }
-  findings.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
+  const part =
+    'version' in settings ? '' : '; merged over a spec that has one (installer-spec-file=FILE), it keeps that version';
+  findings.add('warning', 'version', path, `${specName} has no version: it is not installed`, `${hint}${part}`);
 }
 
 function checkAddonName(specName: string, findings: SpecFindings): boolean {

@@ -46,6 +46,9 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
     delta.stdout,
     /d\.tar\.gz: 2\d\d kB from release r1.*\n {2}\d[^\n]*\na delta: recreates a bundle of \S+ [kM]B\n {2}since {2}sha256/,
   );
+  const direct = ['bundle', '2.yaml', '--from', 'store', '--since', '1.tar.gz', '-o', 'direct.tar.gz'];
+  assert.is((await runCommand(direct, box.path)).exitCode, 0);
+  assert.ok((await readFile(box.at('direct.tar.gz'))).equals(await readFile(box.at('d.tar.gz'))), 'the bundle itself');
   const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--dry-run', '--out', 'p.json'];
   assert.is((await runCommand(planned, box.path)).exitCode, 0);
   const later = await runCommand(
@@ -161,7 +164,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [
       ['bundle', '2.yaml', '--from', 'store', '--since', 'text', '-o', 'x'],
       25,
-      /not an inventory[^]*curlew inventory BUNDLE -o FILE/,
+      /not an inventory: not JSON\n {2}hint: .*curlew inventory BUNDLE -o FILE/,
     ],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'other.json', '-o', 'x'], 22, /inventory format 7/],
   ] as const) {

@@ -1,9 +1,8 @@
 /** Ctrl-C while something is read that never comes, such as a pipe whose other end writes nothing. */
 import { execa } from 'execa';
-import { constants } from 'node:fs';
-import { open, readdir, type FileHandle } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { until } from '../support/appears.ts';
+import { otherEnd, until } from '../support/appears.ts';
 import { addon } from '../support/builds.ts';
 import { curlewOk, startCurlew } from '../support/curlew.ts';
 import { specOf } from '../support/node-bundles.ts';
@@ -13,17 +12,6 @@ import { tree } from '../support/tree.ts';
 import { startServer, type Sending } from '../support/web-server.ts';
 
 const test = suite('cli/interrupted', { timeoutMs: 60_000 });
-
-/** The other end, once the command has opened its own. */
-async function otherEnd(path: string): Promise<FileHandle> {
-  let file: FileHandle | undefined;
-  await until(async () => {
-    file = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
-    return file !== undefined;
-  });
-  if (file === undefined) throw new Error('not opened');
-  return file;
-}
 
 test('one Ctrl-C ends a command that waits for a channel', async () => {
   await using box = await tree();
@@ -50,7 +38,7 @@ for (const [name, words, hint] of [
     child.kill('SIGINT');
     const { exitCode, stderr } = await child;
     assert.is(exitCode, 130);
-    assert.ok(stderr.includes('\ncanceled\n  hint: ') && stderr.includes(hint), stderr);
+    assert.match(stderr, new RegExp(`^canceled\\n {2}hint: .*${hint}`, 'm'));
     sending = 'whole';
     const { packages } = JSON.parse(await curlewOk([name, ...words, '--json'], { cwd: box.path })) as {
       readonly packages: readonly { readonly outcome: string }[];

@@ -8,6 +8,7 @@ import type { PublishResult } from '../../src/ship/release/publish.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { noReport } from '../support/context.ts';
+import { curlew } from '../support/curlew.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -150,6 +151,15 @@ test('a dry run writes no lock', async ({ signal }) => {
   await publish(request, box.context);
   await planPublish({ ...request, updateLock: true }, box.context);
   assert.equal((await readdir(box.box.at('addons/app/1.0'))).toSorted(), ['Manifest', 'install.sh']);
+});
+
+test('each add-on is named once, in the result', async () => {
+  await using box = await tree({ ...addon('api', ''), ...addon('web', '') });
+  const { exitCode, stdout, stderr } = await curlew(['publish', '--to', 'store'], { cwd: box.path });
+  assert.equal([exitCode, stderr], [0, '']);
+  assert.match(stdout, /^api 1\.0: uploaded, .*\nweb 1\.0: uploaded, .*\n.*is the current release/);
+  const { stderr: lines } = await curlew(['build', '--out', 'other', '--json'], { cwd: box.path });
+  assert.equal(lines.split('\n').toSorted(), ['api-1.0: built', 'web-1.0: built']);
 });
 
 test('a dry run counts the packages whose size is not known yet', async () => {

@@ -10,7 +10,7 @@ test('systems that wait for their turn, and for one signal, are no leak to Node,
   const said: string[] = [];
   const listen = ({ message }: Error): number => said.push(message);
   process.on('warning', listen);
-  const signal = listenForSignals();
+  const signal = await listenForSignals(new AbortController().signal);
   const semaphore = createSemaphore(1);
   const systems = Array.from({ length: 40 }, (_, at) => at);
   let done = 0;

@@ -104,6 +104,13 @@ test('an add-on without a version is not installed, and its settings are variabl
       ['warning contour has no version: it is not installed'],
     );
   }
+  const hintOf = (settings: string): string =>
+    parseInstaller('i.yaml', `${HEAD}  contour: {${settings}}\n`).diagnostics[0]?.hint ?? '';
+  assert.match(
+    hintOf('httpPort: 80'),
+    'merged over a spec that has one (installer-spec-file=FILE), it keeps that version',
+  );
+  assert.not.match(hintOf('version: "", httpPort: 80'), 'merged');
   assert.equal(codes(`${HEAD}  contour: {httpPort: x}\n`), ['installer/version', 'installer/type']);
   assert.equal(codes(`${HEAD}  ../x: {}\n`), ['installer/name']);
 });

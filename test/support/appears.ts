@@ -1,5 +1,6 @@
 /** Waiting for what others do: for a file by which another process or a hook signals its progress, or for any other sign. */
-import { stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Resolves when the file exists, or when `writer` has ended without creating it. */
@@ -13,4 +14,15 @@ export async function appears(path: string, writer?: { readonly exitCode: number
 /** Resolves when the condition holds; the deadline of the test is for those that never do. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await wait(5);
+}
+
+/** The other end of a pipe, once `path` is open for reading. */
+export async function otherEnd(path: string): Promise<FileHandle> {
+  let file: FileHandle | undefined;
+  await until(async () => {
+    file = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+    return file !== undefined;
+  });
+  if (file === undefined) throw new Error('not opened');
+  return file;
 }

@@ -20,9 +20,9 @@ export async function runCommand(
   { ask }: Pick<CommandContext, 'ask'> = {},
 ): Promise<Outcome> {
   const said: string[] = [];
-  const { take } = createPlainLines(Date.now, '');
+  let lines = createPlainLines(Date.now, '');
   const report: CommandContext['report'] = (event) => {
-    const text = take(event);
+    const text = lines.take(event);
     if (text !== undefined) said.push(text);
   };
   const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never, ...ownProcess() };
@@ -30,6 +30,7 @@ export async function runCommand(
     const { name, args: rest } = splitName(words);
     const command = await commandOf(name);
     const args = readArguments(command, rest);
+    lines = createPlainLines(Date.now, '', { isListed: command.listsSteps === true && !args.options.json });
     for (const text of args.notes) report({ type: 'note', level: 'warning', text });
     const result = await withSuggestions({ name, given: args, requests: REQUESTS }, context, async (completing) =>
       command.run(args, completing),

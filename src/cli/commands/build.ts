@@ -19,6 +19,7 @@ export const command = commandFor(BUILD, {
     const { build, planBuild } = await import('../../app/build.ts');
     return dryRun ? planBuild(request, context) : build(request, context);
   },
+  listsSteps: true,
   render: (result, _, paint) => {
     if ('format' in result) return printableJson(result, 2);
     const lines = result.packages.map(({ name, version, size, outcome, because }) => {

@@ -14,6 +14,7 @@ export const command = commandFor(IMPORT_EXTERNAL, {
     'curlew import-external versions.json --to s3://bucket',
   ],
   run: async ({ request }, context) => (await import('../../app/import-external.ts')).importExternal(request, context),
+  listsSteps: true,
   render: ({ store, dryRun, versions }) => {
     const would = (outcome: string): string => (dryRun && outcome !== 'present' ? `would be ${outcome}` : outcome);
     const lines = versions.map(({ name, version, outcome }) => `${name} ${version}: ${would(outcome)}`);

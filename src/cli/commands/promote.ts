@@ -24,6 +24,7 @@ export const command = commandFor(PROMOTE, {
     'curlew promote --from /srv/staging --to /srv/dist --sign release.key',
   ],
   run: async ({ request }, context) => (await import('../../app/promote.ts')).promote(request, context),
+  listsSteps: true,
   render: ({ from, store, release, previous, packages, dryRun, signedBy }) => {
     const outcomes = dryRun ? PLANNED_OUTCOMES : OUTCOMES;
     const lines = packages.map(

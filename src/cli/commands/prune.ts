@@ -23,6 +23,7 @@ export const command = commandFor(PRUNE, {
       await requireConsent(async () => prune({ ...request, dryRun: true }, context), context);
     return prune(request, context);
   },
+  listsSteps: true,
   render: ({ store, current, dryRun, pruned, latest, uploads, kept, left }) => {
     const would = dryRun ? 'would be removed' : 'removed';
     return [

@@ -31,6 +31,7 @@ export const command = commandFor(PUBLISH, {
     const { planPublish, publish } = await import('../../app/publish.ts');
     return dryRun ? planPublish(request, context) : publish(request, context);
   },
+  listsSteps: true,
   render: (result, _, paint) => ('plan' in result ? planText(result) : resultText(result, paint)),
 });
 

@@ -19,6 +19,7 @@ export const command = commandFor(SPLIT, {
     }
     return (await import('../../app/split.ts')).split(request, context);
   },
+  listsSteps: true,
   render: ({ dryRun, media }) => {
     const lines = media.map(({ head, parts }) => {
       const bytes = parts.reduce((sum, { size }) => sum + size, 0);

@@ -21,8 +21,11 @@ interface PlainLines {
   readonly waiting: () => string | undefined;
 }
 
-/** `title` is what the command does until its first step begins. */
-export function createPlainLines(now: () => number, title: string): PlainLines {
+/**
+ * `title` is what the command does until its first step begins. `isListed` says that the result will list what the steps have
+ * done: then the end of a step is no line.
+ */
+export function createPlainLines(now: () => number, title: string, { isListed = false } = {}): PlainLines {
   const steps = new Map<string, Step>();
   const started = now();
   let printedAt = started;
@@ -42,7 +45,7 @@ export function createPlainLines(now: () => number, title: string): PlainLines {
     }
     steps.delete(id);
     const name = step?.title ?? id;
-    if (type === 'step-done') return `${name}: ${event.outcome}`;
+    if (type === 'step-done') return isListed ? undefined : `${name}: ${event.outcome}`;
     return isCancelled(event.error) ? undefined : `${name}: failed`;
   };
   const printed = (line: string | undefined): string | undefined => {

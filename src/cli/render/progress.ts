@@ -12,17 +12,19 @@ export interface ProgressOptions {
   readonly quiet: boolean;
   /** The work of the command, until its first step begins. */
   readonly title: string;
+  /** The result lists what the steps have done. */
+  readonly isListed: boolean;
 }
 
 /** With `quiet`, shows nothing, not even notes: important warnings are part of results. */
-export async function createProgress({ stream, animated, quiet, title }: ProgressOptions): Promise<Progress> {
+export async function createProgress({ stream, animated, quiet, title, isListed }: ProgressOptions): Promise<Progress> {
   const around: Progress['around'] = async (work) => work();
   if (quiet) return { report: () => undefined, around, stop: async () => undefined };
   if (animated) {
     const { createTerminalProgress } = await import('./terminal.ts');
     return createTerminalProgress(stream, title);
   }
-  const lines = createPlainLines(Date.now, title);
+  const lines = createPlainLines(Date.now, title, { isListed });
   const write = (text: string | undefined): void => {
     if (text !== undefined) stream.write(`${text}\n`);
   };

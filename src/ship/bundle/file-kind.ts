@@ -8,10 +8,15 @@ import { readRange } from '../../formats/archive/read.ts';
 
 const HEAD = 4096;
 
+/** True for a file that begins like a package or bundle. */
+export async function isCompressed(path: string): Promise<boolean> {
+  const head = await headOf(path);
+  return head[0] === 0x1f && head[1] === 0x8b;
+}
+
 /** Throws `SPEC_INVALID` for a package or bundle. What cannot be read is left to the reader of the spec. */
 export async function refuseArchive(path: string, shown: string): Promise<void> {
-  const head = await headOf(path);
-  if (head[0] !== 0x1f || head[1] !== 0x8b) return;
+  if (!(await isCompressed(path))) return;
   throw new CurlewError('SPEC_INVALID', `${shown} is a package or bundle, not an installer spec`, {
     hint: `curlew inspect ${shown} shows what is in it; specify a YAML file with kind: Installer`,
   });

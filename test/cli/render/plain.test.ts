@@ -13,6 +13,17 @@ test('a step is one line, at its end', () => {
   assert.is(take({ type: 'step-done', id: 'a', outcome: 'built' }), 'web 1.0: built');
 });
 
+test('where the result lists what was done, only what takes long or fails is a line', () => {
+  let now = 0;
+  const { take, waiting } = createPlainLines(() => now, '', { isListed: true });
+  take({ type: 'step-started', id: 'a', title: 'web 1.0' });
+  take({ type: 'step-started', id: 'b', title: 'db 1.0' });
+  now = 10_000;
+  assert.is(waiting(), 'web 1.0: 10 s; 1 more in progress');
+  assert.is(take({ type: 'step-done', id: 'a', outcome: 'built' }), undefined);
+  assert.is(take({ type: 'step-failed', id: 'b', error: new Error('no') }), 'db 1.0: failed');
+});
+
 test('after ten seconds without a line, one says what goes on', () => {
   let now = 0;
   const { take, waiting } = createPlainLines(() => now, 'build');
