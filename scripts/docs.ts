@@ -13,6 +13,7 @@ import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { withFunctions } from './docs/library-tables.ts';
 import { manifestPage } from './docs/manifest-page.ts';
+import { proofPage } from './docs/proof-page.ts';
 
 /** Each takes the current text of its page. */
 const PAGES: Readonly<Record<string, (now: string) => string>> = {
@@ -23,6 +24,7 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'docs/kurl-compatibility.md': kurlPage,
   'docs/library.md': (now) => withFunctions(now, (path) => readFileSync(`src/${path}`, 'utf8')),
   'docs/manifest.md': manifestPage,
+  'docs/proof.md': proofPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/cluster.schema.json': () => `${JSON.stringify(CLUSTER_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/fleet-addon.schema.json': () => `${JSON.stringify(FLEET_ADDON_SCHEMA, undefined, 2)}\n`,

@@ -1,0 +1,56 @@
+/** The page of suites that other projects wrote, and the table that it is made of; test/components/proof and test/nightly/proof run them. */
+import { execFileSync } from 'node:child_process';
+
+export interface ProofSuite {
+  readonly title: string;
+  /** Row of scripts/support/tools.bash, which pins its version; undefined for what Debian packages alone. */
+  readonly tool?: string;
+  readonly against: string;
+  /** What a run of it says, word for word: its test compares. */
+  readonly says: string;
+  /** What of it is turned off or accepted, and why. */
+  readonly without: string;
+  /** Test file that runs it. */
+  readonly test: string;
+}
+
+/** By the name that `scripts/proof` takes. */
+export const SUITES = {
+  oci: {
+    title: 'OCI distribution conformance',
+    tool: 'oci-conformance',
+    against: '`curlew serve`, `/v2/`',
+    says: '26 passed, 0 failed, 17 disabled',
+    without:
+      'pushing and deleting: the registry is read-only. `Docker-Content-Digest` of manifests: the suite keeps no answer to look at in ' +
+      'read-only mode, so its test looks',
+    test: 'test/components/proof/oci.test.ts',
+  },
+} as const satisfies Readonly<Record<string, ProofSuite>>;
+
+export type ProofName = keyof typeof SUITES;
+
+const INTRODUCTION = `# Proof by the suites of others
+
+\`scripts/proof\` runs suites that other projects wrote, unchanged, against curlew, and ends with this table. \`scripts/proof NAME\`
+runs one of them. Versions are pinned in \`scripts/support/tools.bash\`; what Debian packages has the version of the system. The
+tests run the quick ones, and \`scripts/test --all\` the rest. A test fails when its suite says something else.`;
+
+/** The pinned version of a suite. */
+export function versionOf({ tool }: ProofSuite): string {
+  if (tool === undefined) return "Debian's";
+  const line = 'source scripts/support/tools.bash && tools_version "$1"';
+  return execFileSync('bash', ['-euc', line, 'bash', tool], { encoding: 'utf8' }).trim();
+}
+
+export function proofPage(): string {
+  const rows = Object.entries<ProofSuite>(SUITES).map(([name, suite]) => {
+    const { title, against, says, without } = suite;
+    return `| \`${name}\` | ${title} | ${versionOf(suite)} | ${against} | ${says} | ${without} |`;
+  });
+  const head = [
+    '| name | suite | version | against | it says | left out, and why |',
+    '| --- | --- | --- | --- | --- | --- |',
+  ];
+  return [INTRODUCTION, '', ...head, ...rows, ''].join('\n');
+}
