@@ -2,7 +2,7 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readAgentRecord } from '../../src/fleet/hub/agent.ts';
+import { readAgentRecord } from '../../src/fleet/hub/agent-record.ts';
 import { hexOf, type Digest } from '../../src/core/digest.ts';
 import { readPublicKey } from '../../src/formats/signing/keys.ts';
 import { eachLimited } from '../../src/platform/limit/each.ts';

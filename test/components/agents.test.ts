@@ -43,6 +43,8 @@ if (reason === undefined) {
   let server: ApiServer;
   let hub: HubScene;
   let url = '';
+  /** Registers the agent of a cluster with this kubeconfig, and starts it. */
+  let join: (name: string, kubeconfig: string) => Promise<void>;
   const files = new Map<string, string>();
   const key = readPrivateKey(makeKeyPair(undefined).privateKey, 'pinned', undefined);
   const clusters = new Map<string, ApiClient>();
@@ -129,21 +131,25 @@ if (reason === undefined) {
       readonly clusters: readonly [{ readonly cluster: HubKubeconfig['hub'] }];
       readonly users: readonly [{ readonly user: HubKubeconfig['user'] }];
     };
-    for (const name of NAMES) {
+    join = async (name, kubeconfig) => {
       await hub.cluster(name, name === 'paris' ? { ring: 'canary' } : {});
       const leases = `/apis/coordination.k8s.io/v1/namespaces/fleet-${name}/leases`;
       await hub.client.create(leases, { metadata: { name: 'curlew-agent' }, spec: {} });
-      const own = opened.keep(await startMemoryApiServer({ certificate }));
-      await writeFile(box.at(`${name}.conf`), own.kubeconfig);
-      const client = apiClient(own.kubeconfig);
-      clusters.set(name, client);
-      if (name !== NAMES.at(-1))
-        await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGETS);
+      await writeFile(box.at(`${name}.conf`), kubeconfig);
+      clusters.set(name, apiClient(kubeconfig));
       const folder = new AgentFolder(box.at(name));
       await using _claim = await folder.claim();
       await folder.writeKubeconfig({ hub: conf.clusters[0].cluster, user: conf.users[0].user });
       await folder.writeSettings({ cluster: name, hub: uid, keys: [publicPart(key, 'pinned')], allowUnsigned: false });
       startAgent(name);
+    };
+    for (const name of NAMES) {
+      const own = opened.keep(await startMemoryApiServer({ certificate }));
+      if (name !== NAMES.at(-1)) {
+        const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+        await apiClient(own.kubeconfig).create(definitions, WIDGETS);
+      }
+      await join(name, own.kubeconfig);
     }
     void started(['controller', '--kubeconfig', server.kubeconfig]);
   });
@@ -200,6 +206,30 @@ if (reason === undefined) {
     for (const name of off) startAgent(name);
     await available();
     assert.is(await versions(), '5 5 5 5');
+  });
+
+  test('what others delete or change on a real API server returns as the add-on says, without another revision', async () => {
+    await hub.change('web', { spec: { drift: 'Revert' } });
+    // The server of the hub is a site, too.
+    await join('here', await readFile(server.kubeconfig, 'utf8'));
+    const here = async (): Promise<string> => textAt((await hub.client.get(MAP)).body, 'data.version');
+    await eventually(async () => textAt(await addonOf('here'), 'status.state') === 'Succeeded');
+    const { since } = (await addonOf('here'))['status'] as { readonly since: string };
+    await server.kubectl(['delete', 'configmap', 'page']);
+    await restart('here');
+    await eventually(async () => (await here()) === '5');
+    await server.kubectl(['patch', 'configmap', 'page', '--type=merge', '-p', '{"data":{"version":"mine"}}']);
+    await restart('here');
+    await eventually(async () => (await here()) === '5');
+    await hub.change('web', { spec: { drift: 'Warn' } });
+    await eventually(async () => JSON.stringify(at(await addonOf('here'), 'metadata.annotations')).includes('Warn'));
+    await server.kubectl(['patch', 'configmap', 'page', '--type=merge', '-p', '{"data":{"version":"mine"}}']);
+    await restart('here');
+    await eventually(async () => textAt(await addonOf('here'), 'status.reason') === 'Drift');
+    const one = await addonOf('here');
+    assert.equal([await here(), at(one, 'spec.revision'), at(one, 'status.since')], ['mine', 1, since]);
+    assert.is(textAt(one, 'status.message'), 'changed by others: ConfigMap default/page');
+    await available();
   });
 } else test.skip('a fleet with agents on an API server', reason);
 

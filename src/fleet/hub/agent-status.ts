@@ -1,8 +1,10 @@
 /** What the agent of a cluster reports to its hub. Pure. */
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
-import type { Decided, Kept, Order, OrderRefusal } from './agent.ts';
+import type { Decided, Order, OrderRefusal } from './agent.ts';
+import { seenSince, type Kept } from './agent-record.ts';
 import { nextStatus, MAX_LISTED_NAMES } from './addon-status.ts';
+import { answerTo, type SeenObjects } from './changed-by-others.ts';
 import { GRACE_S } from './lease.ts';
 import type { Condition } from './hub-kinds.ts';
 
@@ -21,6 +23,7 @@ export function agentStatus(
     refusal,
     health,
     left,
+    seen,
     now,
     ahead = 0,
   }: {
@@ -28,6 +31,7 @@ export function agentStatus(
     readonly health: AddonHealth | undefined;
     /** Objects that were seen to be left in the cluster, and when. */
     readonly left?: { readonly titles: readonly string[]; readonly at: number } | undefined;
+    readonly seen?: SeenObjects | undefined;
     readonly now: number;
     /** How many seconds the clock of the site is ahead of that of its hub. */
     readonly ahead?: number;
@@ -38,14 +42,16 @@ export function agentStatus(
   const ill = isHere && health?.is === 'False' ? { ...health, since: Math.max(health.since, own.since) } : undefined;
   const illness = ill && now - ill.since >= GRACE_S ? ill : undefined;
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
+  const changes = answerTo(own && seenSince(own, seen), own?.drift ?? 'None');
+  const noticed = changes === 'restore' ? {} : changes;
   const about = refusal?.isFailure === true ? spec : own?.spec;
   const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
   return nextStatus(
     {
       applied: { revision: about?.revision ?? 0, hash: about?.specHash ?? '' },
       state: hasFailed ? 'Failed' : (own?.state ?? 'ToApply'),
-      reason: refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason),
-      message: refusal?.message ?? illness?.why ?? own?.message,
+      reason: refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason || noticed.reason),
+      message: refusal?.message ?? illness?.why ?? (own?.message || noticed.message),
       isAvailable: isHere && refusal === undefined && illness === undefined,
       health: isHere ? health?.is : undefined,
       orphans: isHere && left !== undefined && left.at > own.since ? left.titles : (own?.orphans ?? []),

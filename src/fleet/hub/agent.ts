@@ -1,15 +1,16 @@
 /** What the agent of a cluster does about the ClusterAddons of its hub. Pure. */
-import * as v from 'valibot';
+import type { LiveState } from '../../cluster/channel/pass.ts';
 import { compareVersions } from '../../core/ref.ts';
-import { byKey, convert, fits, readJson, type Bad, type Read } from '../../core/schema.ts';
+import { convert, fits } from '../../core/schema.ts';
 import { leaves } from '../rollout/leaving.ts';
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { objectVersion, type Live, type Version } from './observe.ts';
+import { keptOf, seenSince, withDrift, type AgentRecord, type AgentSpec, type Kept } from './agent-record.ts';
+import { answerTo, driftIn, type AgentDrift, type SeenObjects } from './changed-by-others.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 
 const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
-type AgentSpec = Read<typeof SPEC>;
 
 /** A failure is tried again after one minute, and after five; then only another revision helps. */
 const MAX_TRIES = 3;
@@ -23,54 +24,13 @@ const MAX_GOOD = 2;
 /** Add-ons that were removed and are remembered. */
 const MAX_REMOVED = 1000;
 
-const keptAddon = v.object({
-  /** The last one that was obeyed: what is acted on while the hub is away. */
-  spec: SPEC,
-  state: v.picklist(['Progressing', 'Succeeded', 'Failed', 'Removing', 'TimedOut', 'Skipped']),
-  /** Why, in one word, and for people. */
-  reason: v.string(),
-  message: v.string(),
-  /** When the state began, in seconds since 1970, like all times here. */
-  since: v.number(),
-  tries: v.number(),
-  /** When it may be tried again. */
-  next: v.number(),
-  /** Hashes of contents that were healthy here, the newest first. */
-  good: v.array(v.string()),
-  /** Objects that a removal has left. */
-  orphans: v.array(v.string()),
-  /** The version that was healthy last. */
-  healthy: v.exactOptional(v.string()),
-  /** The package that it has brought onto this node. */
-  package: v.exactOptional(v.string()),
-  /** The add-on of the fleet that has left its objects to this one. */
-  takesOver: v.exactOptional(v.string()),
-});
-export type Kept = Read<typeof keptAddon>;
-
-/** What was healthy here before it was removed. */
-const removed = v.object({ hub: v.exactOptional(v.string()), version: v.string() });
-
-const agentRecord = v.object({
-  format: v.literal(1),
-  addons: byKey(keptAddon),
-  /** By the package, or else the add-on; the last ones. */
-  removed: v.exactOptional(byKey(removed)),
-});
-/** What an agent keeps on its disk. */
-export type AgentRecord = Read<typeof agentRecord>;
-export const NO_RECORD: AgentRecord = { format: 1, addons: {} };
-
-/** `bad` makes the error for what another version has written. */
-export function readAgentRecord(text: string, bad: Bad): AgentRecord {
-  return readJson(agentRecord, text, { bad });
-}
-
 /** A ClusterAddon of the hub. */
 export interface Order {
   readonly at: Version;
   /** Undefined for one that this version cannot read. */
   readonly spec: AgentSpec | undefined;
+  /** What is done about changes by others. */
+  readonly drift: AgentDrift | undefined;
   /** The stored status. */
   readonly status: unknown;
 }
@@ -79,7 +39,7 @@ export function readOrder(object: Live): Order {
   const at = objectVersion(object);
   const read = convert(SPEC, object['spec']);
   const spec = !('problems' in read) && fits(NAME, at.name) && isBound(read.value) ? read.value : undefined;
-  return { at, spec, status: object['status'] };
+  return { at, spec, drift: driftIn(object.metadata.annotations), status: object['status'] };
 }
 
 /** True if hash and version are those of what would be installed: what is allowed depends on them. */
@@ -97,11 +57,13 @@ export interface AgentJob {
   readonly addon: string;
   readonly spec: AgentSpec;
   /** `forget`: only its record goes, and its objects stay. */
-  readonly act: 'install' | 'remove' | 'forget';
+  readonly act: 'install' | 'restore' | 'remove' | 'forget';
   /** The add-on of the fleet that has left its objects to this one. */
   readonly takesOver: string | undefined;
   /** A removal continues after what fails. */
   readonly keepGoing: boolean;
+  /** How the objects are that are restored. */
+  readonly live?: LiveState | undefined;
 }
 
 export interface Known {
@@ -110,6 +72,8 @@ export interface Known {
   readonly hub: string;
   /** Also obeys lower revisions and versions than before, such as those of a hub that was restored. */
   readonly acceptOlder: boolean;
+  /** How the objects of add-ons are, as far as they were looked at. */
+  readonly seen?: ReadonlyMap<string, SeenObjects> | undefined;
 }
 
 export interface Decided {
@@ -130,24 +94,20 @@ export interface OrderRefusal {
   readonly isFailure: boolean;
 }
 
-/** What is kept of an add-on. */
-export function keptOf({ addons }: AgentRecord, name: string): Kept | undefined {
-  // hasOwn: `constructor` is a valid name of an add-on.
-  return Object.hasOwn(addons, name) ? addons[name] : undefined;
-}
-
 /** `orders`: all of the hub, by name; undefined while they are not known, when the last ones are acted on. */
 export function obey(orders: ReadonlyMap<string, Order> | undefined, before: AgentRecord, known: Known): Decided {
   const { now } = known;
   const addons = new Map(Object.entries(before.addons).map(([name, own]) => [name, onClock(own, now)] as const));
   const refused = new Map<string, OrderRefusal>();
-  for (const [name, { spec }] of orders ?? []) {
+  for (const [name, { spec, drift }] of orders ?? []) {
     const own = addons.get(name);
     const past = spec && before.removed?.[pastKey(name, packageOf(spec))];
     const refusal = spec === undefined ? UNREADABLE : refusalOf(spec, own, { ...known, past });
     if (refusal !== undefined) refused.set(name, refusal);
     else if (spec !== undefined && (own === undefined || isOther(spec, own.spec)))
       addons.set(name, begun(spec, own, now));
+    const present = addons.get(name);
+    if (refusal === undefined && present !== undefined) addons.set(name, withDrift(present, drift));
   }
   const heirs = new Map<string, string>();
   for (const [name, { spec }] of addons) {
@@ -166,7 +126,11 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
       continue;
     }
     if (isGone && !isLeft) detached.push(addon);
-    if (isGone ? !isLeft : !isPending(own)) continue;
+    const seen = isGone ? undefined : seenSince(own, known.seen?.get(addon));
+    const isChanged = answerTo(seen, own.drift ?? 'None') === 'restore';
+    // Others have restored what could not be.
+    if (seen !== undefined && !isChanged && own.tries > 0) addons.set(addon, restored(own));
+    if (isGone ? !isLeft : !isPending(own) && !isChanged) continue;
     const next = heir === undefined ? undefined : addons.get(heir);
     if (heir !== undefined && next !== undefined && isPending(next)) addons.set(heir, { ...next, takesOver: addon });
     if (own.next > now) {
@@ -175,12 +139,17 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
     }
     const job = { addon, spec: own.spec, takesOver: undefined, keepGoing: false };
     if (isLeft) forgets.push({ ...job, act: 'forget' });
+    else if (isChanged) jobs.push({ ...job, act: 'restore', live: seen });
     else if (!isRemoved) jobs.push({ ...job, act: 'install', takesOver: own.takesOver });
     else if (leaves(own.spec) || (isGivenUp(own, now) && !blocks(own))) jobs.push({ ...job, act: 'forget' });
     else jobs.push({ ...job, act: 'remove', keepGoing: own.spec.remove?.onFailure === 'Skip' && own.tries > 0 });
   }
   const record = { ...before, addons: Object.fromEntries(addons) };
   return { record, jobs: [...forgets, ...jobs], refused, detached: detached.toSorted(), recheckAfter };
+}
+
+function restored(own: Kept): Kept {
+  return { ...own, reason: '', message: '', tries: 0, next: 0 };
 }
 
 /** After the clock was set back, nothing waits for the time that it was. */
@@ -215,7 +184,7 @@ const UNREADABLE: OrderRefusal = {
 function refusalOf(
   spec: AgentSpec,
   own: Kept | undefined,
-  { hub, acceptOlder, past }: Known & { readonly past: Read<typeof removed> | undefined },
+  { hub, acceptOlder, past }: Known & { readonly past: NonNullable<AgentRecord['removed']>[string] | undefined },
 ): OrderRefusal | undefined {
   const refuse = (reason: OrderRefusal['reason'], message: string): OrderRefusal => {
     return { reason, message, isFailure: reason === 'Downgrade' };
@@ -265,8 +234,18 @@ function begun(spec: AgentSpec, own: Kept | undefined, now: number): Kept {
 }
 
 /** What one revision leaves to the next. */
-function lasting({ good, healthy, package: brought }: Kept): Pick<Kept, 'good' | 'healthy' | 'package'> {
-  return { good, ...(healthy !== undefined && { healthy }), ...(brought !== undefined && { package: brought }) };
+function lasting({
+  good,
+  healthy,
+  package: brought,
+  drift,
+}: Kept): Pick<Kept, 'good' | 'healthy' | 'package' | 'drift'> {
+  return {
+    good,
+    ...(healthy !== undefined && { healthy }),
+    ...(brought !== undefined && { package: brought }),
+    ...(drift !== undefined && { drift }),
+  };
 }
 
 const NEW = { reason: '', message: '', tries: 0, next: 0, good: [], orphans: [] };
@@ -327,8 +306,12 @@ function after(
 ): Kept {
   const { spec, tries, state, since } = own;
   const [least, most] = LATER_S;
-  if (result === 'later')
-    return { ...own, reason, message, next: wait(Math.max(least, Math.min(most, (now - since) / 2))) };
+  if (act === 'restore' && result === 'done') return restored(own);
+  if (result === 'later') {
+    // What is restored has succeeded, and still counts as that.
+    const why = act === 'restore' ? {} : { reason, message };
+    return { ...own, ...why, next: wait(Math.max(least, Math.min(most, (now - since) / 2))) };
+  }
   if (result === 'asks') return { ...own, state: 'Skipped', reason, message, tries: 0, since: now };
   if (result === 'done') {
     const { specHash: hash, version } = spec;

@@ -90,6 +90,7 @@ export interface HubCluster {
 
 export interface HubClusterAddon {
   readonly at: Version;
+  readonly annotations: Live['metadata']['annotations'];
   /** The stored status. */
   readonly status: unknown;
   /** Undefined for an object that this version cannot read. */
@@ -349,16 +350,17 @@ function valueOf(text: string): unknown {
 /** Undefined outside of the namespaces of clusters. */
 export function readClusterAddon(object: Live): HubClusterAddon | undefined {
   const { metadata, spec, status } = object;
-  const { namespace, name } = metadata;
+  const { namespace, name, annotations } = metadata;
   const cluster = clusterOf(namespace);
   if (cluster === undefined) return undefined;
   const at = objectVersion(object);
   const read = convert(HUB_KINDS.ClusterAddon.spec, spec);
-  if ('problems' in read) return { at, status, record: undefined };
+  if ('problems' in read) return { at, annotations, status, record: undefined };
   const { hub: _hub, config, startedAt, source, values, knownGood, ...others } = read.value;
   const own = fits(HUB_KINDS.ClusterAddon.status, status) ? status : undefined;
   return {
     at,
+    annotations,
     status,
     record: {
       cluster,

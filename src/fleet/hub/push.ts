@@ -17,6 +17,7 @@ import { retryAt } from '../rollout/orders.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import { DELETIONS } from '../rollout/pruning.ts';
 import { nextStatus, type AddonReport } from './addon-status.ts';
+import { answerTo } from './changed-by-others.ts';
 import { hubClusterStatus } from './cluster-status.ts';
 import { contentOf, registrationIn } from './content.ts';
 import { valuesPlaces } from './content-source.ts';
@@ -120,13 +121,8 @@ export function jobOrReport(
     return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
   }
   if (isHandedOver(record, records)) return { state: 'Succeeded', orphans };
-  const { missing = [], changed = [], added = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
-  if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
-  if (added.length > 0 && from?.drift === 'Revert') {
-    return { state: 'Succeeded', reason: 'Added', message: `added by others, and stays: ${added.join(', ')}`, orphans };
-  }
-  if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded', orphans };
-  return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}`, orphans };
+  const answer = answerTo(look.live?.get(recordKey(record.namespace, record.addon)), from?.drift);
+  return answer === 'restore' ? { ...job, act: 'restore' } : { state: 'Succeeded', ...answer, orphans };
 }
 
 /** What a person does about another owner. The controller overwrites what it has made from an object of another program. */

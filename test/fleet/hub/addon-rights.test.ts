@@ -80,7 +80,12 @@ for (const [what, status, refuses] of [
       const value = { metadata, data: Object.fromEntries(texts) as object, subjects: [{ kind: 'User', name: AGENT }] };
       return Promise.resolve({ outcome: 'done', value } as never);
     };
-    const one = { at: { name: 'web', uid: 'x', resourceVersion: '1' }, status: undefined, record: record() };
+    const one = {
+      at: { name: 'web', uid: 'x', resourceVersion: '1' },
+      annotations: {},
+      status: undefined,
+      record: record(),
+    };
     const clusterAddons = { problem: undefined, values: () => [one] };
     const said: (string | undefined)[] = [];
     const ended = new AbortController();

@@ -1,5 +1,6 @@
 /** What an agent does where an add-on is no longer selected, and is to stay. */
-import { afterJob, NO_RECORD, obey, readOrder } from '../../../src/fleet/hub/agent.ts';
+import { afterJob, obey, readOrder } from '../../../src/fleet/hub/agent.ts';
+import { NO_RECORD } from '../../../src/fleet/hub/agent-record.ts';
 import * as assert from '../../support/assert.ts';
 import { hubChart, hubClusterAddon } from '../../support/hub-objects.ts';
 import { suite } from '../../support/suite.ts';

@@ -1,15 +1,6 @@
 /** What an agent does about its orders: each case is a record, what the hub has, and what follows. */
-import {
-  afterJob,
-  obey,
-  keptOf,
-  NO_RECORD,
-  readOrder,
-  type AgentDone,
-  type AgentRecord,
-  type Decided,
-  type Order,
-} from '../../../src/fleet/hub/agent.ts';
+import { afterJob, obey, readOrder, type AgentDone, type Decided, type Order } from '../../../src/fleet/hub/agent.ts';
+import { keptOf, NO_RECORD, type AgentRecord } from '../../../src/fleet/hub/agent-record.ts';
 import { degradedOf, agentStatus } from '../../../src/fleet/hub/agent-status.ts';
 import { hubClusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
 import * as assert from '../../support/assert.ts';

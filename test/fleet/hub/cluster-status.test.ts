@@ -1,5 +1,5 @@
 /** What the status of a Cluster says. */
-import { NO_RECORD } from '../../../src/fleet/hub/agent.ts';
+import { NO_RECORD } from '../../../src/fleet/hub/agent-record.ts';
 import { degradedOf } from '../../../src/fleet/hub/agent-status.ts';
 import { hubClusterStatus } from '../../../src/fleet/hub/cluster-status.ts';
 import * as assert from '../../support/assert.ts';

@@ -1,5 +1,6 @@
 /** Faults of a fleet that take hours, as passes over a hub in memory. */
-import { afterJob, obey, keptOf, NO_RECORD, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
+import { afterJob, obey, readOrder, type Order } from '../../../src/fleet/hub/agent.ts';
+import { keptOf, NO_RECORD } from '../../../src/fleet/hub/agent-record.ts';
 import { agentStatus } from '../../../src/fleet/hub/agent-status.ts';
 import { passHub, resourceOf } from '../../../src/fleet/hub/run/hub-pass.ts';
 import { timeOf } from '../../../src/core/time.ts';

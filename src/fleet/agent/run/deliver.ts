@@ -12,7 +12,8 @@ import type { Job } from '../../pass.ts';
 import { DELETIONS } from '../../rollout/pruning.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
 import { verifyText } from '../../../formats/signing/signature.ts';
-import type { AgentDone, AgentJob, AgentRecord } from '../../hub/agent.ts';
+import type { AgentDone, AgentJob } from '../../hub/agent.ts';
+import type { AgentRecord } from '../../hub/agent-record.ts';
 import { contentOf } from '../../hub/content.ts';
 import type { AddonCertificates } from '../addon-certificates.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
@@ -51,21 +52,26 @@ type Delivered = Exclude<NonNullable<ReturnType<typeof contentOf>>, { readonly p
 /** Does a job with a manifest, a chart or a template, whose certificates come before it and go after it. Throws only what the signal throws. */
 export async function deliverHere(job: AgentJob, content: Delivered, tools: Tools): Promise<AgentDone> {
   const { certificates, allowUnsigned, context } = tools;
-  const { spec, act } = job;
-  const unfit = act === 'install' ? unfitFor(content, spec, allowUnsigned) : undefined;
+  const { spec } = job;
+  const unfit = brings(job) ? unfitFor(content, spec, allowUnsigned) : undefined;
   if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: unfit };
   if (!content.isTemplate) return deliverContent(job, content, tools);
   const { signal } = context;
   try {
-    const brought = act === 'install' ? await certificates.bring(spec, signal) : undefined;
+    const brought = brings(job) ? await certificates.bring(spec, signal) : undefined;
     if (brought?.isHeld === true) return { result: 'later', reason: 'Registration', message: brought.problem ?? '' };
     const done = await deliverContent(job, content, tools);
-    if (act === 'remove' && done.result === 'done') await certificates.remove(spec, signal);
+    if (job.act === 'remove' && done.result === 'done') await certificates.remove(spec, signal);
     return done;
   } catch (error) {
     requireRefusal(error, signal);
     return { result: 'later', reason: 'Registration', message: error.message.split('\n')[0] ?? '' };
   }
+}
+
+/** It delivers content: what it removes is known by its record. */
+function brings({ act }: Pick<AgentJob, 'act'>): boolean {
+  return act === 'install' || act === 'restore';
 }
 
 const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the Cluster of this site';
@@ -87,17 +93,17 @@ function unfitFor(
 
 async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, tools: Tools): Promise<AgentDone> {
   const { request, context, name } = tools;
-  const { addon, spec, act } = job;
+  const { addon, spec, act, live } = job;
   let begun = false;
   try {
-    const content = act === 'install' && !isTemplate ? await verified(entry, tools) : undefined;
+    const content = brings(job) && !isTemplate ? await verified(entry, tools) : undefined;
     const cluster = await openChannelCluster(request, context);
     await using held = await holdCluster(cluster, { doing: `${act} ${addon}`, context });
     begun = true;
     const owner = otherOwner(addon, entry, held.cluster);
     const takesOver = job.takesOver !== undefined;
     if (owner !== undefined && !(takesOver && owner === fleetOwner(job.takesOver))) {
-      if (act !== 'install') return { result: 'done', reason: '', message: '' };
+      if (!brings(job)) return { result: 'done', reason: '', message: '' };
       const message = `it belongs to ${owner}, and an agent takes nothing over: remove it there first`;
       return { result: 'bad', reason: 'OtherOwner', message };
     }
@@ -113,24 +119,25 @@ async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, t
       cluster: 'this cluster',
       addon,
       act,
-      hash: act === 'install' ? specHash : '',
+      hash: brings(job) ? specHash : '',
       takesOver,
       prune: spec.prune,
       isNew: false,
     };
+    const record = recordFor(held.cluster.facts.records, addon, entry);
     const runner = new Runner([one], held.cluster, {
       request,
       context,
       contentFor: () => revision,
       read: async () => Promise.resolve(content ?? new Uint8Array()),
-      live: undefined,
+      live: live && record && new Map([[recordKey(record.namespace, record.addon), live]]),
       isRegistered: true,
     });
     const { result, reason: message, orphans } = await runner.run(one);
     if (result === 'done') return { result, reason: '', message, orphans };
     if (result === 'asks') return { result, reason: DELETIONS, message };
     const failure = failureOf(runner.errors.get(one));
-    const reason = failure === 'later' ? 'Waiting' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
+    const reason = failure === 'later' ? 'Waiting' : brings(job) ? 'DeliveryFailed' : 'RemovalFailed';
     return { result: failure, reason, message, orphans };
   } catch (error) {
     requireRefusal(error, context.signal);

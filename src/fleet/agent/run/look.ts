@@ -1,10 +1,12 @@
 /** What an agent finds out about its own cluster: facts, and the health of what it has delivered. */
 import { healthOf } from '../../../cluster/channel/health.ts';
-import { decodeRecords, type AddonRecord } from '../../../cluster/channel/record.ts';
+import { decodeRecords, recordKey, type AddonRecord } from '../../../cluster/channel/record.ts';
 import { requireRefusal } from '../../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../../core/layout.ts';
-import { leftOf, ownRecord } from '../../observe.ts';
+import { isHandedOver, leftOf, ownRecord, settledRecords } from '../../observe.ts';
+import type { Kept } from '../../hub/agent-record.ts';
 import type { AddonHealth } from '../../hub/agent-status.ts';
+import type { SeenObjects } from '../../hub/changed-by-others.ts';
 import { leaseStatus } from '../../hub/lease.ts';
 import type { ClusterSeen } from '../../hub/cluster-status.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
@@ -12,6 +14,7 @@ import { openCalls, type Call } from '../../../cluster/kube/call.ts';
 import { configMapClient } from '../../../cluster/kube/config-map.ts';
 import { LEASES } from '../../../cluster/kube/lease.ts';
 import { getObject, mapObjects, titleOf } from '../../../cluster/kube/objects.ts';
+import { observe } from '../../../cluster/deliver/deliver.ts';
 import { readVersion } from '../../../cluster/deliver/channel-cluster.ts';
 import { toolVersion } from '../../../own/version.ts';
 import { NODES } from '../../../cluster/kube/core-kinds.ts';
@@ -30,6 +33,8 @@ export class OwnCluster {
   readonly #ofPackage: (name: string) => Promise<Found | undefined>;
   readonly #health = new Map<string, AddonHealth>();
   readonly #left = new Map<string, { readonly titles: readonly string[]; readonly at: number }>();
+  readonly #seen = new Map<string, SeenObjects>();
+  #problem: string | undefined;
   /** The last version of the Lease of each add-on, and when it came. */
   readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
 
@@ -44,13 +49,28 @@ export class OwnCluster {
     return this.#left;
   }
 
+  /** How objects are, by add-on. */
+  get seen(): ReadonlyMap<string, SeenObjects> {
+    return this.#seen;
+  }
+
+  /** Why not all objects were compared. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** What was seen of an add-on no longer holds. */
+  forget(name: string): void {
+    this.#seen.delete(name);
+  }
+
   get health(): ReadonlyMap<string, AddonHealth> {
     return this.#health;
   }
 
-  /** `addons`: those that are to be healthy, and the package that each has brought onto this node. `now` in seconds since 1970. */
+  /** `addons`: those that are to be healthy, and what is known of each. `now` in seconds since 1970. */
   async look(
-    addons: ReadonlyMap<string, string | undefined>,
+    addons: ReadonlyMap<string, Pick<Kept, 'package' | 'drift'>>,
     { now, signal }: { readonly now: number; readonly signal: AbortSignal },
   ): Promise<Omit<ClusterSeen, 'ahead'>> {
     const options = { patienceMs: 0, signal };
@@ -64,7 +84,9 @@ export class OwnCluster {
         addons.size === 0 ? {} : ((await configMapClient(this.#api, options).read(CHANNEL_RECORDS))?.data ?? {});
       const records = [...decodeRecords(data).records.values()];
       for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
-      for (const [name, packaged] of addons) {
+      const compared = [...addons].flatMap(([name, { drift = 'None' }]) => (drift === 'None' ? [] : [name]));
+      await this.#compare(compared, records, { call, now, signal });
+      for (const [name, { package: packaged }] of addons) {
         const record = ownRecord(records, name);
         this.#left.set(name, { titles: leftOf(records, name), at: now });
         const health =
@@ -83,6 +105,33 @@ export class OwnCluster {
       requireRefusal(error, signal);
       return { facts: undefined, problem: error.message };
     }
+  }
+
+  /** Compares objects of these add-ons with their records. A user that may not read them learns nothing, and still has the rest. */
+  async #compare(
+    names: readonly string[],
+    records: readonly AddonRecord[],
+    { call, now, signal }: { readonly call: Call; readonly now: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    for (const name of this.#seen.keys()) if (!names.includes(name)) this.#seen.delete(name);
+    const warnings: string[] = [];
+    try {
+      const own = settledRecords(names.flatMap((name) => ownRecord(records, name) ?? []));
+      const all = await observe(
+        { call, signal, warnings },
+        own.filter((one) => !isHandedOver(one, records)),
+      );
+      for (const name of names) {
+        const record = ownRecord(own, name);
+        const live = record && all.get(recordKey(record.namespace, record.addon));
+        if (live === undefined) this.#seen.delete(name);
+        else this.#seen.set(name, { live, at: now });
+      }
+    } catch (error) {
+      requireRefusal(error, signal);
+      warnings.push(`objects of add-ons are not compared: ${error.message}`);
+    }
+    [this.#problem] = warnings;
   }
 
   /**

@@ -11,15 +11,14 @@ import { exactJson } from '../../../core/json.ts';
 import {
   afterJob,
   obey,
-  keptOf,
   readOrder,
   withPackage,
   type AgentDone,
   type AgentJob,
-  type AgentRecord,
   type Decided,
   type Order,
 } from '../../hub/agent.ts';
+import { keptOf, type AgentRecord } from '../../hub/agent-record.ts';
 import { degradedOf, agentStatus } from '../../hub/agent-status.ts';
 import { hubClusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
@@ -214,8 +213,8 @@ class Loop {
     const here = Object.entries(this.#record.addons).filter(
       ([, { state, spec }]) => state === 'Succeeded' && spec.action === 'Install',
     );
-    const addons = new Map(here.map(([name, own]) => [name, own.package] as const));
-    this.#seen = await this.#look.look(addons, { now: seconds(), signal: this.#signal });
+    this.#seen = await this.#look.look(new Map(here), { now: seconds(), signal: this.#signal });
+    if (this.#look.problem !== undefined) this.#say('warning', this.#look.problem);
     this.#changes.set();
   }
 
@@ -237,7 +236,7 @@ class Loop {
       this.#changes.clear();
       const problem = this.#watch.problem;
       const orders = problem === undefined ? new Map(this.#watch.values().map((one) => [one.at.name, one])) : undefined;
-      const decided = obey(orders, this.#record, { now: seconds(), hub, acceptOlder });
+      const decided = obey(orders, this.#record, { now: seconds(), hub, acceptOlder, seen: this.#look.seen });
       // Without a record nothing begins: a restart would not know of it.
       const isKept = await this.#keep(decided.record);
       this.#passes.ended(orders !== undefined, seconds());
@@ -257,6 +256,7 @@ class Loop {
       if (job !== undefined && isKept) {
         const done = await this.#do(job);
         this.#jobs.set(done.result, (this.#jobs.get(done.result) ?? 0) + 1);
+        if (done.result === 'done') this.#look.forget(job.addon);
         await this.#keep(afterJob(this.#record, job, done, { now: seconds(), random: Math.random() }));
         continue;
       }
@@ -291,8 +291,8 @@ class Loop {
     const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
     for (const [name, order] of orders) {
       const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
-      const left = this.#look.left.get(name);
-      const status = agentStatus(order, keptOf(decided.record, name), { refusal, health, left, now, ahead });
+      const [left, seen] = [this.#look.left.get(name), this.#look.seen.get(name)];
+      const status = agentStatus(order, keptOf(decided.record, name), { refusal, health, left, seen, now, ahead });
       if (status === undefined) continue;
       await this.#write(name, async () => {
         const written = await this.#hub.writeStatus(order.at, status);

@@ -1,6 +1,6 @@
 /** The file in which an agent keeps what it has obeyed. */
 import { CurlewError } from '../../../core/errors.ts';
-import { NO_RECORD, readAgentRecord, type AgentRecord } from '../../hub/agent.ts';
+import { NO_RECORD, readAgentRecord, type AgentRecord } from '../../hub/agent-record.ts';
 import { readOwnFile } from '../../../platform/files/state-file.ts';
 
 const MAX_BYTES = 64 << 20;

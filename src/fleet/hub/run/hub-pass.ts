@@ -1,6 +1,7 @@
 /** One pass of the controller: what a step of the fleet writes, into the objects of the hub. */
 import { CurlewError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
+import { annotationChanges, firstAnnotations } from '../changed-by-others.ts';
 import { withChannel, type HubChannel } from '../channel.ts';
 import { HELD_BY } from '../manifests.ts';
 import {
@@ -144,7 +145,7 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
     for (const { name } of leaving) if (await goesWithNamespace(hub, name)) lost.add(name);
     writes = { ...writes, put: writes.put.filter(({ cluster }) => !lost.has(cluster)) };
   }
-  const done = new Pass(hub, { now, all, records, writes });
+  const done = new Pass(hub, { now, all, clusters, records, writes });
   const problemOfWrites = await done.run();
   return {
     problem: problemOfWrites ?? taken?.problem,
@@ -202,6 +203,7 @@ async function goesWithNamespace({ call }: Hub, cluster: string): Promise<boolea
 interface PassParts {
   readonly now: number;
   readonly all: ReadonlyMap<string, HubAddon>;
+  readonly clusters: readonly HubCluster[];
   readonly records: ReadonlyMap<string, HubClusterAddon>;
   readonly writes: Writes;
 }
@@ -242,12 +244,17 @@ class Pass {
       .filter(isFree)
       .map((one): Errand => ({ key: keyAt(one), run: async () => this.#drop(one) }));
     await this.#each([...puts, ...drops]);
+    const drifts = annotationChanges(this.#parts).map((one): Errand => ({
+      key: one.key,
+      run: async () => this.#annotate(one),
+    }));
+    await this.#each(drifts);
     const isGone = ({ addon, finalizers }: HubAddon): boolean =>
       writes.released.includes(addon.name) && finalizers.includes(FINALIZER) && isFree({ addon: addon.name });
     const heldAddons = new Set(writes.drop.flatMap((one) => (this.#held.has(keyAt(one)) ? [one.addon] : [])));
     const gone = [...all.values()].filter((one) => isGone(one) && !heldAddons.has(one.addon.name));
     await this.#each(gone.map((one): Errand => ({ key: one.addon.name, run: async () => this.#release(one) })));
-    const keys = [...jobs, ...bound, ...puts, ...drops].map(({ key }) => key);
+    const keys = [...jobs, ...bound, ...puts, ...drops, ...drifts].map(({ key }) => key);
     this.nextMs = this.#hub.backoff.keep(new Set(keys));
     return this.#problem;
   }
@@ -319,12 +326,22 @@ class Pass {
       const changes = [{ op: 'replace', path: '/spec', value }];
       return clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at: stored.at, changes }));
     }
-    const created = await createObject(call, CLUSTER_ADDONS, { ...named, value: { spec: value } });
+    const { all, clusters } = this.#parts;
+    const own = clusters.find((one) => one.cluster.name === cluster);
+    const metadata = { ...named, ...firstAnnotations(all.get(addon), own) };
+    const created = await createObject(call, CLUSTER_ADDONS, { ...named, value: { metadata, spec: value } });
     if (created !== undefined) return clusterAddons.put(created);
     throw new CurlewError(
       'BUSY',
       `cannot create ClusterAddon ${named.namespace}/${addon}: it exists, or its namespace does not`,
     );
+  }
+
+  /** What this pass has written is left to the next one. */
+  async #annotate({ at, changes }: ReturnType<typeof annotationChanges>[number]): Promise<void> {
+    const { call, clusterAddons } = this.#hub;
+    if (clusterAddons.get(at)?.at.resourceVersion === at.resourceVersion)
+      clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at, changes }));
   }
 
   async #drop(key: Writes['drop'][number]): Promise<void> {
