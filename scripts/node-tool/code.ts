@@ -124,10 +124,10 @@ function replaced(root: string, modules: Readonly<Record<string, string>>): Plug
   };
 }
 
-function unsupported(doing: string, hint: string): string {
+function unsupported(what: string, hint: string): string {
   return `import { CurlewError } from './core/errors.ts';
 function unsupported() {
-  throw new CurlewError('UNSUPPORTED', ${JSON.stringify(doing)}, { hint: ${JSON.stringify(hint)} });
+  throw new CurlewError('UNSUPPORTED', ${JSON.stringify(what)}, { hint: ${JSON.stringify(hint)} });
 }`;
 }
 
@@ -135,7 +135,7 @@ const FROM_NPM = 'install curlew from its npm package, which can';
 
 /** A module whose use is an error that a user understands. */
 function leftOut(): Plugin {
-  const contents = `${unsupported('use a Docker engine: the curlew for nodes cannot', FROM_NPM)}
+  const contents = `${unsupported('the curlew for nodes cannot use a Docker engine', FROM_NPM)}
 export default unsupported;`;
   return {
     name: 'left-out',
@@ -148,7 +148,7 @@ export default unsupported;`;
 }
 
 /** A bundle holds an executable for nodes, which this is: it cannot hold itself. */
-const NO_BUNDLES = `${unsupported('make a bundle: the curlew for nodes cannot', FROM_NPM)}
+const NO_BUNDLES = `${unsupported('the curlew for nodes cannot make a bundle', FROM_NPM)}
 export {
   unsupported as readRootFiles,
   unsupported as openExecutable,
@@ -158,7 +158,7 @@ export {
 };`;
 
 /** A node has no scripts to serve. */
-const NO_PLANS = `${unsupported('serve bundles: the curlew for nodes cannot', FROM_NPM)}
+const NO_PLANS = `${unsupported('the curlew for nodes cannot serve bundles', FROM_NPM)}
 export { unsupported as startPlanWorker };`;
 
 /** A module whose function `name` starts a thread that runs an asset. */

@@ -212,6 +212,15 @@ export function familyOf(word: string): readonly (readonly [name: string, row: R
   return [...COMMANDS].filter(([name]) => name.startsWith(`${word} `));
 }
 
+/** The executable for nodes cannot make bundles, and nodes have neither the sources of add-ons nor a store. */
+const NOT_ON_NODE: ReadonlySet<string> = new Set(['Add-ons', 'Stores', 'bundle']);
+
+/** The commands that lists and hints name: on a node, where no pages are, only those for nodes. */
+export function offeredCommands(hasPages = ownPages() !== undefined): ReadonlyMap<string, Row> {
+  if (hasPages) return COMMANDS;
+  return new Map([...COMMANDS].filter(([name, { group }]) => !NOT_ON_NODE.has(group) && !NOT_ON_NODE.has(name)));
+}
+
 /** Names of the commands in zarf, helm, kubectl, docker and others. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   new: ['init', 'create', 'add'],
@@ -247,7 +256,9 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 
 /** Empty if the commands of other tools have another meaning. */
 function namesHere(name: string): readonly string[] {
-  return Object.keys(OTHER_NAMES).filter((own) => OTHER_NAMES[own]?.includes(name));
+  const offered = offeredCommands();
+  const isOffered = (own: string): boolean => offered.has(own.replace(/ --.*/, ''));
+  return Object.keys(OTHER_NAMES).filter((own) => OTHER_NAMES[own]?.includes(name) && isOffered(own));
 }
 
 /** The command with this name; throws `USAGE` if it does not exist. `asked` begins a proposal: `curlew`, or `curlew help`. */
@@ -277,7 +288,7 @@ function unknownHint(name: string, asked: string): string {
   const isHelp = asked !== 'curlew';
   const here = namesHere(name).map((own) => `${asked} ${isHelp ? own.replace(/ --.*/, '') : own}`);
   if (here.length > 0) return `did you mean ${here.join(' or ')}?`;
-  const near = nearest(name, new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, ''))), {
+  const near = nearest(name, new Set([...offeredCommands().keys()].map((other) => other.replace(/ .*/, ''))), {
     isAnyWord: true,
   });
   const pages = ownPages() === undefined ? '' : ', curlew help pages the pages';

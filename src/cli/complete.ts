@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Where } from './offered-names.ts';
 import type { Field } from '../core/field.ts';
-import { COMMANDS, familyOf, splitName } from './commands.ts';
+import { COMMANDS, familyOf, offeredCommands, splitName } from './commands.ts';
 import { topics } from './help.ts';
 import { walkWords } from './walk-words.ts';
 
@@ -63,7 +63,7 @@ function commandsIn(word: string): readonly Candidate[] {
   const members = familyOf(word).map(([name, { of }]) => ({ value: name.slice(word.length + 1), help: of.summary }));
   if (word !== '') return members;
   const firsts = new Map<string, string>();
-  for (const [name, { of }] of COMMANDS) {
+  for (const [name, { of }] of offeredCommands()) {
     const [first = '', second] = name.split(' ');
     const others = firsts.get(first);
     firsts.set(first, second === undefined ? of.summary : others === undefined ? second : `${others}, ${second}`);

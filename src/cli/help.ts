@@ -6,7 +6,7 @@ import { nearest } from '../core/nearest.ts';
 import { parametersOf } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
-import { commandOf, COMMANDS, familyOf, splitName } from './commands.ts';
+import { commandOf, COMMANDS, familyOf, offeredCommands, splitName } from './commands.ts';
 import { operandsOf } from './read-arguments.ts';
 import { lastColumnAt, screen, wrap } from './render/columns.ts';
 
@@ -77,9 +77,12 @@ export function familyHelp(word: string): string {
   ].join('\n\n');
 }
 
-/** All commands: a line each, in groups. */
-export function commandList(): string {
-  const rows = [...COMMANDS].map(([name, { of, group }]) => ({ group, row: [`  ${name}`, of.summary] as const }));
+/** All commands, on a node those for nodes: a line each, in groups. */
+export function commandList(hasPages = ownPages() !== undefined): string {
+  const rows = [...offeredCommands(hasPages)].map(([name, { of, group }]) => ({
+    group,
+    row: [`  ${name}`, of.summary] as const,
+  }));
   const width = widthOf(rows.map(({ row }) => row));
   return [...new Set(rows.map(({ group }) => group))]
     .map((group) => {
@@ -94,9 +97,6 @@ const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 
 /** The same for the executable for nodes, which comes with a bundle and without pages. */
 const FIRST_ON_NODE: readonly string[] = ['install', 'status', 'why', 'logs', 'resume', 'upgrade', 'rollback'];
 
-/** The executable for nodes cannot make bundles, and nodes have neither the sources of add-ons nor a store. */
-const NOT_ON_NODE: ReadonlySet<string> = new Set(['Add-ons', 'Stores', 'bundle']);
-
 /** The general help: where to start, and the names of the commands, on a node those for nodes; on one screen. */
 export function overview(hasPages = ownPages() !== undefined): string {
   const first = (hasPages ? FIRST : FIRST_ON_NODE).map((name): Row => [
@@ -104,8 +104,7 @@ export function overview(hasPages = ownPages() !== undefined): string {
     COMMANDS.get(name)?.of.summary ?? '',
   ]);
   const names = new Map<string, Set<string>>();
-  for (const [name, { group }] of COMMANDS) {
-    if (!hasPages && (NOT_ON_NODE.has(group) || NOT_ON_NODE.has(name))) continue;
+  for (const [name, { group }] of offeredCommands(hasPages)) {
     names.set(group, (names.get(group) ?? new Set()).add(name.replace(/ .*/, '')));
   }
   const groups = [...names].map(([group, own]): Row => [`  ${group}`, [...own].join(' ')]);
@@ -152,7 +151,7 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   const codes = /^[A-Z\d]+$|_/.test(name) ? Object.keys(ERRORS) : [];
   const near = COMMANDS.has(name)
     ? undefined
-    : nearest(name, [...COMMANDS.keys(), ...pages(), ...codes], { isAnyWord: true });
+    : nearest(name, [...offeredCommands().keys(), ...pages(), ...codes], { isAnyWord: true });
   if (near !== undefined && !COMMANDS.has(near)) {
     throw new CurlewError('USAGE', `unknown command or page "${name}"`, { hint: `did you mean curlew help ${near}?` });
   }
@@ -161,7 +160,7 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
 
 /** The words that may follow `curlew help` and the words after it. */
 export function topics([first]: readonly string[]): readonly string[] {
-  const names = [...COMMANDS.keys(), 'commands', 'pages', ...pages()];
+  const names = [...offeredCommands().keys(), 'commands', 'pages', ...pages()];
   if (first === undefined) return [...new Set(names.map((name) => name.replace(/ .*/, '')))];
   return familyOf(first).map(([name]) => name.slice(first.length + 1));
 }

@@ -7,6 +7,7 @@ import { nameWhenDone } from './command.ts';
 import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
+import { missingHere, withPlace } from './missing-here.ts';
 import { readArguments } from './read-arguments.ts';
 import { fitted, screen, widthFor } from './render/columns.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
@@ -114,7 +115,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       ...ownProcess(),
     };
     const result = await withSuggestions(
-      { name: command.of.name, given: args, requests: REQUESTS },
+      { name: command.of.name, given: args, requests: REQUESTS, missingAt: missingHere() },
       context,
       async (completing) => command.run(args, completing),
     );
@@ -177,23 +178,29 @@ function canceled(thrown: unknown): CurlewError {
 /** A help text that names commands as the operator calls them, which is seldom another way than by curlew. */
 async function helpAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
-  return called === undefined ? text : (await import('./suggested-commands.ts')).helpCalledAs(text, called);
+  return called === undefined
+    ? text
+    : (await import('./suggested-commands.ts')).helpCalledAs(text, called, missingHere());
 }
 
 async function resultAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
-  return called === undefined ? text : (await import('./suggested-commands.ts')).resultCalledAs(text, REQUESTS, called);
+  if (called === undefined) return text;
+  const { resultCalledAs } = await import('./suggested-commands.ts');
+  return resultCalledAs(text, REQUESTS, called, missingHere());
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */
 const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
 
+/** The error with a hint that names commands as the operator calls them, and says where to run what is missing on a node. */
 async function withCalledHint(error: Error): Promise<Error> {
   if (!(error instanceof CurlewError) || error.hint === undefined) return error;
   const called = ENVIRONMENT['CURLEW_CALLED'];
-  if (called === undefined) return error;
+  const hint = withPlace(error.hint);
+  if (called === undefined) return error.with({ hint });
   const { calledAs } = await import('./suggested-commands.ts');
-  return error.with({ hint: calledAs(error.hint, called) });
+  return error.with({ hint: calledAs(hint, called, missingHere()) });
 }
 
 /** Runs the command of `process.argv` and sets the exit status. `early` has aborted if a signal came while this was read. */

@@ -12,13 +12,24 @@ type Given = Pick<Arguments, 'request'>;
 
 const COMMAND = /(?<![\w/.-])curlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
 
+/** What a text names at an index and this program does not have, such as `curlew publish` on a node; else undefined. */
+export type MissingAt = (text: string, at: number) => string | undefined;
+
+const NOTHING: MissingAt = () => undefined;
+
 /**
  * Adds the given locations to suggested commands in a text. `called` is the path with which the operator calls this program
- * if curlew is not in PATH, such as the tasks.sh of a bundle, next to install.sh and the other scripts.
+ * if curlew is not in PATH, such as the tasks.sh of a bundle, next to install.sh and the other scripts. What is missing
+ * here keeps its name.
  */
-export function suggesting(requests: readonly Request[], given: Given, called?: string): (text: string) => string {
+export function suggesting(
+  requests: readonly Request[],
+  given: Given,
+  called?: string,
+  missingAt = NOTHING,
+): (text: string) => string {
   return (text) =>
-    text.replaceAll(COMMAND, (whole: string, word: string, second?: string) => {
+    text.replaceAll(COMMAND, (whole: string, word: string, second: string | undefined, at: number) => {
       const isPair = requests.some(({ name }) => name === `${word} ${second ?? ''}`);
       const command = isPair ? `${word} ${second}` : word;
       // Not a command: `curlew has installed nothing`.
@@ -26,7 +37,8 @@ export function suggesting(requests: readonly Request[], given: Given, called?: 
       const fields = Object.entries(requests.find(({ name }) => name === command)?.fields ?? {});
       const args = fields.flatMap(([name, { located }]) => (located === true ? argumentsOf(name, given) : []));
       const rest = isPair || second === undefined ? [] : [second];
-      return [calling(command, called) ?? `curlew ${command}`, ...args, ...rest].join(' ');
+      const own = missingAt(text, at) === undefined ? calling(command, called) : undefined;
+      return [own ?? `curlew ${command}`, ...args, ...rest].join(' ');
     });
 }
 
@@ -34,25 +46,31 @@ export function suggesting(requests: readonly Request[], given: Given, called?: 
  * The commands in what a command prints for people, called as the operator calls this program: a node that the bundle has made has no
  * curlew in PATH.
  */
-export function resultCalledAs(text: string, requests: readonly Request[], called: string): string {
-  return suggesting(requests, { request: {} }, called)(text);
+export function resultCalledAs(
+  text: string,
+  requests: readonly Request[],
+  called: string,
+  missingAt = NOTHING,
+): string {
+  return suggesting(requests, { request: {} }, called, missingAt)(text);
 }
 
 /** How help texts and hints name commands: in a usage, in an example, as a proposal, and with `--help` or `help`. */
 const NAMED =
-  /(?<=^[Uu]sage: |^ {2}|did you mean |did you mean curlew [a-z -]+ or )curlew ([a-z-]+)|curlew (?:(help)\b|COMMAND)|curlew ([a-z-]+)(?= (?:[a-z-]+ )?--help)/gm;
+  /(?<=^[Uu]sage: |^ {2}|`|did you mean |did you mean curlew [a-z -]+ or )curlew ([a-z-]+)|curlew (?:(help)\b|COMMAND)|curlew ([a-z-]+)(?= (?:[a-z-]+ )?--help)/gm;
 
 /** Help texts and hints with the path `called`, as in {@link suggesting}. */
-export function calledAs(text: string, called: string): string {
-  return text.replaceAll(NAMED, (whole, first?: string, help?: string, other?: string) => {
+export function calledAs(text: string, called: string, missingAt = NOTHING): string {
+  return text.replaceAll(NAMED, (whole: string, first?: string, help?: string, other?: string, at = 0) => {
+    if (missingAt(text, at) !== undefined) return whole;
     return calling(first ?? help ?? other ?? 'COMMAND', called) ?? whole;
   });
 }
 
 /** The same for a help text, which is wrapped already: a paragraph that becomes too wide is wrapped again. */
-export function helpCalledAs(text: string, called: string): string {
+export function helpCalledAs(text: string, called: string, missingAt = NOTHING): string {
   const before = text.split('\n\n');
-  return calledAs(text, called)
+  return calledAs(text, called, missingAt)
     .split('\n\n')
     .map((part, at) => {
       const isWide = part !== before[at] && part.split('\n').some((line) => line.length > screen.columns);
@@ -89,13 +107,20 @@ function folderFlag(flags: unknown): string | undefined {
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 
+interface Suggested {
+  readonly name: string;
+  readonly given: Given;
+  readonly requests: readonly Request[];
+  readonly missingAt?: MissingAt;
+}
+
 /** Runs the command `name`, completes suggested commands in hints and notes, and adds a hint to `USAGE` errors without one. */
 export async function withSuggestions<Result>(
-  { name, given, requests }: { readonly name: string; readonly given: Given; readonly requests: readonly Request[] },
+  { name, given, requests, missingAt }: Suggested,
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  const complete = suggesting(requests, given, context.env['CURLEW_CALLED']);
+  const complete = suggesting(requests, given, context.env['CURLEW_CALLED'], missingAt);
   try {
     return await run({
       ...context,

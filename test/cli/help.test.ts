@@ -51,6 +51,12 @@ test('the list of commands has eighty columns and one line a command, below the 
   );
 });
 
+test('on a node, the list of commands has only those for nodes', () => {
+  const list = commandList(false);
+  for (const name of ['new', 'publish', 'serve', 'bundle']) assert.not.match(list, new RegExp(`^ {2}${name} `, 'm'));
+  for (const name of ['install', 'inventory', 'cluster apply']) assert.match(list, new RegExp(`^ {2}${name} `, 'm'));
+});
+
 test('the overview fits on one screen, and has the first word of every command', () => {
   const text = overview();
   assert.equal(wide(text), []);

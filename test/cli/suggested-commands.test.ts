@@ -1,3 +1,4 @@
+import { missingHere, withPlace } from '../../src/cli/missing-here.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
@@ -69,6 +70,29 @@ for (const [called, expected] of [
     assert.is(complete('curlew status shows it; curlew install --dry-run'), expected);
   });
 }
+
+test('on a node, commands and pages that its curlew does not have keep their names, and a hint says where they are', async () => {
+  const found = await COMMANDS.get('status')?.load();
+  if (found === undefined) throw new Error('status');
+  const complete = suggesting(REQUESTS, readArguments(found, []), './tasks.sh', missingHere(false));
+  for (const [hint, expected, place] of [
+    ['curlew status shows it; see curlew doctor', './tasks.sh status shows it; see ./tasks.sh doctor', undefined],
+    ['curlew help upgrade; curlew help node; curlew help USAGE', undefined, undefined],
+    ['curlew versions --from s lists them', 'curlew versions --from s lists them', 'curlew versions'],
+    ['curlew bundle --since creates one; curlew status', undefined, 'curlew bundle'],
+    ['see curlew help install.md', 'see curlew help install.md', 'curlew help install.md'],
+    ['curlew help configuration describes it', 'curlew help configuration describes it', 'curlew help configuration'],
+  ] as const) {
+    const shown = calledAs(complete(hint), './tasks.sh', missingHere(false));
+    const wanted =
+      expected ?? hint.replaceAll('curlew status', './tasks.sh status').replaceAll('curlew help', './tasks.sh help');
+    assert.is(shown, wanted);
+    const end = place === undefined ? '' : `; run ${place} on the machine that makes bundles`;
+    assert.is(withPlace(shown, missingHere(false)), `${wanted}${end}`);
+    assert.is(withPlace(shown, missingHere(true)), shown);
+  }
+  assert.is(calledAs('curlew help install.md', './tasks.sh', missingHere(true)), './tasks.sh help install.md');
+});
 
 test('commands in results are called as the operator calls the program, and nothing else is changed', () => {
   for (const [text, expected] of [
