@@ -23,14 +23,28 @@ PROGRAMS=(unshare setpriv pivot_root mount umount chroot ip stat find xargs)
 # chown dac_override fowner fsetid kill setgid setuid net_bind_service sys_chroot setfcap
 CAPABILITIES=+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+net_bind_service,+sys_chroot,+setfcap
 CAPABILITIES_MASK=00000000800404fb
-
 die() {
   printf 'sandbox: %s\n' "$*" >&2
   exit 1
 }
 
+# usage: user_namespaces_refused WHY; names the setting that refuses them, and what to do
+user_namespaces_refused() {
+  local setting name refusing value wanted
+  for setting in user.max_user_namespaces=0:10000 kernel.unprivileged_userns_clone=0:1 \
+    kernel.apparmor_restrict_unprivileged_userns=1:0; do
+    name="${setting%%=*}" refusing="${setting#*=}"
+    wanted="${refusing#*:}" refusing="${refusing%:*}" value=''
+    if [[ -r "/proc/sys/${name//.//}" ]]; then read -r value <"/proc/sys/${name//.//}"; fi
+    if [[ "$value" == "$refusing" ]]; then
+      die "cannot create a user namespace, since the setting $name is $value: as root, run sysctl -w $name=$wanted; in a container, on its host"
+    fi
+  done
+  die "cannot create a user namespace ($1): a container or a security module such as AppArmor or SELinux may refuse it: run it outside of them"
+}
+
 check() {
-  local program why point root=''
+  local program why point name value root=''
   local -a apart=(--mount --propagation private)
   for program in "${PROGRAMS[@]}"; do
     command -v "$program" >/dev/null || die "missing program: $program (packages util-linux, iproute2, findutils)"
@@ -43,8 +57,13 @@ check() {
   # The kernel gives no user namespace in a chroot, so this comes first.
   [[ -n "$root" ]] ||
     die 'the root folder is no mount point, as in a chroot: run it outside of the chroot, or in a container or virtual machine'
-  why="$(unshare --user --map-root-user true 2>&1)" ||
-    die "cannot create a user namespace ($why): see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor"
+  # Programs in the sandbox's user namespace begin without privileges, and get them from the kernel when they are run.
+  while read -r name value; do
+    if [[ "$name" == NoNewPrivs: && "$value" != 0 ]]; then
+      die 'this process has no_new_privs, so no program gets the privileges to set up a sandbox: run it outside of a service with NoNewPrivileges=yes, and of a container with allowPrivilegeEscalation: false or no-new-privileges'
+    fi
+  done </proc/self/status
+  why="$(unshare --user --map-root-user true 2>&1)" || user_namespaces_refused "$why"
   if ((EUID != 0)); then apart=(--user --map-root-user "${apart[@]}"); fi
   why="$(unshare "${apart[@]}" true 2>&1)" ||
     die "cannot create a mount namespace ($why): in a container, it must be a privileged one"
@@ -295,7 +314,7 @@ privileged() {
 
 # Root of its user namespace only.
 mapped() {
-  echo 0 >/proc/sys/user/max_user_namespaces || die 'cannot disable user namespaces in the sandbox'
+  { echo 0 >/proc/sys/user/max_user_namespaces; } 2>/dev/null || die 'cannot disable user namespaces in the sandbox'
   exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all,$CAPABILITIES" bash "$SELF" --dropped "$@"
 }
 

@@ -146,6 +146,34 @@ exec chroot . bash /scripts/confine.sh --check`;
   assert.match(ran.stderr, /^sandbox: the root folder is no mount point, as in a chroot: run it outside /);
 });
 
+for (const [what, words, reason] of [
+  [
+    'a process that gets no privileges',
+    ['setpriv', '--no-new-privs'],
+    /^sandbox: this process has no_new_privs, .*: run it outside of a service with NoNewPrivileges=yes/,
+  ],
+  [
+    'a setting that allows no user namespaces',
+    [
+      'unshare',
+      '--user',
+      '--map-root-user',
+      'bash',
+      '-c',
+      'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"',
+      '_',
+    ],
+    /^sandbox: cannot create a user namespace, since the setting user\.max_user_namespaces is 0: .*sysctl -w user\.max_user_namespaces=10000/,
+  ],
+] as const) {
+  when(`a sandbox is refused with the reason, and what to do, by ${what}`, async () => {
+    const [program, ...rest] = words;
+    const ran = await execa(program, [...rest, 'bash', join(SCRIPTS, 'confine.sh'), '--check'], { reject: false });
+    assert.is(ran.exitCode, 1);
+    assert.match(ran.stderr, reason);
+  });
+}
+
 when('a program that the sandbox needs is named if it is missing', async () => {
   await using mine = await tree({ 'bin/x': '' });
   for (const name of ['bash', 'unshare', 'setpriv', 'pivot_root', 'mount', 'umount', 'chroot', 'ip', 'stat', 'xargs']) {
