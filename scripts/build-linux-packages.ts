@@ -42,6 +42,15 @@ const APPLETS = `
 
 const signal = new AbortController().signal;
 
+/** Says on standard error what begins, and how long it took: compressing takes minutes. */
+async function step<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  console.error(`${what} …`);
+  const since = performance.now();
+  const result = await work();
+  console.error(`${what}: ${((performance.now() - since) / 1000).toFixed(0)} s`);
+  return result;
+}
+
 function maintainer(): string {
   return readMaintainer(process.env['CURLEW_MAINTAINER']);
 }
@@ -130,7 +139,8 @@ async function packages(work: string, to: string, version: string, arch: Arch, e
   await Promise.all(
     forms.map(async ([packager, name]) => {
       const words = ['--config', 'nfpm.yaml', '--packager', packager, '--target', join(to, name)];
-      await execa(join(ROOT, '.curlew/tools/bin/nfpm'), ['package', ...words], { cwd: work, env });
+      const nfpm = join(ROOT, '.curlew/tools/bin/nfpm');
+      await step(`compress ${name}`, async () => execa(nfpm, ['package', ...words], { cwd: work, env }));
     }),
   );
 }
@@ -159,14 +169,14 @@ async function main(): Promise<void> {
   for (const arch of ARCHES.filter((one) => words.length === 0 || words.includes(one))) {
     const work = await mkdtemp(join(ROOT, '.curlew/linux-package-'));
     try {
-      await writeTree(join(work, 'tree'), resolve(npmPackage), arch);
+      await step(`collect the files for ${arch}`, async () => writeTree(join(work, 'tree'), resolve(npmPackage), arch));
       for (const name of ['copyright', 'lintian-overrides']) await copyFile(join(RECIPE, name), join(work, name));
       await copyFile(join(ROOT, 'LICENSE'), join(work, 'LICENSE'));
       await copyFile(join(ROOT, 'scripts/completion/curlew.zsh'), join(work, '_curlew'));
       await writeFile(join(work, 'changelog.gz'), gzip(changelog(version, epoch)));
       await settle(work, epoch);
       const made = await Promise.all([
-        image(join(work, 'tree'), version, arch),
+        step(`make the layers of the image for ${arch}`, async () => image(join(work, 'tree'), version, arch)),
         packages(work, to, version, arch, epoch),
       ]);
       images.set(arch, made[0]);
@@ -175,7 +185,8 @@ async function main(): Promise<void> {
     }
   }
   const name = `localhost/curlew:${version}`;
-  await writeFile(join(to, `curlew-${version}-image.tar`), imageArchive(name, version, images));
+  const file = `curlew-${version}-image.tar`;
+  await step(`write ${file}`, async () => writeFile(join(to, file), imageArchive(name, version, images)));
 }
 
 await main().catch((error: unknown) => {

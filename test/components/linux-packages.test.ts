@@ -97,7 +97,19 @@ if (onAmd64 === undefined) {
     assert.match(refused.stderr, /^set CURLEW_MAINTAINER to the name and the mail address of who releases/);
     // What nfpm does by default takes nearly all of the time, and a night does it.
     const env = { CURLEW_MAINTAINER: MAINTAINER, CURLEW_GZIP_LEVEL: '1' };
-    await execa(...make, { cwd: CHECKOUT, env });
+    const { stderr } = await execa(...make, { cwd: CHECKOUT, env });
+    const steps = [
+      'collect the files for amd64',
+      'make the layers of the image for amd64',
+      `compress curlew_${VERSION}_amd64.deb`,
+      `compress curlew-${VERSION}.x86_64.rpm`,
+      `write curlew-${VERSION}-image.tar`,
+    ];
+    const said = stderr
+      .replaceAll(/\d+ s$/gm, 'N s')
+      .split('\n')
+      .toSorted();
+    assert.equal(said, steps.flatMap((one) => [`${one} …`, `${one}: N s`]).toSorted());
     await run('dpkg-deb', ['-R', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('older')]);
     await shell(
       `cd "$1"; sed -i 's/^Version: .*/Version: 0.0.1/' DEBIAN/control; echo old >usr/lib/curlew/old.txt
