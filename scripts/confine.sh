@@ -166,11 +166,16 @@ hide() {
   done
 }
 
-# The devices of the machine are copied, since mknod makes only one at a time. A `cp` that reads devices can do no more than
-# fill this file system; from the terminal it would wait for input.
+# The devices of the machine are copied, since mknod makes only one at a time, together with what else belongs there, which
+# the first command makes in dev/. A `cp` that reads devices can do no more than fill this file system; from a terminal that
+# can be opened it would wait for input.
 fill_dev() {
   local name number
-  (umask 0 && exec cp -R /dev/{null,zero,full,random,urandom,stdin,stdout,stderr} view/dev 2>/dev/null) || true
+  local -a devices=(/dev/{null,zero,full,random,urandom,stdin,stdout,stderr})
+  if ! { : </dev/tty; } 2>/dev/null; then devices+=(/dev/tty); fi
+  if [[ ! -L dev/ptmx || ! -L dev/fd ]]; then ln -s -f -n -t dev pts/ptmx /proc/self/fd; fi
+  (umask 0 && exec cp -R dev/. "${devices[@]}" view/dev 2>/dev/null) || true
+  [[ -L view/dev/ptmx && -L view/dev/fd ]] || die 'cannot fill /dev'
   while read -r name number; do
     if [[ -c "view/dev/$name" && ! -L "view/dev/$name" ]]; then continue; fi
     if [[ -e "view/dev/$name" || -L "view/dev/$name" ]]; then rm "view/dev/$name"; fi
@@ -179,10 +184,8 @@ fill_dev() {
     : >"view/dev/$name"
     mount_later "/dev/$name" "view/dev/$name" none bind
   done <<<$'null 1 3\nzero 1 5\nfull 1 7\nrandom 1 8\nurandom 1 9\ntty 5 0'
-  mkdir view/dev/{shm,pts,.old}
   mount_later tmpfs view/dev/shm tmpfs mode=1777,nosuid,nodev,noexec,size=64m
   mount_later devpts view/dev/pts devpts newinstance,ptmxmode=0666,mode=0620,nosuid,noexec
-  ln -s -t view/dev pts/ptmx /proc/self/fd
   number=0
   for name in stdin stdout stderr; do
     if [[ ! -L "view/dev/$name" ]]; then ln -s -f "fd/$number" "view/dev/$name"; fi
@@ -228,6 +231,8 @@ inside() {
   # For its ids, which are written out of the reach of the command.
   mount_later proc proc-rw proc nosuid,nodev,noexec
   mount_later proc view/proc proc ro,nosuid,nodev,noexec
+  # For the loopback of the sandbox; a read-only mount before this one would make it read-only, too.
+  if [[ -z "$NETWORK" ]]; then mount_later sysfs sys-rw sysfs nosuid,nodev,noexec may-fail; fi
   mount_later sysfs view/sys sysfs ro,nosuid,nodev,noexec may-fail
   mount_now
   fill_dev
@@ -235,21 +240,23 @@ inside() {
   hide ${HIDDEN[@]+"${HIDDEN[@]}"}
   for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do show "$shown"; done
   place "$install" "$seen" ''
-  # Records of runs decide later actions, also outside: a hook may write only what it passes on.
+  # Records of runs decide later actions, also outside: a hook may write only what it passes on. All of these are there, so
+  # no mount has to be made first to look.
   if [[ -d "$install/runs" && ! -L "$install/runs" ]]; then
-    place "$install/runs" "$seen/runs" ,ro
+    mount_later "$install/runs" "view$seen/runs" none bind,nosuid,nodev,ro
     for own in "$install"/runs/*/hook; do
-      if [[ -d "$own" && ! -L "$own" ]]; then place "$own" "$seen/${own#"$install"/}" ''; fi
+      if [[ ! -d "$own" || -L "$own" || -L "${own%/*}" ]]; then continue; fi
+      mount_later "$own" "view$seen/${own#"$install"/}" none bind,nosuid,nodev
     done
   fi
   if [[ -f "$install/records.json" && ! -L "$install/records.json" ]]; then
-    place "$install/records.json" "$seen/records.json" ,ro
+    mount_later "$install/records.json" "view$seen/records.json" none bind,nosuid,nodev,ro
   fi
   # For the program that takes the root of the machine away (below).
   mount_later / old none rbind
   mount_now
   mounts_made
-  if [[ -z "$NETWORK" ]]; then ip link set lo up; fi
+  if [[ -z "$NETWORK" ]]; then { echo 1 >sys-rw/class/net/lo/flags; } 2>/dev/null || ip link set lo up; fi
 
   exec {out}>&1 {tell}<> <(:)
   exec {said}< <(

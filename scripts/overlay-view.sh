@@ -12,14 +12,14 @@ declare -A MOUNTS_WAITING=() MOUNTS_WANTED=() MOUNTS_OPTIONAL=()
 
 # usage: mount_later SOURCE TARGET TYPE OPTIONS [may-fail]; TARGET is relative to ROOT/.overlay
 mount_later() {
-  local field
-  for field in "$1" "$2" "$3" "$4"; do
-    field="${field//\\/\\134}"
-    field="${field// /\\040}"
-    field="${field//$'\t'/\\011}"
-    MOUNTS+="${field//$'\n'/\\012} "
-  done
-  MOUNTS+=$'0 0\n'
+  local fields=("${@:1:4}")
+  if [[ "$1$2$3$4" == *[$'\\ \t\n']* ]]; then
+    fields=("${fields[@]//\\/\\134}")
+    fields=("${fields[@]// /\\040}")
+    fields=("${fields[@]//$'\t'/\\011}")
+    fields=("${fields[@]//$'\n'/\\012}")
+  fi
+  MOUNTS+="${fields[*]} 0 0"$'\n'
   MOUNTS_WAITING["$2"]=1 MOUNTS_WANTED["$2"]="$4"
   if [[ -n "${5-}" ]]; then MOUNTS_MAY_FAIL=1 MOUNTS_OPTIONAL["$2"]=1; fi
 }
@@ -29,7 +29,7 @@ mount_now() {
   local said
   if [[ -z "$MOUNTS" ]]; then return 0; fi
   printf '%s' "$MOUNTS" >fstab
-  if ! said="$(mount --all --fstab fstab 2>&1)" && { [[ -z "$MOUNTS_MAY_FAIL" ]] || ! mounts_made; }; then
+  if ! said="$(exec mount --all --fstab fstab 2>&1)" && { [[ -z "$MOUNTS_MAY_FAIL" ]] || ! mounts_made; }; then
     printf '%s\n' "$said" >&2
     return 1
   fi
@@ -61,7 +61,8 @@ mounts_look() {
   mapfile -t lines </proc/self/mountinfo
   for line in "${lines[@]}"; do
     line="${line#* * * * }"
-    printf -v point '%b' "${line%% *}"
+    point="${line%% *}"
+    if [[ "$point" == *\\* ]]; then printf -v point '%b' "$point"; fi
     line="${line#* }"
     if [[ "$point" == "$PWD"/* ]]; then found["${point#"$PWD/"}"]=",${line%% *},"; fi
   done
@@ -88,8 +89,13 @@ mounts_look() {
 # Some mounts are still waiting then (mount_now).
 overlay_view() {
   local root="$1" line point kind name number=0
-  local -a lines
-  mkdir -p "$root"/{host,mounts} "$root"/.overlay/{work,view,old,proc-rw}
+  local -a lines folders=("$root"/{host,mounts} "$root"/.overlay/{work,view,old,proc-rw,sys-rw,dev/{shm,pts,.old}})
+  for name in "${folders[@]}"; do
+    if [[ ! -d "$name" ]]; then
+      mkdir -p "${folders[@]}"
+      break
+    fi
+  done
   cd "$root/.overlay" || return
   if overlay_is_root; then
     overlay_cover / ../host work view || return

@@ -276,6 +276,28 @@ when('a trial is rolled back and reset below its root, and the machine is as bef
   assert.equal([nothing.exitCode, /nothing was installed/.test(nothing.stdout)], [0, true]);
 });
 
+/** Processes that a sandbox may start before its command; each takes two milliseconds of processor time. A mount below another one adds one. */
+const STARTS = 14;
+
+when('few processes are started for a command, however many runs there are records of', async () => {
+  await using fresh = await tree();
+  const runs = ['r1', 'r2', 'r3'].map((name) => [`var/lib/curlew/runs/${name}/hook/x`, ''] as const);
+  await using used = await tree({ 'var/lib/curlew/records.json': '{}', ...Object.fromEntries(runs) });
+  const counts: number[] = [];
+  for (const box of [fresh, used]) {
+    const [command, ...args] = (await placeIn(box)).wrap(['bash', '-c', ': & echo $!']);
+    // The first command below a root makes folders.
+    await execa(command, args);
+    // The kernel counts up the numbers of processes in their namespace.
+    counts.push(Number((await execa(command, args)).stdout));
+  }
+  assert.ok(
+    counts.every((count) => count > 1 && count <= STARTS),
+    counts.join(),
+  );
+  assert.is(counts[1], counts[0]);
+});
+
 const COMING_AND_GOING = `trap 'for i in 1 2 3 4 5 6; do umount "$1/$i" 2>/dev/null; done; exit 0' TERM
 while :; do
   for i in 1 2 3 4 5 6; do mkdir -p "$1/$i"; mount -t tmpfs none "$1/$i"; done
