@@ -26,6 +26,14 @@ export const SUITES = {
       'read-only mode, so its test looks',
     test: 'test/components/proof/oci.test.ts',
   },
+  cyclonedx: {
+    title: 'CycloneDX 1.6, strict schema',
+    tool: 'cyclonedx-python-lib',
+    against: '`curlew sbom` of packages and of a bundle',
+    says: '3 of 3 valid',
+    without: '',
+    test: 'test/components/proof/cyclonedx.test.ts',
+  },
 } as const satisfies Readonly<Record<string, ProofSuite>>;
 
 export type ProofName = keyof typeof SUITES;

@@ -27,6 +27,7 @@ bare       default debootstrap - bare.tar
 minbase    default debootstrap - minbase.tar
 rclone     default go          test/oracles/rclone bin/rclone aside
 moto       default pip         test/oracles/moto-requirements.txt moto
+cyclonedx-python-lib default pip test/oracles/cyclonedx-python-lib-requirements.txt cyclonedx
 kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
 estargz    default go          test/oracles/estargz bin/estargz
 go-yaml    default go          test/oracles/go-yaml bin/go-yaml
@@ -355,6 +356,12 @@ tools_make_moto() {
     'sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))' \
     'from moto.server import main' 'main()' >"$1/moto/bin/moto_server"
   chmod 0755 "$1/moto/bin/moto_server"
+}
+
+# Modules that a program of ours imports, and the Python that they are made for.
+tools_make_cyclonedx-python-lib() {
+  tools_make_by_pip "$1/cyclonedx" "${@:2}"
+  ln -s "$(tools_python)" "$1/cyclonedx/python"
 }
 
 # The Go toolchain for machines without a new enough one in PATH: one wheel.
