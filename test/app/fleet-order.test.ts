@@ -171,10 +171,12 @@ test('approvals of the same second are several: removals of one are not those of
   const held = addon('web', { rollout: { maxRemovals: 0 } });
   const { now } = Date;
   const then = now();
-  const approve = async (): Promise<void> => {
-    Date.now = () => then;
-    await order(scene, approveAddon, { removals: 1 }).finally(() => (Date.now = now));
+  /** Does something at so many seconds. */
+  const at = async <Done>(seconds: number, run: () => Promise<Done>): Promise<Done> => {
+    Date.now = () => then + seconds * 1000;
+    return run().finally(() => (Date.now = now));
   };
+  const approve = async () => at(0, async () => order(scene, approveAddon, { removals: 1 }));
   await scene.fleet([held], { lyon: { env: 'test' } });
   await approve();
   assert.equal(doneIn(await scene.apply()), ['lyon web remove done']);
@@ -185,7 +187,8 @@ test('approvals of the same second are several: removals of one are not those of
   await rm(scene.box.at('.curlew/fleet/orders.json'));
   await scene.fleet([held], { lyon: { env: 'test' }, nice: { env: 'test' }, paris: { env: 'test' } });
   await approve();
-  assert.equal(doneIn(await scene.apply()), ['paris web remove done']);
+  // The third approval in a second has the time of the second after the next.
+  assert.equal(doneIn(await at(2, scene.apply)), ['paris web remove done']);
 });
 
 test('without the state in which they were followed, orders but a pause are void, and that is said', async () => {
