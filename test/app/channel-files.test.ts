@@ -6,6 +6,7 @@ import type { Channel, Entry } from '../../src/cluster/channel/channel.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cleanEnvironment } from '../support/curlew.ts';
+import { withVariables } from '../support/environment.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { serveFiles, startServer, type Reply } from '../support/web-server.ts';
@@ -27,10 +28,13 @@ spec:
   - {name: web, version: 1.0.0, manifest: sub/web.yaml, manifestHash: ${hash}}
 `;
 // The SDK reads credentials from the process alone.
-Object.assign(process.env, {
+const keys = withVariables({
   AWS_ACCESS_KEY_ID: 'key',
   AWS_SECRET_ACCESS_KEY: 'secret',
   AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+});
+test.after(() => {
+  keys[Symbol.dispose]();
 });
 
 async function open(box: Tree, request: ChannelsRequest): Promise<ChannelFiles> {

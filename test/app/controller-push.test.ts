@@ -1,6 +1,4 @@
 /** A controller that delivers to clusters itself, with kubeconfigs from the hub: hub and clusters are API servers in this process. */
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { digestOf } from '../../src/core/digest.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
@@ -10,6 +8,7 @@ import * as assert from '../support/assert.ts';
 import { hubChannel, hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { freePort } from '../support/ports.ts';
+import { startSilent } from '../support/silent-server.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
@@ -187,12 +186,9 @@ test('an add-on whose status the hub refuses holds deliveries of no other', asyn
 test('a cluster that does not answer, and one whose kubeconfig is missing or broken, hold no other', async () => {
   await using scene = await openScene(['oslo', 'paris', 'rome'], { hasSecrets: false });
   const { hub } = scene;
-  // It accepts connections, and never says anything.
-  const silent = createServer().listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const { port } = silent.address() as { readonly port: number };
+  await using silent = await startSilent();
   const conf = scene.clusters['oslo']?.kubeconfig ?? '';
-  await scene.secret('oslo', conf.replaceAll(/https:\/\/[^"]+/g, `https://127.0.0.1:${port}`));
+  await scene.secret('oslo', conf.replaceAll(/https:\/\/[^"]+/g, `https://127.0.0.1:${silent.port}`));
   await scene.secret('rome', scene.clusters['rome']?.kubeconfig ?? '', 'kubeconfig');
   await hub.addon('web', { source: scene.source('1') });
   scene.start();
@@ -205,7 +201,6 @@ test('a cluster that does not answer, and one whose kubeconfig is missing or bro
   await scene.secret('paris', scene.clusters['paris']?.kubeconfig ?? '');
   await eventually(async () => (await scene.state('paris')) === 'Succeeded');
   await eventually(async () => (await scene.available('oslo')).startsWith('False no answer within 20 s'));
-  silent.close();
 });
 
 test('a server of manifests that is away is waited for, and nothing has failed', async () => {

@@ -1,6 +1,5 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
 import { symlink, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
 import { installableText, type DoctorFinding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/steps/open/executables.ts';
@@ -11,6 +10,7 @@ import { curlew } from '../support/curlew.ts';
 import { answers } from '../support/faults.ts';
 import { kubeconfigText } from '../support/kube-server.ts';
 import { runCommand } from '../support/run-command.ts';
+import { startSilent } from '../support/silent-server.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -201,21 +201,14 @@ test('a store and a cluster that refuse connections are named with this reason, 
 });
 
 test('what never answers is given up', async () => {
-  const silent: Server = createServer(() => undefined);
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  try {
-    const address = silent.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await using box = await tree();
-    const found = await findings(box, ['--from', `http://127.0.0.1:${port}/x`], {
-      ...bare(box),
-      DOCKER_HOST: `tcp://127.0.0.1:${port}`,
-    });
-    assert.is(found.get('Docker engine')?.message, 'no answer within 5 seconds');
-    assert.is(found.get('store')?.verdict, 'fail');
-  } finally {
-    silent.close();
-  }
+  await using silent = await startSilent();
+  await using box = await tree();
+  const found = await findings(box, ['--from', `http://127.0.0.1:${silent.port}/x`], {
+    ...bare(box),
+    DOCKER_HOST: `tcp://127.0.0.1:${silent.port}`,
+  });
+  assert.is(found.get('Docker engine')?.message, 'no answer within 5 seconds');
+  assert.is(found.get('store')?.verdict, 'fail');
 });
 
 test.run();

@@ -1,7 +1,4 @@
 /** The plan of a fleet, over API servers of the tests. */
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import promises, { readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock } from 'node:test';
@@ -14,6 +11,7 @@ import { noReport } from '../support/context.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { openFleetScene } from '../support/fleet-scene.ts';
 import { kubeconfigText } from '../support/kube-server.ts';
+import { startSilent } from '../support/silent-server.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -162,27 +160,22 @@ test('a program that a kubeconfig of the folder names is started only if that is
 test('a cluster that never answers, and one that cannot be reached, hold no other', async () => {
   await using box = await tree();
   await using paris = await startMemoryApiServer();
-  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  try {
-    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    await writeFile(box.at('paris.conf'), paris.kubeconfig);
-    await writeFile(box.at('lyon.conf'), kubeconfigText(url, { token: 'x' }, {}));
-    await writeFile(box.at('nice.conf'), 'apiVersion: v1\nkind: Config\n');
-    const clusters = ['lyon', 'nice', 'paris'].map((name) => cluster(name, { env: 'prod' }));
-    await writeFleet(box, ...clusters, addon('web'));
-    const planned = await plan(box, TIMEOUT);
-    assert.equal(lines(planned), [
-      'lyon web wait the cluster does not answer',
-      'nice web wait the cluster does not answer',
-      'paris web install',
-    ]);
-    const problems = planned.clusters.map(({ problem = '' }) => problem);
-    assert.match(problems[0] ?? '', 'no answer within 12 s');
-    assert.ok(problems[1] !== '');
-  } finally {
-    silent.close();
-  }
+  await using silent = await startSilent();
+  const url = `https://127.0.0.1:${silent.port}`;
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFile(box.at('lyon.conf'), kubeconfigText(url, { token: 'x' }, {}));
+  await writeFile(box.at('nice.conf'), 'apiVersion: v1\nkind: Config\n');
+  const clusters = ['lyon', 'nice', 'paris'].map((name) => cluster(name, { env: 'prod' }));
+  await writeFleet(box, ...clusters, addon('web'));
+  const planned = await plan(box, TIMEOUT);
+  assert.equal(lines(planned), [
+    'lyon web wait the cluster does not answer',
+    'nice web wait the cluster does not answer',
+    'paris web install',
+  ]);
+  const problems = planned.clusters.map(({ problem = '' }) => problem);
+  assert.match(problems[0] ?? '', 'no answer within 12 s');
+  assert.ok(problems[1] !== '');
 });
 
 test('a link may lead to a file of the folder, and not out of it', async () => {

@@ -6,6 +6,7 @@ import { Backoff } from '../../src/platform/limit/backoff.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
+// own process: measures memory
 const test = suite('app/renewals');
 
 const FLOOD = 5000;

@@ -4,6 +4,7 @@ import { createSemaphore } from '../../src/platform/limit/semaphore.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
+// own process: listens for signals as long as it lives
 const test = suite('cli/signals');
 
 test('systems that wait for their turn, and for one signal, are no leak to Node, however many', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { unpackScripts } from '../../src/cli/unpack-scripts.ts';
 import * as assert from '../support/assert.ts';
 import { compiledModule } from '../support/compiled.ts';
-import { withVariable } from '../support/environment.ts';
+import { withVariables } from '../support/environment.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -65,7 +65,7 @@ test('folders whose process is not known stay for a day, and other folders stay'
 
 test('a place that is not there is an error that names it', async () => {
   await using box = await tree();
-  using _folder = withVariable('TMPDIR', box.at('missing'));
+  using _folder = withVariables({ TMPDIR: box.at('missing') });
   assert.throwsWith(() => unpackScripts(TEXTS), 'FILE_UNUSABLE', /unpack scripts to .*missing/);
 });
 

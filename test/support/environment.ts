@@ -1,13 +1,15 @@
 /** Environment variables of the process of a test, which other tests have after it. */
 
-/** Sets a variable until it is disposed of: `using _folder = withVariable('TMPDIR', box.path)`. */
-export function withVariable(name: string, value: string): Disposable {
-  const before = process.env[name];
-  process.env[name] = value;
+/** Sets variables until they are disposed of: `using _folder = withVariables({ TMPDIR: box.path })`. */
+export function withVariables(values: Readonly<Record<string, string>>): Disposable {
+  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, values);
   return {
     [Symbol.dispose]: () => {
-      if (before === undefined) delete process.env[name];
-      else process.env[name] = before;
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
     },
   };
 }

@@ -6,7 +6,7 @@ import { processInfo } from '../../../src/platform/process/process-tree.ts';
 import { tryProgram } from '../../../src/platform/process/run-program.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
-import { withVariable } from '../../support/environment.ts';
+import { withVariables } from '../../support/environment.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
@@ -67,7 +67,7 @@ test('kill -9 ends helm, too, and leaves nothing of the values that it was given
   const [left] = await folders();
   assert.ok(left, 'the folder of the killed run');
   assert.equal(await readdir(box.at('tmp', left)), []);
-  using _folder = withVariable('TMPDIR', box.at('tmp'));
+  using _folder = withVariables({ TMPDIR: box.at('tmp') });
   const context = { env, cwd: box.path, signal: never, report: noReport };
   const cluster = { kubeconfig: '', signal, guard: undefined, kubeContext: undefined };
   await using _next = await helmOf({ helm: './helm' }, cluster, context)();

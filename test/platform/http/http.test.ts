@@ -7,6 +7,7 @@ import * as assert from '../../support/assert.ts';
 import { quickHttp } from '../../support/client.ts';
 import { answers, neverEnds, redirects, resetsAtHalf } from '../../support/faults.ts';
 import { startProxy } from '../../support/proxy-server.ts';
+import { startSilent } from '../../support/silent-server.ts';
 import { suite } from '../../support/suite.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { tree } from '../../support/tree.ts';
@@ -200,14 +201,8 @@ test('a head that never comes and a body that stands still run into their limits
   await using http = await quickHttp({ timeouts, retry: { attempts: 1, baseMs: 1, capMs: 1 } });
   await using silent = await serveFiles({}, { faults: [answers({ status: 200, sending: 'never' })] });
   await assert.rejectsWith(get(http, silent.url, signal), 'FETCH_FAILED', /no response in time/);
-  const stuck = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => stuck.on('listening', resolve));
-  const { port } = stuck.address() as AddressInfo;
-  await assert.rejectsWith(get(http, `http://127.0.0.1:${port}/`, signal), 'FETCH_FAILED', /stalled/);
-  stuck.close();
+  await using stuck = await startSilent('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  await assert.rejectsWith(get(http, `http://127.0.0.1:${stuck.port}/`, signal), 'FETCH_FAILED', /stalled/);
 });
 
 test('a head without end is refused', async ({ signal }) => {

@@ -4,6 +4,7 @@ import { createS3Store } from '../../../src/ship/store/s3.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
 import { noReport } from '../../support/context.ts';
+import { withVariables } from '../../support/environment.ts';
 import { s3ErrorBody } from '../../support/s3-proxy.ts';
 import { patterned, uploadOf } from '../../support/store-conformance.ts';
 import { suite } from '../../support/suite.ts';
@@ -11,7 +12,10 @@ import { startServer, type Asked, type Reply } from '../../support/web-server.ts
 
 const test = suite('ship/store/s3-limits');
 
-Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'testsecret' });
+const keys = withVariables({ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'testsecret' });
+test.after(() => {
+  keys[Symbol.dispose]();
+});
 const open = (endpoint: string): Store => createS3Store('s3://bucket/dist', { endpoint, report: noReport });
 const xml = (status: number, body: string): Reply => ({ status, body });
 const error = (status: number, name: string): Reply => xml(status, s3ErrorBody(name));

@@ -2,6 +2,7 @@ import { createS3Store } from '../../../src/ship/store/s3.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
 import { noReport } from '../../support/context.ts';
+import { withVariables } from '../../support/environment.ts';
 import { answers } from '../../support/faults.ts';
 import { s3ErrorBody } from '../../support/s3-proxy.ts';
 import { patterned, uploadOf } from '../../support/store-conformance.ts';
@@ -11,7 +12,10 @@ import { startServer, type Asked, type Reply } from '../../support/web-server.ts
 const test = suite('ship/store/s3-retry');
 const OBJECT = { status: 200, headers: { etag: '"1"' }, body: 'hello' };
 
-Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'testsecret' });
+const keys = withVariables({ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'testsecret' });
+test.after(() => {
+  keys[Symbol.dispose]();
+});
 const open = (endpoint: string): Store => createS3Store('s3://bucket/dist', { endpoint, report: noReport });
 
 for (const [status, requests] of [
