@@ -21,9 +21,10 @@ function file({ top = '', body = '', options = '{}' } = {}): string {
 async function resultsOf(
   texts: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  most?: Parameters<typeof createHosts>[1],
 ): Promise<readonly (Result & { readonly isShared: boolean })[]> {
   await using box = await tree(Object.fromEntries(texts.map((text, index) => [`${index}.mjs`, text])));
-  await using hosts = createHosts({ CURLEW_TEST_TIER: 'fast', ...env });
+  await using hosts = createHosts({ CURLEW_TEST_TIER: 'fast', ...env }, most);
   const results: (Result & { readonly isShared: boolean })[] = [];
   let last: string | undefined;
   for (const index of texts.keys()) {
@@ -65,6 +66,7 @@ test('a file that leaves something behind fails, and the next one has a new proc
     'working directory: ': `process.chdir('/');`,
     'umask: ': `process.umask(0o77 ^ process.umask());`,
     'listeners of process for SIGHUP: none before, 1 after': `process.on('SIGHUP', () => undefined);`,
+    'fs.readFile: one before, one after': `(await import('node:fs')).default.readFile = () => undefined;`,
     'global fetch: one before, one after': `fetch; globalThis.fetch = () => undefined;`,
     'exit code: none before, 3 after': `setTimeout(() => { process.exitCode = 3; });`,
     'child processes: ': `(await import('node:child_process')).spawn('sleep', ['1000'], { stdio: 'ignore' }).unref();`,
@@ -74,6 +76,17 @@ test('a file that leaves something behind fails, and the next one has a new proc
   const results = await resultsOf([GOOD, one, file({ body: Object.values(leaks).join('\n') }), GOOD]);
   assert.equal(counts(results), [PASSED, [2, 1, true], [2, 1, false], PASSED]);
   for (const line of Object.keys(leaks)) assert.match(results[2]?.output ?? '', `  ${line}`);
+});
+
+test('a process that has run many files, or holds much memory, gets no further one', async () => {
+  const few = await resultsOf([GOOD, GOOD, GOOD], {}, { files: 2, bytes: Infinity });
+  assert.equal(counts(few), [PASSED, [2, 0, true], PASSED]);
+  assert.equal(counts(await resultsOf([GOOD, GOOD], {}, { files: 50, bytes: 1 })), [PASSED, PASSED]);
+});
+
+test('a child process that ends soon after its file is not left behind', async () => {
+  const child = `(await import('node:child_process')).spawn('sleep', ['0.3'], { stdio: 'ignore' }).unref();`;
+  assert.equal(counts(await resultsOf([file({ body: child }), GOOD])), [PASSED, [2, 0, true]]);
 });
 
 test('a file that fails is the last of its process', async () => {

@@ -4,11 +4,14 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { compiledModule, HOST_MODULE } from '../support/compiled.ts';
 import { FILE_DONE } from './host/state.ts';
+import { residentBytes } from './machine.ts';
 import { HANDED_ON, killGroup, PLAIN, resultOf, within, type ProcessOptions } from './run-process.ts';
 import type { Result } from './schedule.ts';
 
-/** All that files load stays in memory. */
-const MOST = 50;
+type Most = Readonly<Record<'files' | 'bytes', number>>;
+
+/** All that files load stays in memory. A process that has reached one of these runs no further file. */
+const MOST: Most = { files: 50, bytes: 700 << 20 };
 
 export interface Hosts extends AsyncDisposable {
   /**
@@ -29,7 +32,7 @@ interface Host {
 }
 
 /** A process is started where a file finds none that is free. */
-export function createHosts(env: Readonly<Record<string, string>>): Hosts {
+export function createHosts(env: Readonly<Record<string, string>>, most: Most = MOST): Hosts {
   const free: Host[] = [];
   return {
     run: async (path, options) => {
@@ -39,7 +42,7 @@ export function createHosts(env: Readonly<Record<string, string>>): Hosts {
       const ended = await within(host.child, options, async () => {
         const output = await outputOf(host, path);
         const isDone = output.endsWith(FILE_DONE);
-        if (isDone && host.files.length < MOST) free.push(host);
+        if (isDone && isSmall(host, most)) free.push(host);
         else await end(host);
         if (isDone) return { output: output.slice(0, -FILE_DONE.length), exitCode: 0 };
         const note = earlier.length === 0 ? '' : `\nbefore it in the same process: ${earlier.join(' ')}\n`;
@@ -51,6 +54,10 @@ export function createHosts(env: Readonly<Record<string, string>>): Hosts {
       await Promise.all(free.map(end));
     },
   };
+}
+
+function isSmall({ child, files }: Host, most: Most): boolean {
+  return files.length < most.files && residentBytes(child.pid) < most.bytes;
 }
 
 function startHost(env: Readonly<Record<string, string>>): Host {

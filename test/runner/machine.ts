@@ -17,6 +17,16 @@ export function cpuSeconds(): number {
   }
 }
 
+/** Memory of a process; 0 where it has ended, and outside of Linux. */
+export function residentBytes(pid = 0): number {
+  try {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Number(kib) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
 /** Keeps this many processors busy until it is disposed of. */
 export function busyLoops(processes: number): Disposable {
   const children = Array.from({ length: processes }, () =>

@@ -64,7 +64,7 @@ test('a file says by lines of its own that it runs alone, or has more to do in a
   );
 });
 
-test('small files share processes, but for those with a line against it, those that run alone, and soaks', () => {
+test('files of the fast tier share processes, but for those with a line against it, those that run alone, and soaks', () => {
   const [ref, fuzz, ...others] = FILES;
   const own = readTestFile('test/core/heap.test.ts', '// own process: measures memory\n');
   const alone = readTestFile('test/core/clock.test.ts', '// runs alone: the clock\n');

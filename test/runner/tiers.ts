@@ -75,13 +75,10 @@ export function readTestFile(path: string, text: string): TestFile {
   return { path, alone: mark('runs alone'), own: mark('own process'), slow: mark('not fast'), soak: mark('soak') };
 }
 
-/** Folders whose files are small and have been seen to leave their process as it was. */
-const SHARING = /^test\/(core|formats|spec|runner)\//;
-
-/** Whether the file runs in a process with others: for a small one, its start is most of what it takes. */
+/** Whether the file runs in a process with others. The start of a process is most of what a small file takes. */
 export function isShared(file: TestFile, tier: Tier): boolean {
   const isOwn = file.own !== undefined || file.alone !== undefined || groupOf(file) !== undefined;
-  return tier !== 'soak' && !isOwn && SHARING.test(file.path);
+  return tier !== 'soak' && !isOwn;
 }
 
 export function groupOf(file: TestFile): Group | undefined {

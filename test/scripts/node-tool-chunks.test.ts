@@ -6,6 +6,7 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
+// own process: esbuild's service lives as long as it
 const test = suite('scripts/node-tool/chunks');
 const nodeRequire = createRequire(import.meta.url);
 

@@ -15,6 +15,7 @@ import {
 } from '../../support/ocm-files.ts';
 import { suite } from '../../support/suite.ts';
 
+// own process: counts executions, before the engine optimizes
 const test = suite('fleet/hub/linear');
 const NOW = 1_800_000_000;
 /** Twice as many clusters, with room for sorting; each with each would be four times as much. */

@@ -5,10 +5,10 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { differences, FILE_DONE, openBesides, stateOfProcess } from './state.ts';
+import { childProcesses, differences, FILE_DONE, openBesides, stateOfProcess } from './state.ts';
 
 /** For what a file has asked to end but not waited for. */
-const LEFT_MS = 5000;
+const LEFT_MS = 10_000;
 
 /** What uvu looks for: somebody else says when the suites of which list run. */
 const uvu = globalThis as { UVU_DEFER?: boolean; UVU_QUEUE?: unknown[][] };
@@ -29,7 +29,8 @@ async function runFile(path: string): Promise<void> {
   // The same file may come again.
   await import(`${pathToFileURL(path).href}?${number}`);
   const isPassed = await runSuites();
-  for (const end = performance.now() + LEFT_MS; openBesides(open).length > 0 && performance.now() < end;) await wait(1);
+  const isBusy = (): boolean => openBesides(open).length > 0 || childProcesses() !== before.get('child processes');
+  for (const end = performance.now() + LEFT_MS; isBusy() && performance.now() < end;) await wait(1);
   const left = [...differences(before, stateOfProcess()), ...openBesides(open).map((sort) => `still open: ${sort}`)];
   if (isPassed && left.length === 0) {
     process.stdout.write(FILE_DONE);

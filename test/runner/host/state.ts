@@ -1,5 +1,8 @@
 /** What test files in one process share, and each has to leave as it was. */
-import { readFileSync } from 'node:fs';
+import { EventEmitter } from 'node:events';
+import fs from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
 
 /** The last that is printed of a file that succeeded and left all this as it was. */
 export const FILE_DONE = '\u0000file done\n';
@@ -24,7 +27,12 @@ export function stateOfProcess(): State {
     ['working directory', process.cwd()],
     ['umask', process.umask()],
     ['exit code', process.exitCode],
-    ['child processes', children()],
+    ['child processes', childProcesses()],
+    ['defaultMaxListeners', EventEmitter.defaultMaxListeners],
+    ['http.globalAgent', http.globalAgent],
+    ['https.globalAgent', https.globalAgent],
+    ...valuesOf('fs.', fs),
+    ...valuesOf('fs.promises.', fs.promises),
   ]);
 }
 
@@ -37,9 +45,9 @@ function valuesOf(prefix: string, object: object): readonly (readonly [string, u
 }
 
 /** Ids of processes; none where the kernel does not list them. */
-function children(): string {
+export function childProcesses(): string {
   try {
-    return readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim();
+    return fs.readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim();
   } catch {
     return '';
   }

@@ -12,6 +12,7 @@ import { never, noReport } from '../../support/context.ts';
 import { hooks, type Hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';
 
+// own process: measures memory
 const test = suite('hook processes');
 
 function alive(box: Hooks, name: string): number {

@@ -10,6 +10,7 @@ import { hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
+// own process: the program that limits a log ends some time after the last one that writes to it
 const test = suite('runtime/log-cap', { timeoutMs: 60_000 });
 
 const SCRIPTS = join(import.meta.dirname, '../../../scripts');
