@@ -136,8 +136,16 @@ function checkChannel(addon: WrittenAddon, fleet: WrittenFleet): void {
 function checkEffects(addon: WrittenAddon, fleet: WrittenFleet): void {
   const { kind, entry, fields, findings } = addon;
   if (kind !== 'FleetAddon') return;
-  const contents = (entry ? [entry] : channelEntries(addon, fleet)).flatMap(({ source }) => source?.type ?? []);
+  const entries = entry ? [entry] : channelEntries(addon, fleet);
+  const contents = entries.flatMap(({ source }) => source?.type ?? []);
   for (const { field, why } of idleFields(fields.spec, contents)) findings.ignored(['spec', field], field, why);
+  const { source, dependsOn = [] } = fields.spec;
+  const required = entries.flatMap(({ requires }) => requires.map(({ name }) => name));
+  const missing = new Set(required.filter((name) => !dependsOn.includes(name)));
+  if (missing.size === 0) return;
+  const what = `requires in the entry of the channel ${source.channel?.name}`;
+  const why = 'the order of add-ons of a fleet is in their dependsOn';
+  findings.ignored(['spec', 'source', 'channel'], what, why, `write dependsOn: [${[...missing].join(', ')}]`);
 }
 
 function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[]): void {

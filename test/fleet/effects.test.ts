@@ -100,6 +100,23 @@ test('for a channel, what does nothing for all of its entries is named', async (
   assert.equal(await idleInHub(byChannel, WRITTEN, hubEntry, { ...mixed, ...FILE }), []);
 });
 
+test('what an entry of a channel requires is named until dependsOn has it', () => {
+  const requires = [{ name: 'dns', version: '>=1.0.0' }, { name: 'net' }];
+  const entries = ['1.0.0', '2.0.0'].map((version) => ({ ...CHART, version, requires }));
+  const read = (spec: object) => {
+    const [web, ...others] = [addon('web', { source: byChannel, ...spec }), addon('dns'), addon('net')];
+    const text = documents(cluster('paris', { env: 'prod' }), web, ...others, channel('s', ...entries));
+    return readFleet([{ path: 'fleet.yaml', folder: '.', text }]).diagnostics;
+  };
+  assert.equal(
+    read({ dependsOn: ['net'] }).map(({ severity, message, hint }) => `${severity}: ${message}; ${hint}`),
+    [
+      'warning: requires in the entry of the channel s has no effect: the order of add-ons of a fleet is in their dependsOn; write dependsOn: [dns]',
+    ],
+  );
+  assert.equal(read({ dependsOn: ['dns', 'net'] }), []);
+});
+
 test('a field without effect holds nothing, and leaves the status when it is gone', async () => {
   await using memory = await openMemoryHub([hubAddon('web', { prune: 'None' }), answering('oslo', 'v1.32.0')]);
   await pass(memory, 0);
