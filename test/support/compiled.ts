@@ -21,6 +21,7 @@ export const MODULES: readonly string[] = [
   'src/formats/archive/read.ts',
   'src/cli/unpack-scripts.ts',
   'src/platform/files/partial.ts',
+  'src/platform/limit/small-heap.ts',
   'src/runtime/hooks/control.ts',
   'src/runtime/node/source-folder.ts',
   'src/ship/store/folder.ts',

@@ -1,6 +1,7 @@
 /** `curlew hub …` and `curlew controller`: the cluster that keeps the objects of a fleet. */
 import { CONTROLLER, HUB_MANIFESTS } from '../../requests/hub.ts';
 import type { MadeToken } from '../../app/hub-token.ts';
+import { keepHeapSmall } from '../../platform/limit/small-heap.ts';
 import { HUB_TOKEN } from '../../requests/registration.ts';
 import { commandFor } from '../command.ts';
 
@@ -21,7 +22,10 @@ export const controller = commandFor(CONTROLLER, {
   details:
     'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster must have, as the rollout of each add-on allows. Delivers to clusters whose kubeconfig is in a Secret of the hub. Runs until you stop it, on any machine that can reach the API server of the hub. If you run several controllers, one leads; when it ends, another one takes over. The controller keeps all its state in the hub.',
   examples: ['curlew controller --kubeconfig hub.conf', 'curlew controller --ready 8080'],
-  run: async ({ request }, context) => (await import('../../app/controller.ts')).runController(request, context),
+  run: async ({ request }, context) => {
+    keepHeapSmall();
+    return (await import('../../app/controller.ts')).runController(request, context);
+  },
   render: () => '',
 });
 
