@@ -187,9 +187,9 @@ export async function benchHub({
     { name: 'objects that one changed add-on writes', wanted: '200', measured: String(changed), met: changed === 200 },
     {
       name: 'memory of the controller',
-      wanted: '≤ 200 MB',
+      wanted: '≤ 150 MB',
       measured: `${megabytes.toFixed(0)} MB`,
-      met: megabytes <= 200,
+      met: megabytes <= 150,
     },
   ];
   return {
