@@ -1,5 +1,4 @@
 /** Facts about this process that use cases need. */
-import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
@@ -11,7 +10,8 @@ export function ownProcess(): Required<Pick<Context, 'user' | 'program'>> {
   return {
     user: process.geteuid?.(),
     program: () => {
-      if (isSea()) return { command: [execPath], files: [execPath], executable: execPath };
+      if (process.getBuiltinModule('node:sea').isSea())
+        return { command: [execPath], files: [execPath], executable: execPath };
       const files = [execPath, dirname(ownScripts()), ...(script === undefined ? [] : [script])];
       return { command: script === undefined ? [execPath] : [execPath, ...execArgv, script], files };
     },

@@ -1,5 +1,5 @@
 /** Digests, and the canonical JSON that is hashed. */
-import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Bytes } from './bytes.ts';
 import { CurlewError } from './errors.ts';
@@ -24,8 +24,13 @@ export function hexOf(digest: Digest): string {
   return digest.slice('sha256:'.length);
 }
 
+/** Node's module is read on use: help and completion, which need none of it, would start later. */
+function sha256(): Hash {
+  return process.getBuiltinModule('node:crypto').createHash('sha256');
+}
+
 export function digestOf(data: Uint8Array | string): Digest {
-  return `sha256:${createHash('sha256').update(data).digest('hex')}`;
+  return `sha256:${sha256().update(data).digest('hex')}`;
 }
 
 /** RFC 8785 JSON: equal values have equal text, regardless of key order. */
@@ -43,7 +48,7 @@ export interface Measurement {
 
 /** Passes chunks through and stores size and digest in `into` when the stream ends. */
 export async function* measured(body: AsyncIterable<Uint8Array>, into: Measurement): Bytes {
-  const hash = createHash('sha256');
+  const hash = sha256();
   for await (const chunk of body) {
     hash.update(chunk);
     into.size += chunk.byteLength;

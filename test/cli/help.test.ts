@@ -1,9 +1,11 @@
+import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
 import { COMMANDS, commandOf, splitName } from '../../src/cli/commands.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import { commandHelp, commandList, helpAbout, overview } from '../../src/cli/help.ts';
 import { fitted, screen, wrap } from '../../src/cli/render/columns.ts';
 import * as assert from '../support/assert.ts';
+import { MAIN } from '../support/compiled.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('cli/help');
@@ -139,6 +141,15 @@ test('options of a command may precede its name, but nothing else', () => {
   ] as const) {
     const found = splitName(line.split(' '));
     assert.equal([found.name, found.args.join(' ')], [name, args], line);
+  }
+});
+
+test('help and completion start without the cryptography of Node, which they do not need', async () => {
+  const report = `process.on('exit', () => process.stderr.write(String(process.moduleLoadList.includes('NativeModule crypto'))))`;
+  const preload = `data:text/javascript,${encodeURIComponent(report)}`;
+  for (const words of [['--help'], ['build', '--help'], ['__complete', 'bu']]) {
+    const { stdout, stderr } = await execa(process.execPath, ['--import', preload, MAIN, ...words]);
+    assert.equal([stderr, stdout.includes('build')], ['false', true], words.join(' '));
   }
 });
 
