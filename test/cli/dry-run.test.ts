@@ -11,6 +11,7 @@ import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
 import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { snapshot } from '../support/snapshot.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -53,11 +54,11 @@ test('a dry run tells what would be done and why, in eighty columns', async () =
 test('a dry run changes nothing: no lock, no folder, no file, before an install and after one', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const before = await snapshot(box.path);
-  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], traced(box));
+  await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], box);
   assert.equal(await snapshot(box.path), before);
-  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE], traced(box));
+  await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE], box);
   const installed = await snapshot(box.path);
-  const { stdout } = await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], traced(box));
+  const { stdout } = await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], box);
   assert.match(stdout, /extract {2}its files are in place/);
   assert.match(stdout, /skip {5}same version, package and settings/);
   assert.equal(await snapshot(box.path), installed);
@@ -74,7 +75,7 @@ test('an unpacked bundle and a store stay as they are, too', async ({ signal }) 
     ['--dir', 'unpacked'],
     ['--from', 'store', '--installer', 'spec.yaml'],
   ]) {
-    const { exitCode, stderr } = await curlew(['install', ...source, ...PLACE, '--dry-run'], traced(box));
+    const { exitCode, stderr } = await runTraced(['install', ...source, ...PLACE, '--dry-run'], box);
     assert.is(exitCode, 0, stderr);
   }
   assert.equal(await snapshot(box.path), before);
@@ -82,17 +83,14 @@ test('an unpacked bundle and a store stay as they are, too', async ({ signal }) 
 
 test('a saved plan is run without saying anything again, once', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  const dry = await curlew(
-    ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'],
-    traced(box),
-  );
+  const dry = await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], box);
   assert.match(dry.stdout, /Nothing has changed; the plan is in .*plan\.json/);
   assert.is((await stat(box.at('plan.json'))).mode & 0o777, 0o600);
-  const held = await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box));
+  const held = await runTraced(['install', '--plan', 'plan.json', '--dry-run'], box);
   assert.is(held.exitCode, 0, held.stderr);
   const done = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.match(done.stdout, /^aaa {2}1\.0\.0 {2}installed/);
-  const again = await curlew(['install', '--plan', 'plan.json'], traced(box));
+  const again = await runTraced(['install', '--plan', 'plan.json'], box);
   assert.is(again.exitCode, 32);
   assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ ran since\n {2}hint: /);
 });
@@ -101,22 +99,22 @@ test('a file that is there does not become a plan, unless it may be replaced', a
   await using box = await boxWith([tracer('aaa')]);
   await writeFile(box.at('plan.json'), 'mine');
   const words = ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'];
-  const refused = await curlew(words, traced(box));
+  const refused = await runTraced(words, box);
   assert.equal([refused.exitCode, refused.stdout], [24, '']);
   assert.match(refused.stderr, /plan\.json: the file already exists\n {2}hint: .*--force$/m);
   assert.is(await readFile(box.at('plan.json'), 'utf8'), 'mine');
-  assert.is((await curlew([...words, '--force'], traced(box))).exitCode, 0);
-  assert.is((await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box))).exitCode, 0);
+  assert.is((await runTraced([...words, '--force'], box)).exitCode, 0);
+  assert.is((await runTraced(['install', '--plan', 'plan.json', '--dry-run'], box)).exitCode, 0);
 });
 
 test('a plan holds the run to the packages and settings that it was made from', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], traced(box));
+  await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], box);
   await writeFile(box.at('other.tar.gz'), bundleOf([tracer('aaa', ': changed')]));
-  const other = await curlew(['install', '--plan', 'plan.json', '--bundle', 'other.tar.gz'], traced(box));
+  const other = await runTraced(['install', '--plan', 'plan.json', '--bundle', 'other.tar.gz'], box);
   assert.is(other.exitCode, 32);
   assert.match(other.stderr, 'the package of aaa-1.0.0');
-  const settings = await curlew(['install', '--plan', 'plan.json', '--set', 'aaa.colour=blue'], traced(box));
+  const settings = await runTraced(['install', '--plan', 'plan.json', '--set', 'aaa.colour=blue'], box);
   assert.is(settings.exitCode, 32);
   assert.match(settings.stderr, 'the settings of aaa');
   assert.is(await stat(box.at('root/var/lib/curlew/records.json')).catch(() => 'absent'), 'absent');
@@ -125,13 +123,13 @@ test('a plan holds the run to the packages and settings that it was made from', 
 test('settings of --set are not in the plan', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const set = ['--set', 'aaa.password=hunter2'];
-  const dry = await curlew(
+  const dry = await runTraced(
     ['install', '--bundle', 'b.tar.gz', ...PLACE, ...set, '--dry-run', '--out', 'p', '--json'],
-    traced(box),
+    box,
   );
   assert.is(dry.exitCode, 0, dry.stderr);
   assert.not((dry.stdout + (await readFile(box.at('p'), 'utf8'))).includes('hunter2'));
-  const done = await curlew(['install', '--plan', 'p', ...set], traced(box));
+  const done = await runTraced(['install', '--plan', 'p', ...set], box);
   assert.is(done.exitCode, 0, done.stderr);
 });
 
@@ -151,12 +149,12 @@ const MISTAKES = [
 
 test('options that do not go together are mistakes of usage, and nothing is run', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], traced(box));
+  await runTraced(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], box);
   const text = await readFile(box.at('plan.json'), 'utf8');
   await writeFile(box.at('join.json'), text.replace('"kind": "install"', '"kind": "join"'));
   await writeFile(box.at('remote.json'), text.replace(/"bundle": "[^"]*"/, '"from": ["s3://evil/dist"]'));
   for (const [title, words, message] of MISTAKES) {
-    const { exitCode, stderr, stdout } = await curlew(['install', ...words], traced(box));
+    const { exitCode, stderr, stdout } = await runTraced(['install', ...words], box);
     assert.equal([exitCode, stdout], [64, ''], `${title}: ${stderr}`);
     assert.match(stderr, message);
   }
@@ -166,7 +164,7 @@ test('options that do not go together are mistakes of usage, and nothing is run'
 test('a plan that is no plan is refused before anything else', async () => {
   await using box = await boxWith([tracer('aaa')]);
   await writeFile(box.at('plan.json'), '{"format":1,"words":{"bundle":"\u001b[31m"}}');
-  const { exitCode, stderr } = await curlew(['install', '--plan', 'plan.json'], traced(box));
+  const { exitCode, stderr } = await runTraced(['install', '--plan', 'plan.json'], box);
   assert.is(exitCode, 25);
   assert.match(stderr, /error FILE_UNUSABLE: cannot read .*plan\.json: not a saved plan: /);
   assert.not(stderr.includes('\u001b'));
@@ -176,10 +174,7 @@ test('join and upgrade plan, too', async () => {
   await using box = await boxWith([{ ...tracer('aaa'), extra: { hooks: ['aaa_join'] } }]);
   for (const kind of ['join', 'upgrade']) {
     if (kind === 'upgrade') await curlewOk(['join', '--bundle', 'b.tar.gz', ...PLACE], traced(box));
-    const { exitCode, stdout } = await curlew(
-      [kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json'],
-      traced(box),
-    );
+    const { exitCode, stdout } = await runTraced([kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json'], box);
     assert.is(exitCode, 0);
     const told = JSON.parse(stdout) as DryRun;
     assert.equal([told.plan.kind, told.addons[0]?.hooks], [kind, ['aaa_join']]);

@@ -1,6 +1,7 @@
 import { readFile, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
@@ -14,7 +15,7 @@ const BROKEN: Files = {
 
 test('a clean folder: one line, status 0', async () => {
   await using box = await tree(CLEAN);
-  const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  const { exitCode, stdout } = await runCommand(['lint', '--no-shellcheck'], box.path);
   assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
 });
 
@@ -34,7 +35,7 @@ test('findings show place, line, caret and hint, and an error ends with status 1
 
 test('warnings alone end with status 0', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a quay.io/a\n' });
-  const { exitCode, stdout } = await curlew(['lint', 'ekco', '--no-shellcheck'], { cwd: box.path });
+  const { exitCode, stdout } = await runCommand(['lint', 'ekco', '--no-shellcheck'], box.path);
   assert.is(exitCode, 0);
   assert.match(stdout, /1 add-on, 0 errors, 1 warning$/);
 });
@@ -51,11 +52,11 @@ test('what versions have in common is shown once, with the number of places', as
     ...helpers('2', ['helper']),
     ...helpers('3', ['helper']),
   });
-  const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  const { stdout } = await runCommand(['lint', '--no-shellcheck'], box.path);
   const lines = stdout.split('\n');
   assert.match(lines[0] ?? '', /^addons\/ekco\/1\/install\.sh:2:1 warning hook\/prefix: /);
   assert.equal(lines.slice(4), ['  and in 2 more places (--all shows them)', '3 add-ons, 0 errors, 3 warnings']);
-  const all = await curlew(['lint', '--no-shellcheck', '--all'], { cwd: box.path });
+  const all = await runCommand(['lint', '--no-shellcheck', '--all'], box.path);
   assert.is(all.stdout.match(/warning hook\/prefix/g)?.length, 3);
 });
 
@@ -64,7 +65,7 @@ test('a rule that warns of many things is one line; errors, JSON and annotations
   const lines = Array.from({ length: 11 }, (_, index) => `imag${index} x\n`).join('');
   await using box = await tree({ ...helpers('1', names), 'addons/ekco/1/Manifest': lines });
   const count = async (args: readonly string[], pattern: RegExp): Promise<number | undefined> => {
-    const { stdout } = await curlew(['lint', '--no-shellcheck', ...args], { cwd: box.path });
+    const { stdout } = await runCommand(['lint', '--no-shellcheck', ...args], box.path);
     return stdout.match(pattern)?.length;
   };
   const line =
@@ -79,13 +80,13 @@ test('a rule that warns of many things is one line; errors, JSON and annotations
 
 test('a file that versions share is said to be shared', async () => {
   await using box = await tree({ ...helpers('1', []), ...helpers('2', []), 'addons/ekco/categories.json': '[]' });
-  const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  const { stdout } = await runCommand(['lint', '--no-shellcheck'], box.path);
   assert.match(stdout, /error addon\/categories: [^]*\n  in a file shared by 2 versions\n2 add-ons, 1 error,/);
 });
 
 test('--json is the same report as data', async () => {
   await using box = await tree(BROKEN);
-  const { exitCode, stdout } = await curlew(['lint', '--json', '--no-shellcheck'], { cwd: box.path });
+  const { exitCode, stdout } = await runCommand(['lint', '--json', '--no-shellcheck'], box.path);
   const { addons, diagnostics, errors, warnings } = JSON.parse(stdout) as {
     addons: unknown;
     diagnostics: { code: string; place: unknown }[];
@@ -104,7 +105,7 @@ test('--json is the same report as data', async () => {
 
 test('--format github writes annotations', async () => {
   await using box = await tree(BROKEN);
-  const { stdout } = await curlew(['lint', '--format', 'github', '--no-shellcheck'], { cwd: box.path });
+  const { stdout } = await runCommand(['lint', '--format', 'github', '--no-shellcheck'], box.path);
   const [first = '', second = ''] = stdout.split('\n');
   assert.match(
     first,
@@ -115,13 +116,13 @@ test('--format github writes annotations', async () => {
 
 test('what is only remarked is counted, and shown when it is asked for', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'asset f https://h/f\n' });
-  const short = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  const short = await runCommand(['lint', '--no-shellcheck'], box.path);
   assert.equal([short.exitCode, short.stdout], [0, '1 add-on, 0 errors, 0 warnings, 1 remark (--info shows them)']);
-  const long = await curlew(['lint', '--no-shellcheck', '--info'], { cwd: box.path });
+  const long = await runCommand(['lint', '--no-shellcheck', '--info'], box.path);
   assert.match(long.stdout, /^addons\/ekco\/1\/Manifest:1:9 info asset\/no-digest: [^]*, 1 remark$/);
-  const github = await curlew(['lint', '--no-shellcheck', '--info', '--format', 'github'], { cwd: box.path });
+  const github = await runCommand(['lint', '--no-shellcheck', '--info', '--format', 'github'], box.path);
   assert.match(github.stdout, /^::notice file=addons\/ekco\/1\/Manifest,line=1,/);
-  const { infos } = JSON.parse((await curlew(['lint', '--no-shellcheck', '--json'], { cwd: box.path })).stdout) as {
+  const { infos } = JSON.parse((await runCommand(['lint', '--no-shellcheck', '--json'], box.path)).stdout) as {
     infos: number;
   };
   assert.is(infos, 1);
@@ -129,7 +130,7 @@ test('what is only remarked is counted, and shown when it is asked for', async (
 
 test('--fix prints what it changed, goes on until nothing is left to do, and then tells the rest', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a b:1 # c\r\nimage a b:1 # d\nimag x\n' });
-  const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck', '--fix'], { cwd: box.path });
+  const { exitCode, stdout } = await runCommand(['lint', '--no-shellcheck', '--fix'], box.path);
   assert.is(exitCode, 10);
   assert.equal(stdout.split('\n').slice(0, 5), [
     'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR removed',
@@ -149,7 +150,7 @@ test('control characters of a file do not reach the terminal', async () => {
 
 test('a format that is not known is a usage error', async () => {
   await using box = await tree(CLEAN);
-  const { exitCode, stderr } = await curlew(['lint', '--format', 'xml'], { cwd: box.path });
+  const { exitCode, stderr } = await runCommand(['lint', '--format', 'xml'], box.path);
   assert.is(exitCode, 64);
   assert.match(stderr, /--format xml: must be one of text, github/);
 });
@@ -157,7 +158,7 @@ test('a format that is not known is a usage error', async () => {
 test('a path that names nothing ends with the code for it', async () => {
   await using box = await tree(CLEAN);
   for (const path of ['nothing', 'addons/ekco/1/Manifest/x', 'addons/ekco/2']) {
-    const { exitCode, stderr } = await curlew(['lint', path], { cwd: box.path });
+    const { exitCode, stderr } = await runCommand(['lint', path], box.path);
     assert.is(exitCode, 14, path);
     assert.match(stderr, /no add-on matches/);
   }
@@ -170,7 +171,7 @@ test('a folder without add-ons is named, with what an add-on is', async () => {
     ['.', box.at('web/1.0')],
     ['web', box.path],
   ] as const) {
-    const { exitCode, stderr } = await curlew(['lint', folder], { cwd });
+    const { exitCode, stderr } = await runCommand(['lint', folder], cwd);
     assert.is(exitCode, 14);
     assert.match(
       stderr,
@@ -182,7 +183,7 @@ test('a folder without add-ons is named, with what an add-on is', async () => {
 test('without shellcheck on the machine the rest is checked, and the lack is told', async () => {
   await using box = await tree({ ...CLEAN, 'bin/x': '' });
   await symlink('/bin/bash', box.at('bin/bash'));
-  const { exitCode, stdout, stderr } = await curlew(['lint'], { cwd: box.path, env: { PATH: box.at('bin') } });
+  const { exitCode, stdout, stderr } = await runCommand(['lint'], box.path, { PATH: box.at('bin') });
   assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
   assert.match(stderr, /shellcheck is not installed/);
 });

@@ -32,9 +32,7 @@ test('a release goes from store to store under the name behind the @', async ({ 
   assert.match(done.stdout, 'rook 1.0.4-14.2.21: copied by the store');
   assert.match(done.stdout, /v1 is the current release, promoted from s1 of .*staging$/);
   assert.is(await readFile(box.at('dist/VERSION'), 'utf8'), 'v1');
-  const again = await curlew(['promote', '--from', 'staging', '--to', 'dist@v1', '--json', '--quiet'], {
-    cwd: box.path,
-  });
+  const again = await runCommand(['promote', '--from', 'staging', '--to', 'dist@v1', '--json', '--quiet'], box.path);
   const { packages } = JSON.parse(again.stdout) as PromoteResult;
   assert.ok(packages.every(({ outcome }) => outcome === 'present'));
 });
@@ -51,7 +49,7 @@ for (const [what, status, words] of [
 ] as const) {
   test(`promote with ${what} is refused and makes nothing`, async ({ signal }) => {
     await using box = await staged(signal);
-    const { exitCode, stdout, stderr } = await curlew(['promote', ...words], { cwd: box.path });
+    const { exitCode, stdout, stderr } = await runCommand(['promote', ...words], box.path);
     assert.is(exitCode, status, stderr);
     assert.is(stdout, '');
     assert.ok(!(await readdir(box.path)).includes('dist'));
@@ -64,18 +62,18 @@ test('versions are listed in order, and a word is answered with the version that
   const [head = '', time = ''] = all.stdout.split(', published ');
   assert.is(head, `ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4\nrelease s1 of ${box.at('staging')}`);
   assert.match(time, /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
-  const some = await curlew(['versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging'], { cwd: box.path });
+  const some = await runCommand(['versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging'], box.path);
   assert.match(
     some.stdout,
     /^rook 1.0.4-14.2.21 \(greatest patch of 1.0\)\nrook 1.0.4 \(exact\)\nekco 0.28.14 {2}amd64 \d+(?:\.\d)? kB$/,
   );
-  const named = await curlew(['versions', 'ekco', '--from', 'staging'], { cwd: box.path });
+  const named = await runCommand(['versions', 'ekco', '--from', 'staging'], box.path);
   assert.match(named.stdout, /^ekco 0\.28\.14 {2}amd64 .*\nrelease s1 of .*, published [-0-9]{10} [0-9:]{5} UTC$/);
-  const near = await curlew(['versions', 'rok', '--from', 'staging'], { cwd: box.path });
+  const near = await runCommand(['versions', 'rok', '--from', 'staging'], box.path);
   assert.is(near.exitCode, 14);
   assert.match(near.stderr, 'did you mean rook?');
-  assert.is((await curlew(['versions', 'rook@2.0.x', '--from', 'staging'], { cwd: box.path })).exitCode, 11);
-  assert.is((await curlew(['versions'], { cwd: box.path })).exitCode, 64);
+  assert.is((await runCommand(['versions', 'rook@2.0.x', '--from', 'staging'], box.path)).exitCode, 11);
+  assert.is((await runCommand(['versions'], box.path)).exitCode, 64);
 });
 
 test('a release that a store does not have is answered with those that it has, the newest first', async ({
@@ -112,9 +110,9 @@ test('publish takes the order of versions from versions.json beside them, and re
   });
   const done = await curlew(['publish', '--to', 'dist', '--release', 'v1'], { cwd: box.path });
   assert.is(done.exitCode, 0, done.stderr);
-  assert.match((await curlew(['versions', '--from', 'dist'], { cwd: box.path })).stdout, /^web: 1\.0\.0 1\.1\.0\n/);
+  assert.match((await runCommand(['versions', '--from', 'dist'], box.path)).stdout, /^web: 1\.0\.0 1\.1\.0\n/);
   await writeFile(box.at('addons/web/versions.json'), '{}');
-  const refused = await curlew(['publish', '--to', 'dist', '--release', 'v2'], { cwd: box.path });
+  const refused = await runCommand(['publish', '--to', 'dist', '--release', 'v2'], box.path);
   assert.is(refused.exitCode, 10);
   assert.match(refused.stderr, /addons\/web\/versions\.json: not a version order: it is not a list/);
 });
@@ -124,14 +122,14 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   const more = await madePackage(box, 'ekco', '0.28.15', 'e2');
   await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
   const words = ['prune', '--from', 'staging', '--keep', '1'];
-  const planned = await curlew([...words, '--dry-run'], { cwd: box.path });
+  const planned = await runCommand([...words, '--dry-run'], box.path);
   assert.match(planned.stdout, /^s1: would be removed, 6 objects, .*enough newer releases exist/);
   assert.match(planned.stdout, '1 release kept; current is s2');
-  assert.is((await curlew([...words, '--older-than', '1d'], { cwd: box.path })).stdout.split('\n').length, 1);
+  assert.is((await runCommand([...words, '--older-than', '1d'], box.path)).stdout.split('\n').length, 1);
   assert.match((await curlew(words, { cwd: box.path })).stdout, /^s1: removed, 6 objects/);
-  assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);
+  assert.is((await runCommand(['versions', '--from', 'staging'], box.path)).exitCode, 0);
   for (const wrong of [[], ['--keep', '0'], ['--older-than', 'long']]) {
-    assert.is((await curlew(['prune', '--from', 'staging', ...wrong], { cwd: box.path })).exitCode, 64);
+    assert.is((await runCommand(['prune', '--from', 'staging', ...wrong], box.path)).exitCode, 64);
   }
 });
 
@@ -175,7 +173,7 @@ test('a damaged catalog is named with the command that mends it, and that comman
     ['versions', '--from', 'staging'],
     ['promote', '--from', 'staging', '--to', 'dist'],
   ]) {
-    const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+    const { exitCode, stderr } = await runCommand(words, box.path);
     assert.is(exitCode, 16);
     assert.match(stderr, 's1/index.json');
     assert.match(stderr, `curlew reindex ${box.at('staging')} --release s1`);
@@ -183,8 +181,8 @@ test('a damaged catalog is named with the command that mends it, and that comman
   const mended = await curlew(['reindex', box.at('staging'), '--release', 's1'], { cwd: box.path });
   assert.is(mended.exitCode, 0, mended.stderr);
   assert.match(mended.stdout, 'the catalog of s1 was damaged\n  lists 3 packages');
-  assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);
-  assert.is((await curlew(['reindex'], { cwd: box.path })).exitCode, 64);
+  assert.is((await runCommand(['versions', '--from', 'staging'], box.path)).exitCode, 0);
+  assert.is((await runCommand(['reindex'], box.path)).exitCode, 64);
 });
 
 test.run();

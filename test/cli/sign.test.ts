@@ -4,6 +4,7 @@ import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
 import { traced, tracer } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -21,7 +22,7 @@ async function signedBox(): Promise<Tree> {
     ['keygen', 'their'],
     ['sign', 'b.tar.gz', '--key', 'our.key'],
   ]) {
-    const { exitCode, stderr } = await curlew(words, traced(box));
+    const { exitCode, stderr } = await runTraced(words, box);
     assert.is(exitCode, 0, stderr);
   }
   return box;
@@ -39,7 +40,7 @@ async function isMissing(path: string): Promise<boolean> {
 }
 
 async function refused(box: Tree, words: readonly string[], message: RegExp): Promise<void> {
-  const { exitCode, stderr } = await curlew(words, traced(box));
+  const { exitCode, stderr } = await runTraced(words, box);
   assert.is(exitCode, INVALID, stderr);
   assert.match(stderr, /^error SIGNATURE_INVALID: /m);
   assert.match(stderr.replaceAll('\n', ' '), message);
@@ -53,25 +54,25 @@ test('keygen takes the name of one of its files as the name of both', async () =
 
 test('keygen makes a private key for its owner alone, and never overwrites one', async () => {
   await using box = await tree();
-  const made = await curlew(['keygen', '--json'], traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }));
+  const made = await runTraced(['keygen', '--json'], box, { CURLEW_KEY_PASSPHRASE: 'correct horse' });
   assert.equal(JSON.parse(made.stdout), { privateKey: 'curlew.key', publicKey: 'curlew.pub', encrypted: true });
   assert.is((await stat(box.at('curlew.key'))).mode & 0o777, 0o600);
   assert.match(await readFile(box.at('curlew.key'), 'utf8'), /^-----BEGIN ENCRYPTED PRIVATE KEY-----/);
   const before = await readFile(box.at('curlew.key'));
-  const again = await curlew(['keygen'], traced(box));
+  const again = await runTraced(['keygen'], box);
   assert.is(again.exitCode, 24);
   assert.ok(before.equals(await readFile(box.at('curlew.key'))));
   await rename(box.at('curlew.key'), box.at('elsewhere.key'));
-  assert.is((await curlew(['keygen'], traced(box))).exitCode, 24);
+  assert.is((await runTraced(['keygen'], box)).exitCode, 24);
   assert.ok(await isMissing(box.at('curlew.key')), 'half a pair was left');
 });
 
 test('a locked key signs by its passphrase, which is printed nowhere', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  await curlew(['keygen'], traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }));
+  await runTraced(['keygen'], box, { CURLEW_KEY_PASSPHRASE: 'correct horse' });
   const sign = ['sign', 'b.tar.gz', '--key', 'curlew.key'];
   await refused(box, sign, /read the key curlew\.key: it is encrypted/);
-  const wrong = await curlew(sign, traced(box, { CURLEW_KEY_PASSPHRASE: 'wrong battery' }));
+  const wrong = await runTraced(sign, box, { CURLEW_KEY_PASSPHRASE: 'wrong battery' });
   assert.is(wrong.exitCode, INVALID);
   assert.not.match(wrong.stderr, 'battery');
   assert.is((await curlew(sign, traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }))).exitCode, 0);
@@ -83,7 +84,7 @@ test('a locked key signs by its passphrase, which is printed nowhere', async () 
 
 test('verify tells a signature that holds from all others', async () => {
   await using box = await signedBox();
-  const held = await curlew(['verify', 'b.tar.gz', '--key', 'their.pub', '--key', 'our.pub'], traced(box));
+  const held = await runTraced(['verify', 'b.tar.gz', '--key', 'their.pub', '--key', 'our.pub'], box);
   assert.match(held.stdout, /^signed with .*our\.pub$/m);
   await refused(box, ['verify', 'b.tar.gz', '--key', 'their.pub'], /was not made with .*their\.pub/);
   await refused(
@@ -94,7 +95,7 @@ test('verify tells a signature that holds from all others', async () => {
   const swapped = ['verify', 'other.tar.gz', '--key', 'our.pub', '--signature', 'b.tar.gz.sigstore.json'];
   await refused(box, swapped, /belongs to another file/);
   await refused(box, ['verify', 'b.tar.gz', '--key', 'our.key'], /it is a private key/);
-  const unnamed = await curlew(['verify', 'b.tar.gz', '--require-signed'], traced(box));
+  const unnamed = await runTraced(['verify', 'b.tar.gz', '--require-signed'], box);
   assert.is(unnamed.exitCode, 64);
   assert.match(unnamed.stderr, 'no key to verify signatures');
 });
@@ -104,7 +105,7 @@ test('only what is whole is signed', async () => {
   const bytes = await readFile(box.at('other.tar.gz'));
   bytes[600] = (bytes[600] ?? 0) ^ 1;
   await writeFile(box.at('other.tar.gz'), bytes);
-  const { exitCode } = await curlew(['sign', 'other.tar.gz', '--key', 'our.key'], traced(box));
+  const { exitCode } = await runTraced(['sign', 'other.tar.gz', '--key', 'our.key'], box);
   assert.ok(exitCode === 15 || exitCode === 16, String(exitCode));
   assert.ok(await isMissing(box.at('other.tar.gz.sigstore.json')));
 });
@@ -126,9 +127,9 @@ test('an unpacked bundle is held to the signature of its table of contents', asy
   await refused(box, words, /there is no signature .*unpacked\/stargz\.index\.json\.sigstore\.json/);
   const named = [...words, '--signature', 'b.tar.gz.sigstore.json'];
   await writeFile(box.at('unpacked/addons/aaa/1.0.0/install.sh'), 'aaa() { : ; }\n');
-  assert.match((await curlew(named, traced(box))).stderr, /^error DIGEST_MISMATCH: /m);
+  assert.match((await runTraced(named, box)).stderr, /^error DIGEST_MISMATCH: /m);
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
-  assert.match((await curlew(named, traced(box))).stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match((await runTraced(named, box)).stdout, /^aaa {2}1\.0\.0 {2}installed/);
 });
 
 test('a configuration that names keys lets nothing unsigned in, wherever it comes from', async () => {
@@ -148,7 +149,7 @@ test('a configuration that names keys lets nothing unsigned in, wherever it come
   await mkdir(box.at('store'));
   await writeFile(box.at('store/VERSION'), 'r1');
   await refused(box, installing('--from', 'store', '--installer', 'spec.yaml'), /the signature VERSION/);
-  assert.is((await curlew(installing('--bundle', 'b.tar.gz'), traced(box))).exitCode, 0);
+  assert.is((await runTraced(installing('--bundle', 'b.tar.gz'), box)).exitCode, 0);
 });
 
 test.run();
