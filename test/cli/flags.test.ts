@@ -4,6 +4,7 @@ import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { boxWith, specOf } from '../support/node-bundles.ts';
 import { traced, tracer } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
 
@@ -11,7 +12,7 @@ const test = suite('cli/flags', { timeoutMs: 120_000 });
 
 async function install(box: Tree, ...more: readonly string[]): Promise<Outcome> {
   const words = ['install', '--root', box.at('root'), '--unconfined', '--bundle', 'b.tar.gz', ...more];
-  return curlew(words, traced(box));
+  return runTraced(words, box);
 }
 
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';

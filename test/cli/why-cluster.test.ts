@@ -5,12 +5,13 @@ import { readRecords } from '../../src/runtime/node/records.ts';
 import type { AppliedRecord } from '../../src/runtime/plan/records.ts';
 import { whyAddon, type AddonHistory } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
-import { curlew, type Outcome } from '../support/curlew.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { kubeconfigText, startKubeServer, statusReply } from '../support/kube-server.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
 import { freePort } from '../support/ports.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -50,7 +51,7 @@ async function note(box: Tree, applied: Readonly<Record<string, AppliedRecord>>,
 async function ask(box: Tree, name: string, ...more: readonly string[]): Promise<Outcome> {
   const config = existsSync(box.at('answers/away')) ? 'away.conf' : 'there.conf';
   const words = ['why', name, '--install-dir', box.at('node'), ...more];
-  return curlew(words, { cwd: box.path, env: { KUBECONFIG: box.at(config) } });
+  return runCommand(words, box.path, { KUBECONFIG: box.at(config) });
 }
 
 async function told(box: Tree, name: string, ...more: readonly string[]): Promise<AddonHistory> {
