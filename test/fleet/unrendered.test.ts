@@ -14,7 +14,7 @@ function found(...all: readonly object[]): readonly string[] {
 }
 
 const PROD = { env: 'prod' };
-const web = (valuesTemplate: string): object => addon('web', { valuesTemplate });
+const web = (valuesTemplate: string): object => addon('web', { source: { chart: chart('web') }, valuesTemplate });
 const START = 'error fleet/template: cannot render the values:';
 
 test('values of each selected cluster are rendered, and a reason is one finding with its clusters', () => {
