@@ -34,6 +34,7 @@ go-yaml    default go          test/oracles/go-yaml bin/go-yaml
 nfpm       default go          github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 bin/nfpm
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 oci-conformance default go   github.com/opencontainers/distribution-spec/conformance@v0.0.0-20260831232431-97274622c111 bin/conformance
+minio      all     go          github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c bin/minio aside -gcflags=all=-l
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 npm-checks all     npm         test/oracles/npm-checks npm-checks
 site       default npm         scripts/site/packages site

@@ -7,9 +7,8 @@ import { collect } from '../support/bytes.ts';
 import { addonFiles, ci, commit, git, repository } from '../support/ci.ts';
 import { noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
-import { leftToOtherRuns } from '../support/sweep.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_KEYS, S3_SERVERS, startS3, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, leftOut, S3_KEYS, S3_SERVERS, startS3, type S3ServerName } from './support/s3-servers.ts';
 
 const test = suite('staging and production in every kind of store', { timeoutMs: 180_000 });
 
@@ -54,7 +53,7 @@ async function released(box: Tree, env: Readonly<Record<string, string>>): Promi
 const results = new Map<string, readonly string[]>();
 
 for (const kind of kinds) {
-  const reason = kind === 'folder' ? undefined : (leftToOtherRuns(kind, servers) ?? cannotServe(kind));
+  const reason = kind === 'folder' ? undefined : leftOut(kind, servers);
   const name = `${kind}: two commits reach staging, and production by their tags`;
   if (reason !== undefined) {
     test.skip(name, reason);

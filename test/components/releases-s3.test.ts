@@ -18,7 +18,15 @@ import { countKinds, s3ErrorBody, startS3Proxy } from '../support/s3-proxy.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import {
+  BUCKET,
+  S3_SERVERS,
+  s3Kind,
+  s3Suite,
+  startS3,
+  type S3Server,
+  type S3ServerName,
+} from './support/s3-servers.ts';
 
 async function promoteTo(
   to: Store,
@@ -81,7 +89,7 @@ for (const name of SERVERS) {
     const [from, to] = [await staging.head('s1/a-1.tar.gz', { signal }), await dist.head('v1/a-1.tar.gz', { signal })];
     assert.is(to?.metadata['gitsha'], 'abc1234');
     if (name === 'versitygw') assert.match(from?.checksum ?? '', /^crc32:/);
-    if (from?.checksum !== undefined) assert.is(to?.checksum, from.checksum);
+    if (from?.checksum !== undefined && s3Kind(name).plainCopies !== true) assert.is(to?.checksum, from.checksum);
     const again = await promoteTo(dist, staging, 'v1', signal);
     assert.ok(again.packages.every(({ outcome }) => outcome === 'present'));
   });
@@ -199,7 +207,7 @@ for (const name of SERVERS) {
     assert.is(asked.filter(({ kind, path }) => kind === 'PutObject' && path.includes('.tar.gz')).length, 2);
     assert.is((counts['UploadPartCopy'] ?? 0) + (counts['CopyObject'] ?? 0), 40);
     // Where a server ignores conditions, or does not pin the source of a copy, each copy is looked at first.
-    const looks = { versitygw: 2, moto: 2 + 38 + 2, rclone: 200 }[name];
+    const looks = { versitygw: 2, moto: 2 + 38 + 2, rclone: 200, minio: 2 }[name];
     assert.ok((counts['HeadObject'] ?? 0) <= looks, JSON.stringify(counts));
     assert.equal([result.packages.length, result.latest], [40, 2]);
     assert.is(await readableRelease(store, signal), result.release);
@@ -220,6 +228,7 @@ for (const name of SERVERS) {
   });
 
   test(`${name}: uploads that never ended are given up by pruning, a week later`, async ({ signal }) => {
+    if (s3Kind(name).hidesUploads === true) return;
     await using proxy = await startS3Proxy(server.url);
     const store = createS3Store(`s3://${BUCKET}/sweep`, { endpoint: proxy.url, report: noReport });
     await publishAs(store, 'r1', [await madePackage(box, 'a', '1', 'a')], signal);

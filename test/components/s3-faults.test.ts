@@ -233,6 +233,25 @@ for (const name of SERVERS) {
   });
 
   if (name === 'versitygw') {
+    test('where parts cannot be copied into an upload with a checksum, copies have none, and only the first one tries', async ({
+      signal,
+    }) => {
+      const store = await warm('plain', signal);
+      await store.put('k', Buffer.from('k'), { ifNoneMatch: '*', signal });
+      proxy.fail(/PUT .*partNumber=1/, fault(400, 'InvalidArgument'), 1);
+      for (const [to, tries] of [
+        ['first', 2],
+        ['second', 1],
+      ] as const) {
+        const before = proxy.log.length;
+        assert.is((await store.copy('k', to, { ifNoneMatch: '*', signal })).size, 1);
+        const kinds = proxy.log.slice(before).map(({ kind }) => kind);
+        assert.is(kinds.filter((kind) => kind === 'UploadPartCopy').length, tries, kinds.join());
+        assert.is(kinds.filter((kind) => kind === 'AbortMultipartUpload').length, tries - 1, kinds.join());
+      }
+      proxy.heal();
+    });
+
     test('a wrong secret key is named', async ({ signal }) => {
       proxy.heal();
       const before = process.env['AWS_SECRET_ACCESS_KEY'];

@@ -11,6 +11,8 @@ import { CurlewError } from '../../core/errors.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { requiredChecksum, wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import { completeOnce, isOurs } from './s3-complete.ts';
+import { nameOf, s3Status } from './s3-error.ts';
+import { needsPlainCopies, notePlainCopies } from './s3-probe.ts';
 import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
 import type { Metadata, StoredObject } from './store.ts';
 
@@ -82,22 +84,45 @@ function copiedObject(
   return checksum === undefined ? object : { ...object, checksum };
 }
 
+interface PartsOptions {
+  readonly metadata: Metadata;
+  readonly ifNoneMatch: '*' | undefined;
+}
+
+/** MinIO computes no checksums of copied parts, and refuses them in an upload that has one. */
+function isRefusedChecksum(error: unknown): boolean {
+  return nameOf(error) === 'InvalidArgument' && s3Status(error) === 400;
+}
+
 /** A multipart copy, whose final request supports a condition. The source must not be empty. */
-export async function copyByParts(
+export async function copyByParts(job: CopyJob, options: PartsOptions): Promise<StoredObject> {
+  const { connection, source, limits } = job;
+  // Not every server computes the checksum of several copied parts correctly.
+  const checksum = source.size <= limits.whole && !needsPlainCopies(connection) ? source.checksum : undefined;
+  try {
+    return await copyWith(job, checksum, options);
+  } catch (error) {
+    if (checksum === undefined || !isRefusedChecksum(error)) throw error;
+    notePlainCopies(connection);
+    return copyWith(job, undefined, options);
+  }
+}
+
+async function copyWith(
   job: CopyJob,
-  { metadata, ifNoneMatch }: { readonly metadata: Metadata; readonly ifNoneMatch: '*' | undefined },
+  checksum: string | undefined,
+  { metadata, ifNoneMatch }: PartsOptions,
 ): Promise<StoredObject> {
   const { connection, source, key, signal } = job;
   const { client, call } = connection;
   const target = connection.target(key);
-  // Not every server computes the checksum of several copied parts correctly.
-  const required = requiredChecksum(source.size <= job.limits.whole ? source.checksum : undefined);
+  const required = requiredChecksum(checksum);
   const { UploadId } = await call(purposeOf(job), (options) =>
     client.send(new CreateMultipartUploadCommand({ ...target, ...required.begin, Metadata: { ...metadata } }), options),
   );
   const upload = { ...target, UploadId };
   try {
-    const Parts = await copyParts(job, upload);
+    const Parts = await copyParts(job, upload, checksum === undefined ? undefined : isRefusedChecksum);
     const input = { ...upload, ...required.complete, MultipartUpload: { Parts }, IfNoneMatch: ifNoneMatch };
     const done = await completeOnce({ connection, purpose: { ...purposeOf(job), signal }, input }, async () => {
       const existing = await headObject(connection, key, signal);
@@ -116,6 +141,7 @@ export async function copyByParts(
 async function copyParts(
   job: CopyJob,
   upload: ReturnType<S3Connection['target']> & { readonly UploadId: string | undefined },
+  isExpected: ((error: unknown) => boolean) | undefined,
 ): Promise<CompletedPart[]> {
   const { connection, source } = job;
   const { whole, part } = job.limits;
@@ -127,8 +153,10 @@ async function copyParts(
       const last = Math.min((index + 1) * part, source.size) - 1;
       const range = single ? {} : { CopySourceRange: `bytes=${index * part}-${last}` };
       const input = { ...upload, ...copySourceOf(job.from, source), ...range, PartNumber: index + 1 };
-      const { CopyPartResult: result } = await connection.call({ ...purposeOf(job), signal }, (options) =>
-        connection.client.send(new UploadPartCopyCommand(input), options),
+      const { CopyPartResult: result } = await connection.call(
+        { ...purposeOf(job), signal },
+        (options) => connection.client.send(new UploadPartCopyCommand(input), options),
+        isExpected,
       );
       if (result?.ETag === undefined) {
         throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not confirm the copy`);

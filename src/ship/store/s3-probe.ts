@@ -141,6 +141,18 @@ export function noteUniformParts(connection: S3Connection): void {
   uniform.add(cacheKey(connection));
 }
 
+/** Servers that refused to copy a part into an upload with a checksum, by {@link cacheKey}. */
+const withoutChecksums = new Set<string>();
+
+/** Whether uploads whose parts are copied must have no checksum, as far as this process has learned. */
+export function needsPlainCopies(connection: S3Connection): boolean {
+  return withoutChecksums.has(cacheKey(connection));
+}
+
+export function notePlainCopies(connection: S3Connection): void {
+  withoutChecksums.add(cacheKey(connection));
+}
+
 /** Copies the object onto itself as part of an upload whose completion the server must refuse. */
 async function probeServerMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
   const purpose = { doing: `detect the features of ${connection.address}`, permission: 's3:PutObject', signal };
