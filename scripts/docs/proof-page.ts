@@ -36,6 +36,14 @@ export const SUITES = {
   },
 } as const satisfies Readonly<Record<string, ProofSuite>>;
 
+/** Suites without a test, and what is known about them. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'SeaweedFS 4.48, as a store':
+    'it needs a port for each of its seven servers, so no test starts it yet. In one run it passed the suite of stores, except that a listing of ' +
+    '`list/v1` is without the keys below `list/v1/`. curlew lists folders and whole keys',
+  'rpmlint, piuparts, reprotest, slowhttptest, testssl.sh': 'Debian has them; no test uses them yet',
+};
+
 export type ProofName = keyof typeof SUITES;
 
 const INTRODUCTION = `# Proof by the suites of others
@@ -60,5 +68,7 @@ export function proofPage(): string {
     '| name | suite | version | against | it says | left out, and why |',
     '| --- | --- | --- | --- | --- | --- |',
   ];
-  return [INTRODUCTION, '', ...head, ...rows, ''].join('\n');
+  const left = Object.entries(NOT_RUN).map(([title, why]) => `| ${title} | ${why} |`);
+  const table = ['| suite | why |', '| --- | --- |', ...left];
+  return [INTRODUCTION, '', ...head, ...rows, '', '## Not run', '', ...table, ''].join('\n');
 }
