@@ -1,5 +1,6 @@
 /** Objects of an add-on that are not as they were applied, and when they are restored. Pure. */
 import type { Target } from './rollout/target.ts';
+import type { LiveState } from '../cluster/channel/pass.ts';
 import { recordKey } from '../cluster/channel/record.ts';
 import { driftOn, type Look, type WrittenFleet } from './fleet.ts';
 import { isHandedOver, ownRecord, recordsOf } from './observe.ts';
@@ -30,12 +31,12 @@ export function driftIn(
       if (record === undefined || isHandedOver(record, records)) continue;
       const live = look.live.get(recordKey(record.namespace, record.addon));
       if (live === undefined) continue;
-      const { missing, changed, added = [] } = live;
+      const { changed, added = [] } = live;
       const drift = driftOn(addon, { channels }, look.kubernetes);
       const key = `${cluster} ${addon.name}`;
       if (added.length > 0 && drift === 'Revert') additions.set(key, added);
-      if (missing.length > 0) drifts.set(key, `missing: ${missing.join(', ')}`);
-      else if (changed.length > 0 && drift === 'Revert') drifts.set(key, `changed by others: ${changed.join(', ')}`);
+      const what = returning(live, drift);
+      if (what !== undefined) drifts.set(key, what);
       else if (changed.length > 0 && drift !== 'Keep')
         warnings.push(`${cluster}: ${addon.name} was changed by others: ${changed.join(', ')}`);
     }
@@ -45,6 +46,12 @@ export function driftIn(
     addedTo: (cluster, addon) => additions.get(`${cluster} ${addon}`),
     warnings,
   };
+}
+
+/** Which objects return, for people; undefined if none does. */
+export function returning({ missing, changed }: LiveState, drift: string): string | undefined {
+  if (missing.length > 0) return `missing: ${missing.join(', ')}`;
+  return changed.length > 0 && drift === 'Revert' ? `changed by others: ${changed.join(', ')}` : undefined;
 }
 
 /** What is to be restored of a settled target, and why it waits; undefined if nothing is. */

@@ -43,7 +43,7 @@ export function agentStatus(
   const illness = ill && now - ill.since >= GRACE_S ? ill : undefined;
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
   const changes = answerTo(own && seenSince(own, seen), own?.drift ?? 'None');
-  const noticed = changes === 'restore' ? {} : changes;
+  const noticed = 'restores' in changes ? {} : changes;
   const about = refusal?.isFailure === true ? spec : own?.spec;
   const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
   return nextStatus(

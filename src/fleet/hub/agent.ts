@@ -127,7 +127,7 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
     }
     if (isGone && !isLeft) detached.push(addon);
     const seen = isGone ? undefined : seenSince(own, known.seen?.get(addon));
-    const isChanged = answerTo(seen, own.drift ?? 'None') === 'restore';
+    const isChanged = 'restores' in answerTo(seen, own.drift ?? 'None');
     // Others have restored what could not be.
     if (seen !== undefined && !isChanged && own.tries > 0) addons.set(addon, restored(own));
     if (isGone ? !isLeft : !isPending(own) && !isChanged) continue;

@@ -1,7 +1,9 @@
 /** What becomes of objects that others have deleted or changed, where an agent or the controller looks at them. Pure. */
 import { DRIFTS } from '../../cluster/channel/channel.ts';
 import type { LiveState } from '../../cluster/channel/pass.ts';
-import type { Cluster } from '../rollout/fleet.ts';
+import { returning } from '../drift.ts';
+import type { Cluster, FleetAddon } from '../rollout/fleet.ts';
+import { closedWindows } from '../rollout/windows.ts';
 import type { AddonReport } from './addon-status.ts';
 import type { HubAddon, HubCluster, HubClusterAddon, Version } from './observe.ts';
 
@@ -55,15 +57,28 @@ export interface SeenObjects {
   readonly at: number;
 }
 
-/** Whether objects are restored, or what is reported of them, if anything. */
+/** Which objects are restored, for people, or what is reported of them, if anything. */
 export function answerTo(
-  { missing, changed, added = [] }: LiveState = { missing: [], changed: [] },
+  live: LiveState = { missing: [], changed: [] },
   drift: AgentDrift = 'Warn',
-): 'restore' | Pick<AddonReport, 'reason' | 'message'> {
+): { readonly restores: string } | Pick<AddonReport, 'reason' | 'message'> {
   if (drift === 'None') return {};
-  if (missing.length > 0 || (changed.length > 0 && drift === 'Revert')) return 'restore';
+  const restores = returning(live, drift);
+  if (restores !== undefined) return { restores };
+  const { changed, added = [] } = live;
   if (added.length > 0 && drift === 'Revert')
     return { reason: 'Added', message: `added by others, and stays: ${added.join(', ')}` };
   if (changed.length === 0 || drift === 'Keep') return {};
   return { reason: 'Drift', message: `changed by others: ${changed.join(', ')}` };
+}
+
+/** Why the controller restores later, as a folder does: a pause, or maintenance windows; undefined if it does so now. */
+export function restoreWaits(
+  what: string,
+  addon: Pick<FleetAddon, 'paused' | 'rollout'> | undefined,
+  { now, windows }: { readonly now: number; readonly windows: Cluster['windows'] },
+): Pick<AddonReport, 'reason' | 'message'> | undefined {
+  if (addon?.paused === true) return { reason: 'Paused', message: what };
+  const closed = closedWindows(windows, now) ?? closedWindows(addon?.rollout?.windows, now);
+  return closed === undefined ? undefined : { reason: 'Window', message: `${what}; ${closed}` };
 }

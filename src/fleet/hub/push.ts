@@ -11,13 +11,13 @@ import type { Deliverable, Job } from '../pass.ts';
 import { decodedBase64 } from '../upstream/capi-objects.ts';
 import { refusalWithoutAgent } from '../upstream/addon-template.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
-import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
+import type { Cluster, ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { leaves } from '../rollout/leaving.ts';
 import { retryAt } from '../rollout/orders.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import { DELETIONS } from '../rollout/pruning.ts';
 import { nextStatus, type AddonReport } from './addon-status.ts';
-import { answerTo } from './changed-by-others.ts';
+import { answerTo, restoreWaits } from './changed-by-others.ts';
 import { hubClusterStatus } from './cluster-status.ts';
 import { contentOf, registrationIn } from './content.ts';
 import { valuesPlaces } from './content-source.ts';
@@ -81,7 +81,7 @@ export function jobOrReport(
   { cluster, addon, spec, status }: ClusterAddon,
   look: Reply,
   from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
-  now: number,
+  { now, windows }: { readonly now: number; readonly windows?: Cluster['windows'] },
 ): Job | AddonReport | undefined {
   const { adopt, orders, mode } = from?.addon ?? {};
   const orphans = leftOf(recordsOf(look), addon);
@@ -122,7 +122,9 @@ export function jobOrReport(
   }
   if (isHandedOver(record, records)) return { state: 'Succeeded', orphans };
   const answer = answerTo(look.live?.get(recordKey(record.namespace, record.addon)), from?.drift);
-  return answer === 'restore' ? { ...job, act: 'restore' } : { state: 'Succeeded', ...answer, orphans };
+  if (!('restores' in answer)) return { state: 'Succeeded', ...answer, orphans };
+  const waits = restoreWaits(answer.restores, from?.addon, { now, windows });
+  return waits === undefined ? { ...job, act: 'restore' } : { state: 'Succeeded', ...waits, orphans };
 }
 
 /** What a person does about another owner. The controller overwrites what it has made from an object of another program. */

@@ -112,7 +112,7 @@ test('what the controller delivers itself is not tried again before the time of 
   )?.record;
   const facts = { annotations: new Map(), records: new Map(), installer: new Set<string>() };
   const need = (now: number): unknown =>
-    record && jobOrReport(record, { facts } as unknown as Reply, { addon, drift, origin }, now);
+    record && jobOrReport(record, { facts } as unknown as Reply, { addon, drift, origin }, { now });
   assert.is(need(NOW + 60), undefined);
   assert.equal((need(NOW + 3600) as { readonly act: string }).act, 'install');
 });

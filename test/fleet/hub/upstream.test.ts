@@ -128,7 +128,7 @@ test('another owner is named with what takes over from it', () => {
   const why = (from?: string): unknown => {
     const addon = readFleetAddon(live(hubAddon('web')));
     const origin = from === undefined ? undefined : { from, hash: '' };
-    const need = own && jobOrReport(own, { facts } as unknown as Reply, { ...addon, origin }, 0);
+    const need = own && jobOrReport(own, { facts } as unknown as Reply, { ...addon, origin }, { now: 0 });
     return need !== undefined && 'message' in need ? need.message : need;
   };
   const belongs = 'it belongs to channel:stable';

@@ -165,20 +165,20 @@ export class Pushes {
     const looked = await this.#looks.run(async () => this.#look(name), { signal });
     if (looked === undefined) return undefined;
     const { access, look } = looked;
-    const own = this.#ownOf(name);
-    for (const { order } of own) turn.followed.add(order);
-    const { jobs, reports } = this.#needed(own, look);
+    for (const { order } of this.#ownOf(name)) turn.followed.add(order);
+    const { jobs, reports } = this.#needed(name, look);
     for (const [own, report] of reports) await this.#report(own, report);
     if (jobs.length === 0) return undefined;
     return this.#slots.run(async () => this.#deliver(jobs, access, { look, turn }), { signal });
   }
 
   /** What the add-ons of a cluster that has answered need, or how they are there. */
-  #needed(all: readonly Own[], look: Reply) {
+  #needed(name: string, look: Reply) {
+    const windows = this.#cluster(name)?.cluster.windows;
     const jobs: Ordered[] = [];
     const reports: (readonly [Own, AddonReport])[] = [];
-    for (const own of all) {
-      const need = jobOrReport(own.record, look, own.addon, this.#parts.now());
+    for (const own of this.#ownOf(name)) {
+      const need = jobOrReport(own.record, look, own.addon, { now: this.#parts.now(), windows });
       if (need === undefined) continue;
       if ('act' in need) jobs.push([need, own]);
       else reports.push([own, need]);
@@ -283,7 +283,7 @@ export class Pushes {
       const waits = await this.#deliverOne(job, own, { runner, look, content: contents.get(job) });
       later ??= waits;
     };
-    const find = () => this.#needed(this.#ownOf(access.name), look).jobs;
+    const find = () => this.#needed(access.name, look).jobs;
     await eachOrdered(jobs, work, { ...turn, find, signal: lease.cluster.signal });
     return later;
   }
