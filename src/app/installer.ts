@@ -8,7 +8,7 @@ import { readFlags, withFlags, type GivenFlags } from '../spec/flags.ts';
 import { installerId } from '../spec/id.ts';
 import type { Installer } from '../spec/installer.ts';
 import { installerYaml } from '../spec/merge.ts';
-import { parseInstaller, parseMerged, type ParsedInstaller, type SpecText } from '../spec/parse.ts';
+import { parseInstaller, parseMerged, withoutNameGuesses, type ParsedInstaller, type SpecText } from '../spec/parse.ts';
 import { shownLine, shownText } from '../spec/secret-settings.ts';
 import { withSettings } from '../spec/set.ts';
 import { refusingTypos } from '../spec/shipped-schema.ts';
@@ -101,21 +101,21 @@ function usage(what: string): CurlewError {
   return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the commands' });
 }
 
-/** Throws `SPEC_INVALID` for errors and reports warnings. */
-function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context) {
+/** Throws `SPEC_INVALID` for errors and reports warnings. `isResolved`: its names are looked up in packages afterwards. */
+function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context, { isResolved = false } = {}) {
   const { installer, document, diagnostics } = parse(texts);
   if (installer === undefined || document === undefined) {
     const files = texts.map(({ file }) => file).join(' and ');
     throw new CurlewError('SPEC_INVALID', `cannot read ${files}: not a valid installer spec`, { diagnostics });
   }
-  noteWarnings(report, diagnostics);
+  noteWarnings(report, isResolved ? withoutNameGuesses(diagnostics) : diagnostics);
   return { installer, document };
 }
 
 /** The spec with flags and `--set` applied. */
 async function changed(request: InstallerSourceRequest, context: Context) {
   const specs = await specsOf(request, context);
-  const read = valid(specs, context).installer;
+  const read = valid(specs, context, { isResolved: hasSource(request) }).installer;
   const installer = withSettings(withFlags(read, specs.flags), request.set ?? []);
   return { id: installerId(read), installer, flags: specs.flags };
 }
@@ -126,7 +126,7 @@ export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context:
   const { installer, readable, diagnostics: read } = parse(texts);
   const changed = readable && withSettings(withFlags(readable, flags), request.set ?? []);
   const more = changed === undefined ? [] : await furtherFindings(changed, request, context);
-  const diagnostics = withFurther(read, more);
+  const diagnostics = withFurther(hasSource(request) ? withoutNameGuesses(read) : read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
     verb: 'validate',

@@ -5,7 +5,7 @@ import { compareDiagnostics, hasErrors, type Diagnostic } from '../core/diagnost
 import { nearest } from '../core/nearest.ts';
 import { folderName, type Installer } from './installer.ts';
 import { mergeInstallers } from './merge.ts';
-import { readSpec, type SpecFindings } from './read-spec.ts';
+import { readSpec, UNKNOWN_ADDON, type SpecFindings } from './read-spec.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
 const API_VERSIONS: readonly Json[] = ['cluster.kurl.sh/v1beta1', 'kurl.sh/v1beta1'];
@@ -57,6 +57,11 @@ export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller 
   const overlaid = Object.keys(isJsonObject(upper.document['spec']) ? upper.document['spec'] : {}).map(folderName);
   const nulls = lower.nulls.filter((name) => !overlaid.includes(folderName(name)));
   return finish(diagnostics, { document, placeOf, nulls, plainText: (path) => ownerOf(path)?.plainText(path) });
+}
+
+/** The findings for a reader of the packages: it finds out which names are wrong, so names need not be guessed at. */
+export function withoutNameGuesses(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  return diagnostics.filter(({ code }) => code !== `installer/${UNKNOWN_ADDON}`);
 }
 
 /** Only white space: kURL's scripts create such a file if there is no spec. */

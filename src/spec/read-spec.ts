@@ -163,6 +163,9 @@ function checkAddonName(specName: string, findings: SpecFindings): boolean {
   return false;
 }
 
+/** Code of the guess that a name is misspelt. Only packages tell whether it is. */
+export const UNKNOWN_ADDON = 'unknown-addon';
+
 /** Warns about an unknown add-on only if its name is close to one of kURL's. */
 function noteNearName(specName: string, findings: SpecFindings): void {
   const known = [...ADDON_NAMES, ...SECTION_NAMES];
@@ -170,7 +173,7 @@ function noteNearName(specName: string, findings: SpecFindings): void {
   const near = nearest(specName, known);
   if (near === undefined) return;
   const message = `"${specName}" is not one of kURL's add-ons`;
-  findings.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
+  findings.add('warning', UNKNOWN_ADDON, ['spec', specName], message, `did you mean "${near}"?`);
 }
 
 function readOverride(specName: string, s3Override: Json | undefined, findings: SpecFindings): string | undefined {

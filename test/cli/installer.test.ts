@@ -55,6 +55,32 @@ bad.yaml: not valid, 2 errors, 1 warning`,
   });
 });
 
+test('the name of a package is not a mistake, even if it is nearly one of kURL’s', async ({ signal }) => {
+  await using box = await tree({
+    'i.yaml': specOf([{ name: 'ticker', version: '1.0.0' }]),
+    'typo.yaml': specOf([{ name: 'tikcer', version: '1.0.0' }]),
+  });
+  await publishTestPackages(box, [tracerPackage('ticker')], signal);
+  const from = ['--from', 'store'];
+  const bundled = ['install', '--root', 'root', '--unconfined', '--bundle', 'b.tar.gz'];
+  for (const words of [
+    ['bundle', 'i.yaml', ...from, '-o', 'b.tar.gz'],
+    [...bundled, '--dry-run'],
+    ['installer', 'validate', 'i.yaml', ...from],
+    ['installer', 'resolve', 'i.yaml', ...from],
+  ]) {
+    const { exitCode, stdout, stderr } = await runCommand(words, box.path);
+    assert.is(exitCode, 0, stderr);
+    assert.not.match(stdout + stderr, /one of kURL's/);
+  }
+  assert.match((await installer(box, 'validate', 'i.yaml')).stdout, /"ticker" is not one of kURL's add-ons/);
+  for (const words of [
+    ['bundle', 'typo.yaml', ...from, '-o', 'other.tar.gz'],
+    [...bundled, '--installer', 'typo.yaml'],
+  ])
+    assert.match((await runCommand(words, box.path)).stderr, /did you mean "?ticker"?\?/);
+});
+
 for (const [title, value] of [
   ['an alias', '*hunter2'],
   ['a tag', '!hunter2 x'],

@@ -10,7 +10,15 @@ import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { parseTocJson } from '../../formats/archive/toc.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, prefixOf, TOC_NAME } from '../../core/layout.ts';
+import {
+  ADDON_JSON,
+  BUNDLE_JSON,
+  BUNDLE_SCRIPTS,
+  DELTA_CONTENTS,
+  OMITTED_JSON,
+  prefixOf,
+  TOC_NAME,
+} from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
@@ -60,11 +68,7 @@ export async function folderPackages(
     );
   }
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
-  if (text === undefined) {
-    throw new CurlewError('NOT_FOUND', `cannot open ${folder}: it does not contain ${TOC_NAME}`, {
-      hint: 'specify the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
-    });
-  }
+  if (text === undefined) throw await withoutContents(folder);
   await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
   const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
   if (entries.some(({ path }) => path === DELTA_CONTENTS)) {
@@ -108,6 +112,20 @@ export async function folderPackages(
     return root;
   };
   return { packages, readRoot };
+}
+
+/** The contents are the last file of a bundle: a folder with only the first ones was not unpacked to the end. */
+async function withoutContents(folder: string): Promise<CurlewError> {
+  const names = await readdir(folder).catch((): readonly string[] => []);
+  if ([...BUNDLE_SCRIPTS, BUNDLE_JSON].some((name) => names.includes(name))) {
+    const what = `cannot open ${folder}: the bundle was not unpacked to its end, or files were removed: ${TOC_NAME} is missing`;
+    return new CurlewError('NOT_FOUND', what, {
+      hint: 'unpack the bundle again into an empty folder, and check that tar reports no error',
+    });
+  }
+  return new CurlewError('NOT_FOUND', `cannot open ${folder}: it does not contain ${TOC_NAME}`, {
+    hint: 'specify the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
+  });
 }
 
 /** Undefined if none of the folders contains the package. */

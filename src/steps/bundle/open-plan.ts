@@ -16,7 +16,7 @@ import { storeKey } from '../../core/layout.ts';
 import type { Arch } from '../../core/ref.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
-import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
+import { parseInstaller, withoutNameGuesses, type ParsedInstaller } from '../../spec/parse.ts';
 import { fileOf, listPackages } from '../../ship/release/make-catalog.ts';
 import type { NotCurrent, ReleaseTrust } from '../../ship/release/signed-release.ts';
 import type { Store } from '../../ship/store/store.ts';
@@ -238,7 +238,8 @@ async function readSpec(
   ReadSpec | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>)
 > {
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
-  const { installer, document, readable, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
+  const { installer, document, readable, diagnostics: read } = parseInstaller(path, bytes.toString('utf8'));
+  const diagnostics = withoutNameGuesses(read);
   if (readable === undefined)
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });
   if (installer === undefined || document === undefined)

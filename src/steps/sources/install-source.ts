@@ -7,6 +7,7 @@ import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } 
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { nearest } from '../../core/nearest.ts';
 import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
 import { compareVersions, formatRef, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
@@ -223,13 +224,15 @@ function missing(
   { name, requested, s3Override }: InstallerAddon,
   what: string,
   listed: string | undefined,
+  near?: string,
 ): CurlewError {
   if (listed !== undefined) {
     return new CurlewError('NOT_FOUND', what, {
       hint: 'an install from this folder has moved its files to the install folder: unpack the bundle again with tar',
     });
   }
-  if (s3Override === undefined) return new CurlewError('NOT_FOUND', what);
+  if (s3Override === undefined)
+    return new CurlewError('NOT_FOUND', what, { hint: near === undefined ? undefined : `did you mean "${near}"?` });
   return new CurlewError('NOT_FOUND', `${what}, and its s3Override is not fetched in an airgap install`, {
     hint: `create a bundle that contains ${name} ${requested}, or install with --from`,
   });
@@ -243,7 +246,13 @@ function chooseOne(
   const { name, requested } = requestedAddon;
   const named = packages.filter(({ ref }) => ref.name === name);
   const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
-  if (named.length === 0) throw missing(requestedAddon, `${from}: it has no package of ${name}`, listed);
+  if (named.length === 0) {
+    const near = nearest(
+      name,
+      packages.map(({ ref }) => ref.name),
+    );
+    throw missing(requestedAddon, `${from}: it has no package of ${name}`, listed, near);
+  }
   const usable = named.filter(({ addon }) => addon.arch === arch);
   if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: it has no package of ${name} for ${arch}`);
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));

@@ -7,7 +7,7 @@ import type { Report } from '../../core/events.ts';
 import { INSTALLER_YAML } from '../../core/layout.ts';
 import type { Arch } from '../../core/ref.ts';
 import type { Installer } from '../../spec/installer.ts';
-import { parseInstaller, parseMerged, type SpecText } from '../../spec/parse.ts';
+import { parseInstaller, parseMerged, withoutNameGuesses, type SpecText } from '../../spec/parse.ts';
 import type { JsonObject } from '../../formats/yaml/yaml.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
@@ -88,9 +88,9 @@ export function readRunSpec(
   const below = { file: request.installer ?? INSTALLER_YAML, text: base ?? '' };
   const whole = base === undefined && overlay !== undefined ? overlay : below;
   const merged = base !== undefined && overlay !== undefined;
-  const { installer, document, diagnostics } = merged
-    ? parseMerged(below, overlay)
-    : parseInstaller(whole.file, whole.text);
+  const read = merged ? parseMerged(below, overlay) : parseInstaller(whole.file, whole.text);
+  const { installer, document } = read;
+  const diagnostics = withoutNameGuesses(read.diagnostics);
   if (installer === undefined || document === undefined) {
     const file = merged ? `${below.file} and ${overlay.file}` : whole.file;
     throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });

@@ -61,6 +61,23 @@ test('an unpacked bundle is verified and moved; the next run finds it in place',
   );
 });
 
+test('a folder in which unpacking ended early is said to be that; any other is not', async () => {
+  await using box = await tree({
+    'cut/install.sh': '#!/bin/sh\n',
+    'cut/installer.yaml': 'kind: Installer\n',
+    'other/a': '',
+  });
+  const open = async (name: string): Promise<unknown> =>
+    folderPackages(box.at(name), { directory: box.at('node'), signal: never });
+  const { hint } = await assert.rejectsWith(
+    open('cut'),
+    'NOT_FOUND',
+    /cut: the bundle was not unpacked to its end, or files were removed: stargz\.index\.json is missing$/,
+  );
+  assert.is(hint, 'unpack the bundle again into an empty folder, and check that tar reports no error');
+  await assert.rejectsWith(open('other'), 'NOT_FOUND', /other: it does not contain stargz\.index\.json$/);
+});
+
 function only<Item>(items: readonly Item[]): Item {
   const [item, ...more] = items;
   if (item === undefined || more.length > 0) throw new Error(`${items.length} of them`);
