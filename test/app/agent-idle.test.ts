@@ -1,6 +1,6 @@
 /** What an agent asks of its hub while there is nothing to do: hours, whose timers the test drives. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, setMaxListeners } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock } from 'node:test';
 import { openAgentScene } from '../support/agent-scene.ts';
@@ -25,6 +25,7 @@ function driveTime(): DrivenTime {
   const start = (): void => void (open += 1);
   const end = (): void => void (open -= 1);
   // The mock keeps the listeners of waits that are over.
+  const { defaultMaxListeners } = EventEmitter;
   setMaxListeners(0);
   subscribe('http.client.request.start', start);
   subscribe('http.client.response.finish', end);
@@ -71,6 +72,7 @@ function driveTime(): DrivenTime {
       mock.timers.reset();
       syncBuiltinESMExports();
       performance.now = now;
+      setMaxListeners(defaultMaxListeners);
     },
   };
 }
