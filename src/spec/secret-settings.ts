@@ -111,14 +111,13 @@ const HIDDEN = Symbol('hidden');
  */
 export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown: Entry; readonly hidden: boolean } {
   const result = { hidden: false };
-  const { version, s3Override, ...settings } = entry;
+  const { version, ...settings } = entry;
   const shown = shownMap(
     settings,
     { schemas: expanded([schema], schema), secret: false },
     { root: schema, depth: 0, result },
   );
-  const common = Object.entries({ version, s3Override }).filter(([, value]) => value !== undefined);
-  return { shown: { ...Object.fromEntries(common), ...shown }, hidden: result.hidden };
+  return { shown: version === undefined ? shown : { version, ...shown }, hidden: result.hidden };
 }
 
 /** Longer values are cut. */

@@ -92,6 +92,12 @@ for (const [title, schema, settings, expected] of cases) {
   });
 }
 
+test('the address of a package is shown without its credentials', () => {
+  const { shown, hidden } = withoutSecrets({ version: '1', s3Override: 'https://u:p@h/x?sig=s' }, undefined);
+  assert.equal(shown, { version: '1', s3Override: 'https://h/x' });
+  assert.is(hidden, true);
+});
+
 test('what is not secret stays as it is', () => {
   const entry = {
     version: '1',

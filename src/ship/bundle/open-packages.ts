@@ -9,7 +9,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, prefixOf } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../../core/package.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
-import { withoutSecrets } from '../../spec/secret-settings.ts';
+import { partsWithSecrets } from '../../spec/secret-parts.ts';
 import { checkShipped } from '../../spec/shipped-schema.ts';
 import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
 import type { ResolvedPackage } from './resolve.ts';
@@ -60,15 +60,10 @@ export async function readSchemas(
   return schemas.flat();
 }
 
-/** The names of the add-ons of a spec whose settings have secrets, by schema, name or content. */
-export function addonsWithSecrets(
-  { addons }: Pick<Installer, 'addons'>,
-  schemas: readonly AddonSchema[],
-): readonly string[] {
-  const schemaOf = new Map(schemas.map(({ addon, schema }) => [addon.name, schema]));
-  return addons
-    .filter(({ name, settings }) => withoutSecrets(settings, schemaOf.get(name)).hidden)
-    .map(({ name }) => name);
+/** The parts of a spec with secrets, installed or not: see {@link partsWithSecrets}. */
+export function secretsOfSpec(spec: Uint8Array, schemas: readonly AddonSchema[]): readonly string[] {
+  const schemaOf = new Map(schemas.map(({ addon, schema }) => [addon.specName, schema]));
+  return partsWithSecrets(Buffer.from(spec).toString(), schemaOf);
 }
 
 /** Checks the settings of add-ons with their schemas. */

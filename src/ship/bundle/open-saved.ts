@@ -11,7 +11,7 @@ import { OS_IDS } from '../../core/os.ts';
 import { parseInstaller } from '../../spec/parse.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
-import { addonsWithSecrets, type OpenPackage, readSchemas } from './open-packages.ts';
+import { type OpenPackage, readSchemas, secretsOfSpec } from './open-packages.ts';
 import { keptPart } from './other-systems.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
 import type { OpenPlan, PlanFromOptions, PlanSource } from './plan-from.ts';
@@ -77,15 +77,15 @@ export async function openSavedPlan(
   }
 }
 
-/** Add-ons with secrets in the spec of a saved plan; without packages, their schemas do not count. */
+/** The parts with secrets of the spec in a saved plan; without packages, their schemas do not count. */
 export async function secretsOfPlan(
   { files }: BundlePlan,
   packages: Parameters<typeof readSchemas>[1],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const spec = files.find(({ path }) => path === INSTALLER_YAML);
-  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec?.data ?? []).toString());
-  return readable === undefined ? [] : addonsWithSecrets(readable, await readSchemas(readable, packages, { signal }));
+  const spec = files.find(({ path }) => path === INSTALLER_YAML)?.data ?? new Uint8Array();
+  const { readable } = parseInstaller(INSTALLER_YAML, Buffer.from(spec).toString());
+  return secretsOfSpec(spec, readable === undefined ? [] : await readSchemas(readable, packages, { signal }));
 }
 
 function differentTool({ bundle }: BundlePlan, what: string): CurlewError {

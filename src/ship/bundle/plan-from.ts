@@ -11,7 +11,7 @@ import type { SourceStore } from '../store/source.ts';
 import { chooseExtras, NO_EXTRAS, type ExtraOptions, type ResolvedExtra } from './extras.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
-import { addonsWithSecrets, checkSettings, openPackages, readSchemas, type OpenOptions } from './open-packages.ts';
+import { checkSettings, openPackages, readSchemas, secretsOfSpec, type OpenOptions } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './bundle-plan.ts';
 import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from '../../own/root-files.ts';
@@ -62,7 +62,7 @@ export interface OpenPlan extends AsyncDisposable {
   readonly plan: BundlePlan;
   /** Source n is the plan's source n. */
   readonly sources: readonly PlanSource[];
-  /** The add-ons of the spec whose settings have secrets. */
+  /** The parts of the spec that have secrets: add-ons, installed or not, and sections. */
   readonly secrets: readonly string[];
 }
 
@@ -123,7 +123,7 @@ export async function planFrom(
     });
     const toolSource = executable === undefined ? [] : [executable.source];
     const sources = [...[...packages, ...others, ...supplied].map(({ source }): PlanSource => source), ...toolSource];
-    const secrets = addonsWithSecrets(installer, schemas);
+    const secrets = secretsOfSpec(spec, schemas);
     return { plan, sources, secrets, findings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

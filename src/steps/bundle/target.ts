@@ -109,7 +109,7 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
 
 const ADD_ON_NODES = 'installer-spec-file=FILE of an install adds them on the node instead';
 
-/** The mode of a file that contains the spec of a plan: only its owner may read secrets of these add-ons, which is said. */
+/** The mode of a file that contains the spec of a plan: only its owner may read secrets of these parts, which is said. */
 function modeFor(secrets: readonly string[], file: string, { report }: Pick<Context, 'report'>): number {
   if (secrets.length === 0) return 0o644;
   const text = `${file}: the spec has secrets (${secrets.join(', ')}), so only you can read this file, but everybody who gets it can; ${ADD_ON_NODES}`;
