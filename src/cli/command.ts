@@ -44,6 +44,8 @@ export interface Command<Result = unknown, Of extends Request = Request> {
    * write failures itself.
    */
   readonly carriesBytes?: (args: Arguments<Of>) => boolean;
+  /** True if the command works without a working folder, such as in one that was removed. */
+  readonly isAnywhere?: true;
   /** True if the text of the result lists what each step has done, such as each package of a build. */
   readonly listsSteps?: true;
   /** Exit status of a finished command; default 0. */

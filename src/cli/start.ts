@@ -111,7 +111,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       around,
       print: printLine,
       env: ENVIRONMENT,
-      cwd: workingFolder(),
+      cwd: command.isAnywhere === true ? '/' : workingFolder(),
       ...ownProcess(),
     };
     const result = await withSuggestions(

@@ -19,6 +19,7 @@ export const help = commandFor(HELP, {
 });
 
 export const version = commandFor(VERSION, {
+  isAnywhere: true,
   examples: ['curlew version', 'curlew --version'],
   run: async () => Promise.resolve({ version: toolVersion() }),
   render: (result) => result.version,

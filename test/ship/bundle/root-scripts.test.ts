@@ -172,6 +172,16 @@ test('a tool that cannot be executed is distinguished from a damaged one', async
   assert.match(err, /mounted noexec, or its mode was lost\. Unpack the bundle/);
 });
 
+test('a working folder that was removed is named, not the system', async () => {
+  await using box = await unpacked();
+  await mkdir(box.at('gone'));
+  const line = 'rmdir "$PWD"; mkdir "$PWD"; exec bash "$0" versions';
+  const ended = await execa('bash', ['-c', line, box.at('a b/tasks.sh')], { cwd: box.at('gone'), reject: false });
+  assert.is(ended.exitCode, 25, ended.stderr);
+  assert.match(ended.stderr, /^tasks\.sh: the working folder was removed: change to another one; cd "\$PWD"/m);
+  assert.not.match(ended.stderr, /does not run on this system/);
+});
+
 test('a tool for another architecture, or without its libraries, is named with what the system says', async () => {
   // The head of an ELF executable for a machine that there is none of.
   await using box = await unpacked(Buffer.from(`7f454c46020101${'00'.repeat(9)}0200ffff${'00'.repeat(44)}`, 'hex'));
