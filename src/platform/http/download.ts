@@ -287,15 +287,17 @@ function gaveUp(
 ): CurlewError {
   if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
   if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, refusal);
+  const stalled = outcome.kind === 'broken' && outcome.stalled;
+  // Without a byte there is nothing to resume, and the connection says what is wrong.
+  if (outcome.kind === 'broken' && received === 0 && !stalled) return outcome.error;
   const expected = request.until ?? request.expectedSize ?? facts.size;
   const progress = `after ${received} of ${expected ?? 'unknown'} bytes, tried ${tries} times`;
   // The message for a stalled body already names the host and the rate.
-  const stalled = outcome.kind === 'broken' && outcome.stalled;
   const message = stalled
     ? `${outcome.error.message}, ${progress}`
     : `cannot ${request.doing}: ${request.url} ended ${progress}`;
   return new CurlewError('FETCH_FAILED', message, {
-    hint: 'run the same command again to resume',
+    hint: `run the same command again${received === 0 ? '' : ' to resume'}`,
     cause: outcome.kind === 'broken' ? outcome.error : undefined,
   });
 }

@@ -198,8 +198,7 @@ test('a server that stands still runs into the limits', async ({ signal }) => {
   const timeouts = { connectMs: 1000, headersMs: 50, idleMs: 50 };
   await using http = await quickHttp({ timeouts, retry: { attempts: 2, baseMs: 1, capMs: 1 } });
   await using silent = await serveFiles({}, { faults: [answers({ status: 200, sending: 'never' })] });
-  const error = await assert.rejectsWith(fetchTo(http, silent.url, signal), 'FETCH_FAILED', /ended after 0/);
-  assert.match(String(error.cause), /no response in time/);
+  await assert.rejectsWith(fetchTo(http, silent.url, signal), 'FETCH_FAILED', /: no response in time$/);
 });
 
 const heads: readonly (readonly [what: string, text: string, isRead: boolean])[] = [
