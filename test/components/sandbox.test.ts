@@ -2,9 +2,11 @@
 import { execa } from 'execa';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ERROR_CODES } from '../../src/core/errors.ts';
 import { confinedPlace, requireOwnLinks } from '../../src/runtime/hooks/confine.ts';
 import { appears, until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { MAIN } from '../support/compiled.ts';
 import { never } from '../support/context.ts';
 import { curlew, startCurlew } from '../support/curlew.ts';
 import { unless } from '../support/needs.ts';
@@ -203,13 +205,30 @@ when('a root that others can open is refused, since hooks can leave set-user-ID 
     await execa('chmod', ['755', root]);
     const options = { root, seen: '/var/lib/curlew', scripts: SCRIPTS, uid, signal: never };
     const error = await assert.rejectsWith(confinedPlace(options), 'UNSUPPORTED', /other users can open that folder/);
-    assert.match(error.hint ?? '', `chmod 700 ${root}`);
+    assert.match(error.hint ?? '', /use a folder that does not exist/);
+    assert.not.match(error.hint ?? '', /chmod/);
     const fresh = await confinedPlace({ ...options, root: join(root, 'new') });
     assert.is((await stat(join(fresh.directory, '../../..'))).mode & 0o777, 0o700);
   } finally {
     await rm(root, { recursive: true });
   }
 });
+
+for (const [title, before, code] of [
+  ['a full disk', 'mount -t tmpfs -o size=16k,mode=700 tmpfs root; head -c 16k /dev/zero >root/full', 'NO_SPACE'],
+  ['a limit of file sizes', 'ulimit -f 1', 'FILE_UNUSABLE'],
+] as const) {
+  when(`${title} is said as such, and not that there can be no sandbox`, async () => {
+    await using box = await tree({ 'root/.keep': '' });
+    await withHook(box, 'true');
+    await execa('chmod', ['700', box.at('root')]);
+    const words = ['-m', 'bash', '-c', `${before}; exec "$0" "$@"`, process.execPath, MAIN, ...INSTALL];
+    const { stderr, exitCode } = await execa('unshare', words, { cwd: box.path, reject: false, stdin: 'ignore' });
+    assert.is(exitCode, ERROR_CODES[code], stderr);
+    assert.match(stderr, `error ${code}: cannot `);
+    assert.not.match(stderr, /line \d+:|--unconfined/);
+  });
+}
 
 test('links within the install folder are left alone', async () => {
   await using box = await tree({ 'addons/aaa/1.0.0/x': '', 'packages/bbb/1.0.0/x': '', 'assets/y': '' });

@@ -70,6 +70,17 @@ const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
 const HINT =
   'curlew doctor checks what a sandbox needs; on a disposable machine, and without --kubeconfig, the option --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
 
+/** What programs say, with LC_ALL=C, of files that cannot be written although the machine supports sandboxes. */
+const FILE_TROUBLES: readonly (readonly [words: string, errno: string])[] = [
+  ['No space left on device', 'ENOSPC'],
+  ['Disk quota exceeded', 'EDQUOT'],
+  ['File too large', 'EFBIG'],
+];
+
+function troubleOf(reason: string, code: string): Error {
+  return Object.assign(new Error(reason), { code });
+}
+
 /**
  * Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work; then, new
  * folders are removed again.
@@ -116,6 +127,8 @@ async function placeBelow(options: ConfineOptions, script: string, made: string[
   const reason = await tryBelow(overlayOf(root), async (upper) => failureOf(wrapBelow(upper)(['true']), options));
   if (reason !== undefined) {
     // The check names what is missing; the attempt only has the message of the program that failed.
+    const [, errno] = FILE_TROUBLES.find(([words]) => reason.endsWith(words)) ?? [];
+    if (errno !== undefined) throw fileError(`create a sandbox in ${root}`, troubleOf(reason, errno));
     await requireSupport(options);
     throw unsupported(options, reason);
   }
@@ -166,11 +179,18 @@ async function failureOf(
   [command, ...args]: readonly [string, ...string[]],
   { env = {}, signal }: CheckOptions,
 ): Promise<string | undefined> {
-  return tryProgram(command, args, { env, outputLimit: 1 << 16, signal }, ({ stderr, error }) => {
-    if (error === undefined) return undefined;
-    const [reason = ''] = stderr.trim().split('\n');
-    return reason === '' ? 'bash cannot be run' : reason;
-  });
+  return tryProgram(
+    command,
+    args,
+    { env: { ...env, LC_ALL: 'C' }, outputLimit: 1 << 16, signal },
+    ({ stderr, error }) => {
+      if (error === undefined) return undefined;
+      const [first = ''] = stderr.trim().split('\n');
+      // Bash begins its own messages with the place in a script.
+      const reason = first.replace(/^\S.*?: line \d+: /, '');
+      return reason === '' ? 'bash cannot be run' : reason;
+    },
+  );
 }
 
 /** A new root folder is accessible only to its owner. Returns the folders that it has created. */
@@ -187,7 +207,7 @@ async function requireClosed(root: string): Promise<void> {
     if ((mode & 0o011) === 0) return;
     if (path !== '/') continue;
     throw new CurlewError('UNSUPPORTED', `cannot create a sandbox in ${root}: other users can open that folder`, {
-      hint: `hooks can leave set-user-ID programs there: chmod 700 ${root}, or use a folder that does not exist`,
+      hint: 'hooks can leave set-user-ID programs there: use a folder that does not exist, which curlew makes for this user alone',
     });
   }
 }
