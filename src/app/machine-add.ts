@@ -52,7 +52,8 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
     context,
   );
   if (changed === undefined) return result;
-  return { ...result, change: written ? `added ${name} to ${file}` : `add ${name} to ${file}` };
+  if (written) return { ...result, change: `added ${name} to ${file}` };
+  return { ...result, change: result.refused.length > 0 ? undefined : `add ${name} to ${file}` };
 });
 
 function machineOf(request: Parameters<typeof addMachine>[0]): Machine {

@@ -3,9 +3,10 @@ import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { isSettled } from '../machine/cluster.ts';
 import { leftOverSsh } from '../machine/run/drain-over-ssh.ts';
-import { readHosts, requireKnown, type WrittenHost } from '../machine/run/cluster-file.ts';
+import { readHosts, requireFound, requireKnown, type WrittenHost } from '../machine/run/cluster-file.ts';
 import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planLeaving, type PlannedMachine } from '../machine/run/one-machine.ts';
+import type { ClusterLook } from '../machine/run/look.ts';
 import { carryOut, type MachineResult, type Plan } from '../machine/run/follow-plan.ts';
 import { openSsh, SshError } from '../machine/ssh/ssh.ts';
 import { MACHINE_REMOVE } from '../requests/machine.ts';
@@ -25,17 +26,22 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   const unset = { ...cluster, installer: {} };
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, unset, context) };
   const wanted = { cluster, name, bundle: bundle?.facts };
-  let speaker: WrittenHost | undefined;
+  let last: ClusterLook | undefined;
   const next: Plan<PlannedMachine>['next'] = (look, done) => {
     // What this command has removed is known to neither of them.
-    ({ speaker } = look);
+    last = look;
     if (look.speaker !== undefined && done.length === 0) requireKnown(cluster, look, { name, doing });
     return planLeaving(wanted, look);
   };
   const result = await carryOut({ cluster, doing, bundle, next }, { yes }, context);
+  const { speaker } = last ?? {};
+  // A control plane that cannot be asked for a moment is waited for before.
+  if (last !== undefined && result.steps.length + (result.done ?? []).length === 0)
+    requireFound(cluster, last, { name, doing });
   if (!yes || !isSettled(result)) {
     const notes = yes || speaker === undefined ? [] : await losses(result, speaker, context);
-    return { ...result, notes, change: host && `remove ${name} from ${file}` };
+    const isKept = result.refused.length + result.held.length > 0;
+    return { ...result, notes, change: isKept ? undefined : host && `remove ${name} from ${file}` };
   }
   if (host !== undefined) {
     // A person may have changed it meanwhile.

@@ -22,7 +22,7 @@ export const promote = useCase(PROMOTE, async (request, context: Context): Promi
   // Older releases are allowed: the target store decides which release may become current.
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
   const source = await sourceRelease(store, { release: from.release, trust, signal });
-  const target = await openStoreFor(to.store, request, context, { create: !dryRun });
+  const target = await openStoreFor(to.store, request, context, { create: dryRun ? 'never' : true });
   const signer = await signerOf(request, context, { address: target.address, remember: !dryRun });
   const flags = { deep, stream, dryRun, makeCurrent };
   const options = { to: target, release: to.release, signer, ...flags, jobs, report, signal };

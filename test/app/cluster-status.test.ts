@@ -1,5 +1,6 @@
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
 import { clusterStatus } from '../../src/app/cluster-status.ts';
+import { status as command } from '../../src/cli/commands/cluster-status.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cluster, documents } from '../support/fleet-files.ts';
@@ -21,7 +22,10 @@ test('a file with a setting that cannot be read is refused, and its machines are
     cwd: box.path,
   };
   const files = ['paris.yaml'];
-  const { hosts, refused, healthy } = await clusterStatus({ files }, context);
+  const found = await clusterStatus({ files }, context);
+  const { hosts, refused, healthy } = found;
+  const shown = command.render(found, { request: { files }, options: {} } as never, {} as never);
+  assert.match(shown, /^p1 +control-plane +not [^,:]+(?:: [^,]+)?, it does not answer: /m);
   assert.match(hosts[0]?.text ?? '', 'it does not answer');
   const reason = /^spec\.installer\.kubernetes\.kubeletConfiguration must be a text that is a map in YAML: line 2: /;
   assert.match(refused[0]?.reason ?? '', reason);

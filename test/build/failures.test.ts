@@ -8,7 +8,6 @@ import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { verifyLayers } from '../../src/steps/archives/verify-layers.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
-import { noReport } from '../support/context.ts';
 import { answers } from '../support/faults.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
@@ -56,8 +55,10 @@ for (const imageFormat of ['oci', 'docker-archive'] as const) {
     const [built] = await buildAll({ ...given, layers: { check: async () => undefined } });
     await using source = await openFileSource(built?.path ?? '');
     const index = await readIndex(source, { signal });
-    const verified = verifyLayers(source, index, { title: 'a', report: noReport, signal });
+    const events: ProgressEvent[] = [];
+    const verified = verifyLayers(source, index, { title: 'a', report: (event) => events.push(event), signal });
     await assert.rejectsWith(verified, 'IMAGE_INVALID', message);
+    assert.match(JSON.stringify(events), '"a: layers of 1 image"');
   });
 }
 

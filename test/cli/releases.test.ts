@@ -185,4 +185,23 @@ test('a damaged catalog is named with the command that mends it, and that comman
   assert.is((await runCommand(['reindex'], box.path)).exitCode, 64);
 });
 
+test('a dry run of a promotion to a new folder shows it, and does not make the folder', async ({ signal }) => {
+  await using box = await staged(signal);
+  const words = ['promote', '--from', 'staging', '--to', 'new/dist', '--dry-run'];
+  const { exitCode, stdout, stderr } = await runCommand(words, box.path);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, 'rook 1.0.4-14.2.21');
+  assert.ok(!(await readdir(box.path)).includes('new'));
+});
+
+test('a web server without a release is answered with the address that has one, not with publish', async () => {
+  await using box = await tree({ 'page/index.html': '' });
+  await using server = await serveFolder(box.at('page'));
+  const words = ['versions', '--from', server.url, '--allow-http', '127.0.0.1'];
+  const { exitCode, stderr } = await runCommand(words, box.path);
+  assert.is(exitCode, 14, stderr);
+  assert.match(stderr, 'behind curlew serve ends with /dist');
+  assert.ok(!stderr.includes('publish --to'), stderr);
+});
+
 test.run();

@@ -125,7 +125,7 @@ echo "$(($(date +%s) + 50)) eve@laptop-1 1000000000" >${REMOTE}/lock`,
     const shown = command.render(found, { request: { files: [] }, options: {} } as never, {} as never);
     assert.match(shown, 'p1  control-plane  v1.34.4  not ready: KubeletNotReady: no network');
     assert.match(shown, 'locked: p1: by eve@laptop-1 since 2001-09-09T01:46:40.000Z');
-    assert.match(shown, /^p4 +worker +not in the cluster, does not answer: /m);
+    assert.match(shown, /^p4 +worker +not in the cluster, it does not answer: /m);
     assert.match(shown, /^paris is not as it should be$/m);
     await at.on('p1', `echo "1 eve@laptop-1 1000000000" >${REMOTE}/lock`);
     assert.is((await statusOf(at)).hosts[0]?.lock, undefined);

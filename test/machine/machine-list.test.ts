@@ -22,4 +22,13 @@ test('a file that has changed since it was read is left as it is', async () => {
   assert.is(await readFile(file, 'utf8'), first.after);
 });
 
+test('the only machine of a file is not taken out of it, and that is said', async () => {
+  await using box = await tree();
+  const file = box.at('paris.yaml');
+  const machines = [{ name: 'p1', role: 'control-plane' }];
+  await writeFile(file, stringify(JSON.parse(documents(cluster('paris', {}, { machines })))));
+  const change = changedFile({ file, name: 'paris', machines } as unknown as WrittenCluster, { remove: 'p1' });
+  await assert.rejectsWith(change, 'UNSUPPORTED', /cannot remove p1 from .*paris\.yaml: it is its only machine/);
+});
+
 test.run();

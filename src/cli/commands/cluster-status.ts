@@ -21,7 +21,7 @@ function statusLines(result: ClusterStatus): readonly string[] {
     const absent = unknown === true ? 'not known: the nodes of the cluster could not be listed' : 'not in the cluster';
     const isNew = bare === true ? ['nothing of the cluster is on this machine'] : [];
     const node = joined ? [state, ...isNew, ...(cordoned ? ['takes no new pods'] : [])].join(', ') : absent;
-    return [name, role, kubelet, answers ? node : `${node}, does not answer: ${text}`];
+    return [name, role, kubelet, answers ? node : `${node}, ${text === '' ? 'it does not answer' : text}`];
   });
   const named = (word: string, list: ClusterStatus['held']): readonly string[] =>
     list.map(({ host = cluster, reason }) => `${word}: ${host}: ${reason}`);

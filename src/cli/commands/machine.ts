@@ -18,15 +18,14 @@ interface Shown {
 const shown = {
   changesBy: '--yes' as const,
   render: (result: MachineResult, { request: { yes } }: Shown): readonly string[] => {
-    const { machine, done = [], failed = [], change, notes = [] } = result;
-    const isDone = isSettled(result);
+    const { machine, steps, done = [], failed = [], change, notes = [] } = result;
     const lines = [
       ...done.map(({ host, phase }) => `done: ${host} ${phase}`),
       ...planLines(result, `${machine}: nothing is left to do`),
       ...failed.map(({ host, phase, reason }) => `failed: ${host} ${phase}: ${reason}`),
       ...(change === undefined ? [] : [change]),
       ...notes,
-      ...(yes || (isDone && change === undefined) ? [] : ['add --yes to do it']),
+      ...(yes || (steps.length === 0 && change === undefined) ? [] : ['add --yes to do it']),
     ];
     return lines;
   },

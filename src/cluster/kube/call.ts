@@ -100,5 +100,5 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
 }
 
 const NOT_RUNNING =
-  'start the API server (crictl ps -a shows its container), then run the same command again to resume';
+  'check its address, and that the API server runs: on a control plane, crictl ps -a shows its container; then run the same command again';
 const NOT_DONE = 'fix the cause on the API server, then run the same command again';

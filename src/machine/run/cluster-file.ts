@@ -163,15 +163,36 @@ export function requireMachine({ file, machines }: WrittenCluster, name: string,
   requireName(name, names, { doing, missing: `${file} has no such machine` });
 }
 
+interface Seen {
+  readonly extras: readonly { readonly host: WrittenHost }[];
+  readonly seen: SeenCluster;
+  readonly speaker?: WrittenHost | undefined;
+  /** A control plane without curlew, which the bundle would let answer. */
+  readonly silent?: WrittenHost | undefined;
+}
+
+/** The same where no control plane could be asked, and none could be with the bundle: only the file says what there is. */
+export function requireFound(cluster: WrittenCluster, look: Seen, what: Named): void {
+  if (look.silent === undefined) requireKnown(cluster, look, what);
+}
+
+interface Named {
+  readonly name: string;
+  readonly doing: string;
+}
+
 /** `NOT_FOUND` for a name that neither the file of a cluster nor the cluster has. */
 export function requireKnown(
   { file, machines }: WrittenCluster,
-  { extras, seen }: { readonly extras: readonly { readonly host: WrittenHost }[]; readonly seen: SeenCluster },
-  { name, doing }: { readonly name: string; readonly doing: string },
+  { extras, seen, speaker }: Seen,
+  { name, doing }: Named,
 ): void {
   const names = [...machines, ...extras.map(({ host }) => host), ...seen.machines, ...(seen.members ?? [])];
   requireName(name, [...new Set(names.map((one) => one.name))], {
     doing,
-    missing: `neither ${file} nor the cluster has such a machine`,
+    missing:
+      speaker === undefined
+        ? `${file} has no such machine, and no control plane could be asked for others`
+        : `neither ${file} nor the cluster has such a machine`,
   });
 }

@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
 import type { Failed } from '../cluster.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
-import { requireKnown, type WrittenCluster, type WrittenHost } from './cluster-file.ts';
+import { requireFound, requireKnown, type WrittenCluster, type WrittenHost } from './cluster-file.ts';
 import { lookAt, REMOTE } from './look.ts';
 import { requireForce } from './drain.ts';
 import { drainLimit } from './perform.ts';
@@ -50,6 +50,7 @@ export async function drainOverSsh(
   const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
   const { hosts, speaker, silent } = look;
   if (speaker === undefined) {
+    requireFound(cluster, look, { name, doing: `drain ${name}` });
     throw new CurlewError('CLUSTER_FAILED', `cannot drain ${name}: no control plane could be asked for its nodes`, {
       hint:
         silent === undefined

@@ -23,6 +23,11 @@ export async function changedFile({ file, name, machines }: WrittenCluster, chan
     const { apiVersion, kind, metadata } = fieldsOf(value);
     return apiVersion === CHANNEL_API_VERSION && kind === 'Cluster' && fieldsOf(metadata)['name'] === name;
   };
+  if ('remove' in change && machines.length === 1) {
+    throw new CurlewError('UNSUPPORTED', `cannot remove ${change.remove} from ${file}: it is its only machine`, {
+      hint: 'add the machine that takes its place first; curlew cluster delete resets all machines of a cluster',
+    });
+  }
   const remove = 'remove' in change ? machines.findIndex((one) => one.name === change.remove) : 0;
   const edit = 'add' in change ? { add: change.add } : { remove };
   const after = changeList(before, { isIt, path: ['spec', 'machines'] }, edit);

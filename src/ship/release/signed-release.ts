@@ -4,8 +4,9 @@ import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease } from '../store/read-catalog.ts';
+import { currentRelease, WEB_HINT } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
+import { isWebAddress } from '../store/web.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
@@ -240,7 +241,9 @@ async function requireSignature(store: Store, key: string, { release, described,
   if (named === undefined) {
     throw invalid(
       `${address}: the signature ${key} does not exist`,
-      `check the address, or create a signed release with curlew publish --to ${address} --sign FILE`,
+      isWebAddress(address)
+        ? WEB_HINT
+        : `check the address, or create a signed release with curlew publish --to ${address} --sign FILE`,
     );
   }
   throw invalid(

@@ -48,7 +48,7 @@ export function isFolderStore({ place }: Pick<Store, 'place'>): boolean {
   return place.server === FOLDER_SERVER;
 }
 
-/** A store in an existing folder. */
+/** A store in a folder. One that does not exist has no objects, and only reads of it are defined. */
 export function createFolderStore(root: string): Store {
   let swept: Promise<void> | undefined;
   const sweep = async (): Promise<void> => (swept ??= sweepStore(root));
@@ -283,8 +283,8 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   const keys: string[] = [];
   const walk = async (below: string): Promise<void> => {
     signal.throwIfAborted();
-    const folder = await requireInside(root, join(root, below));
-    const entries = await ifExists(`list ${root}`, readdir(folder, { withFileTypes: true }));
+    const reading = requireInside(root, join(root, below)).then(async (at) => readdir(at, { withFileTypes: true }));
+    const entries = await ifExists(`list ${root}`, reading);
     for (const entry of entries ?? []) {
       const key = `${below}${entry.name}`;
       if (keyProblem(key) !== undefined) continue;

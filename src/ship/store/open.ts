@@ -13,8 +13,11 @@ import { createWebStore, isWebAddress } from './web.ts';
 export interface OpenStoreOptions {
   /** Base of relative paths. */
   readonly cwd: string;
-  /** Create a missing folder, for writers. Otherwise a missing folder is `NOT_FOUND`. */
-  readonly create: boolean;
+  /**
+   * Create a missing folder, for writers. Otherwise it is `NOT_FOUND`; with `never`, for dry runs of writers, a store without
+   * objects.
+   */
+  readonly create: boolean | 'never';
   /** Connection settings of a store in S3; undefined means AWS, with its environment variables and profiles. */
   readonly s3?: S3Options | undefined;
   /** The client for stores behind a web server; without it they are `UNSUPPORTED`. */
@@ -42,7 +45,7 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   }
   if (isWebAddress(address)) {
     throw new CurlewError('UNSUPPORTED', `cannot open ${address}: this command does not read stores of web servers`, {
-      hint: `use a folder or s3://bucket/prefix${create ? '' : '; curlew serve makes bundles of a store at its address: curlew help serving'}`,
+      hint: `use a folder or s3://bucket/prefix${create !== false ? '' : '; curlew serve makes bundles of a store at its address: curlew help serving'}`,
     });
   }
   if (scheme !== undefined) {
@@ -64,11 +67,12 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   }
   const root = resolve(cwd, address);
   try {
-    if (create) await makeFolder(root, `open store ${root}`);
+    if (create === true) await makeFolder(root, `open store ${root}`);
     if (!(await stat(root)).isDirectory())
       throw new CurlewError('FILE_UNUSABLE', `cannot open store ${root}: not a folder`, { hint: 'specify a folder' });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
+      if (create === 'never') return createFolderStore(root);
       throw new CurlewError('NOT_FOUND', `cannot open store ${root}: no such folder`, {
         hint: await hintFor(root, address),
         cause: error,

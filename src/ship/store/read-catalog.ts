@@ -6,6 +6,10 @@ import { storeKey } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { Store } from './store.ts';
+import { isWebAddress } from './web.ts';
+
+/** What is done where a web server has no release: nothing is published through one. */
+export const WEB_HINT = 'check the address: that of a store behind curlew serve ends with /dist, as in URL/dist';
 
 const VERSION_LIMIT = 1024;
 
@@ -69,7 +73,9 @@ export async function readCatalog(
   const requested = release ?? (await currentRelease(store, { signal }))?.release;
   if (requested === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: the store has no release`, {
-      hint: `check the address, or create a release with curlew publish --to ${store.address}`,
+      hint: isWebAddress(store.address)
+        ? WEB_HINT
+        : `check the address, or create a release with curlew publish --to ${store.address}`,
     });
   }
   const catalog = isRelease(requested) ? await findCatalog(store, requested, { signal }) : undefined;

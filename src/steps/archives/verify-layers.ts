@@ -1,5 +1,6 @@
 /** Unpacks the layers of all images in an archive, and compares them with their images, before a node does. */
 import type { Reporting } from '../../core/cancellable.ts';
+import { counted } from '../../core/counted.ts';
 import { reportStep } from '../../core/events.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { readPayload } from '../../formats/archive/read.ts';
@@ -25,7 +26,7 @@ export async function verifyLayers(
   await using layers = createLayerCheck();
   await reportStep(
     report,
-    { id: `${title} layers`, title: `${title}: layers of ${images.length} images` },
+    { id: `${title} layers`, title: `${title}: layers of ${counted(images.length, 'image')}` },
     async () => {
       for (const { files, image } of images) await checkImage(image, files.name, { check: layers.check, signal });
     },

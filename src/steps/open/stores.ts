@@ -5,7 +5,7 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import type { Http } from '../../platform/http/http.ts';
 import { loadRoots } from '../../platform/http/roots.ts';
 import { readAwsProfile, type AwsProfile } from '../../ship/store/aws-profile.ts';
-import { openStore } from '../../ship/store/open.ts';
+import { openStore, type OpenStoreOptions } from '../../ship/store/open.ts';
 import type { S3Options } from '../../ship/store/s3-address.ts';
 import type { FetchPlace } from '../../ship/store/places.ts';
 import type { Store } from '../../ship/store/store.ts';
@@ -18,7 +18,7 @@ import type { AddressRequest, StoreRequest } from '../../requests/connection.ts'
 const MAX_PROFILE_BYTES = 1 << 20;
 
 /**
- * Opens the store of an address. `create`: create a missing folder. `http`: a client for stores behind a web server, which are
+ * Opens the store of an address. `create`: what becomes of a missing folder. `http`: a client for stores behind a web server, which are
  * not supported without one. `attempts`: per request of a store in S3; undefined for the default.
  */
 export async function openStoreFor(
@@ -29,7 +29,11 @@ export async function openStoreFor(
     create,
     http,
     attempts,
-  }: { readonly create: boolean; readonly http?: Http | undefined; readonly attempts?: number | undefined },
+  }: {
+    readonly create: OpenStoreOptions['create'];
+    readonly http?: Http | undefined;
+    readonly attempts?: number | undefined;
+  },
 ): Promise<Store> {
   const { cwd, report, signal } = context;
   const s3 = /^s3:/i.test(address) ? { ...(await s3Options(request, context)), attempts } : undefined;
