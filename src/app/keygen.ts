@@ -6,7 +6,7 @@ import { makeKeyPair } from '../formats/signing/keys.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf } from '../steps/open/trust.ts';
+import { looseKeyText, passphraseOf } from '../steps/open/trust.ts';
 import { KEYGEN } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
@@ -30,7 +30,7 @@ export const keygen = useCase(
       throw error;
     }
     if (!made.encrypted) {
-      const text = `${made.privateKey} is not encrypted: anyone who can read it can sign; set CURLEW_KEY_PASSPHRASE to encrypt it`;
+      const text = looseKeyText(made.privateKey, 'set CURLEW_KEY_PASSPHRASE to encrypt it');
       report({ type: 'note', level: 'warning', text });
     }
     return made;

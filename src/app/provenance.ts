@@ -7,7 +7,6 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
-import { readPrivateKey } from '../formats/signing/keys.ts';
 import { type Statement, formatStatement, signStatement } from '../formats/signing/statement.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -16,7 +15,7 @@ import { describeArchive } from '../steps/archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from '../steps/archives/open-anywhere.ts';
 import { verifyWhole } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf, readKeyText } from '../steps/open/trust.ts';
+import { readSigningKey } from '../steps/open/trust.ts';
 import { type BuilderRequest, PROVENANCE, type ProvenanceRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 import { isCommit } from '../ship/release/release-inputs.ts';
@@ -32,7 +31,7 @@ export interface Stated {
 
 /** Verifies each file, then writes a statement next to it; for an address, into the current folder. */
 export const provenance = useCase(PROVENANCE, async (request, context: Context): Promise<readonly Stated[]> => {
-  const { cwd, env } = context;
+  const { cwd } = context;
   const { files, sign, output, force = false } = request;
   if (output !== undefined && files.length > 1) {
     throw new CurlewError('USAGE', 'curlew provenance: specify files, and only one with --output', {
@@ -41,8 +40,7 @@ export const provenance = useCase(PROVENANCE, async (request, context: Context):
   }
   // Invalid arguments are refused before anything is read.
   builderOf(request, context, undefined);
-  const key =
-    sign === undefined ? undefined : readPrivateKey(await readKeyText(resolve(cwd, sign)), sign, passphraseOf(env));
+  const key = sign === undefined ? undefined : await readSigningKey(sign, context);
   if (output !== undefined) await refuseExisting(resolve(cwd, output), force);
   const stated: Stated[] = [];
   for (const path of files) {

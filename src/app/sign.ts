@@ -14,7 +14,6 @@ import { findEntry, readFile, readRange, readTocText } from '../formats/archive/
 import { FOOTER_SIZE, hasFooter } from '../formats/archive/toc.ts';
 import { archiveOf, isBundleName, signArchive, type ArchiveStatement } from '../formats/signing/archive-statement.ts';
 import { secondsOf, type Claim } from '../formats/signing/claim.ts';
-import { readPrivateKey } from '../formats/signing/keys.ts';
 import { signText } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { parseInstaller } from '../spec/parse.ts';
@@ -25,7 +24,7 @@ import { verifyWhole } from '../steps/archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { signerOf } from '../steps/open/release-trust.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
-import { passphraseOf, readKeyText, signaturePath, wholePath } from '../steps/open/trust.ts';
+import { readSigningKey, signaturePath, wholePath } from '../steps/open/trust.ts';
 import { SIGN_FILES, SIGN_RELEASE, type SignFilesRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
@@ -58,13 +57,12 @@ export type SignedFile = SignedArchive | SignedContent;
 
 /** Verifies each file, then writes its signatures next to it; for an address, into the current folder. */
 export const signFiles = useCase(SIGN_FILES, async (request, context: Context): Promise<readonly SignedFile[]> => {
-  const { cwd, env } = context;
   const { files, key: path, name } = request;
   const claim = claimOf(request);
   if (name !== undefined && !isBundleName(name)) {
     throw new CurlewError('USAGE', `--name ${name}: not the name of a bundle`, { hint: NAME_HINT });
   }
-  const key = readPrivateKey(await readKeyText(resolve(cwd, path)), path, passphraseOf(env));
+  const key = await readSigningKey(path, context);
   const signed: SignedFile[] = [];
   for (const file of files) signed.push(await signFile(file, { request, context, key, claim, written: signed }));
   return signed;

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
@@ -65,6 +65,25 @@ test('keygen makes a private key for its owner alone, and never overwrites one',
   await rename(box.at('curlew.key'), box.at('elsewhere.key'));
   assert.is((await runTraced(['keygen'], box)).exitCode, 24);
   assert.ok(await isMissing(box.at('curlew.key')), 'half a pair was left');
+});
+
+test('a signer is told of a key that others can read, unless it is encrypted', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await runTraced(['keygen', 'our'], box);
+  await runTraced(['keygen', 'locked'], box, { CURLEW_KEY_PASSPHRASE: 'correct horse' });
+  for (const [key, mode, told] of [
+    ['our.key', 0o600, false],
+    ['our.key', 0o644, true],
+    ['our.key', 0o640, true],
+    ['locked.key', 0o644, false],
+  ] as const) {
+    await chmod(box.at(key), mode);
+    const env = key === 'locked.key' ? { CURLEW_KEY_PASSPHRASE: 'correct horse' } : {};
+    const { exitCode, stderr } = await runTraced(['sign', 'b.tar.gz', '--key', key], box, env);
+    assert.is(exitCode, 0, stderr);
+    const text = stderr.replaceAll(/\s+/g, ' ');
+    assert.is(text.includes('our.key is not encrypted: anyone who can read it can sign; '), told, stderr);
+  }
 });
 
 test('a locked key signs by its passphrase, which is printed nowhere', async () => {

@@ -1,5 +1,5 @@
 /** Signed releases: trusted keys, versions that were seen before, and the signing key. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Signer } from '../../ship/release/sign-release.ts';
@@ -11,11 +11,11 @@ import {
 } from '../../ship/release/signed-release.ts';
 import { offeredCatalog } from '../../ship/release/merged-catalog.ts';
 import type { Store } from '../../ship/store/store.ts';
-import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
+import { publicPart } from '../../formats/signing/keys.ts';
 import type { Context } from '../../core/context.ts';
 import { xdgFolder } from './config.ts';
 import { SEEN_RELEASES, seenVersions } from './seen-versions.ts';
-import { passphraseOf, readKeyText, trustOf, type Trust } from './trust.ts';
+import { readSigningKey, trustOf, type Trust } from './trust.ts';
 import type { TrustRequest, SignerRequest } from '../../requests/trust.ts';
 
 const LIFETIME = 90 * 24 * 60 * 60 * 1000;
@@ -30,7 +30,7 @@ export async function signerOf(
     if (expires === undefined) return undefined;
     throw new CurlewError('USAGE', '--expires requires --sign', { hint: '--sign FILE names the private key' });
   }
-  const key = readPrivateKey(await readKeyText(resolve(context.cwd, path)), path, passphraseOf(context.env));
+  const key = await readSigningKey(path, context);
   const others = await trustOf(trusted, context);
   const keys = [publicPart(key, path), ...(others?.keys ?? [])];
   return {

@@ -1,4 +1,6 @@
 /** Signatures of archives: trusted keys, signature files, and verification. */
+import type { KeyObject } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -12,7 +14,7 @@ import {
   type ArchiveStatement,
   type SignatureRequirements,
 } from '../../formats/signing/archive-statement.ts';
-import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
+import { readPrivateKey, readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
 import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/signing/signature.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
@@ -143,9 +145,22 @@ async function verifySignature({ about, text, signature, from }: Found, against:
   return { by: signedBy.name, statement, remember };
 }
 
-/** The text of a private key's file. */
-export async function readKeyText(path: string): Promise<string> {
-  return (await readLimited(path, KEY_LIMIT)).toString();
+/** Says of an unencrypted private key that those who can read its file can sign. */
+export function looseKeyText(name: string, cure: string): string {
+  return `${name} is not encrypted: anyone who can read it can sign; ${cure}`;
+}
+
+/** Reads the private key of a signer; warns about an unencrypted one that others than its owner can read. */
+export async function readSigningKey(path: string, { cwd, env, report }: Context): Promise<KeyObject> {
+  const file = resolve(cwd, path);
+  const pem = (await readLimited(file, KEY_LIMIT)).toString();
+  const key = readPrivateKey(pem, path, passphraseOf(env));
+  const isLoose = !pem.includes('ENCRYPTED') && ((await stat(file)).mode & 0o044) !== 0;
+  if (isLoose) {
+    const text = looseKeyText(path, `others than its owner can: chmod 600 ${path}`);
+    report({ type: 'note', level: 'warning', text });
+  }
+  return key;
 }
 
 /** An empty passphrase counts as none. */
