@@ -48,7 +48,7 @@ type PartsOptions = PartsPlace &
 
 /** Writes the parts, and reports the content of each medium. */
 export async function writePartsTo(
-  { source, index }: Omit<Whole, 'name'>,
+  whole: Omit<Whole, 'name'>,
   { name, isMedia, report, ...options }: PartsOptions,
 ): Promise<WrittenParts> {
   const onLayout = (layout: readonly PlannedPart[]): void => {
@@ -59,7 +59,7 @@ export async function writePartsTo(
   };
   // A folder of --to may be a medium that is not mounted yet, which has its own hint.
   for (const folder of isMedia ? [] : options.folders) await requireFolder(join(folder, name));
-  const written = await writeParts({ name, source, index }, { ...options, onLayout, report });
+  const written = await writeParts({ ...whole, name }, { ...options, onLayout, report });
   if (isMedia) reportMedia(written, report);
   return written;
 }

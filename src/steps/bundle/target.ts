@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { comparePlans, type PlanDifference } from '../../ship/bundle/compare.ts';
 import { formatBundlePlan } from '../../ship/bundle/plan-file.ts';
+import { sourceNames } from '../../ship/bundle/write/entry-check.ts';
 import { planSource } from '../../ship/bundle/write/plan-source.ts';
 import { writeBundle, writeBundleFile } from '../../ship/bundle/write/write-bundle.ts';
 import { storeBundle } from '../../ship/bundle/write/store-bundle.ts';
@@ -128,7 +129,7 @@ function partsTarget(request: BundleTargetRequest, context: Context): BundleTarg
     const mode = modeFor(secrets, place.name, context);
     const source = planSource(place.name, splice, sources);
     const { media } = await writePartsTo(
-      { source, index: splice.index },
+      { source, index: splice.index, nameOf: sourceNames(splice, sources, place.name) },
       { ...options, mode, verify: verify || signed },
     );
     return { file: media[0]?.path };

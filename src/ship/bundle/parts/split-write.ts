@@ -14,7 +14,7 @@ import { nameFile } from '../../../platform/files/name-file.ts';
 import { sweepPartials, writeAside } from '../../../platform/files/partial.ts';
 import { writeStateFile } from '../../../platform/files/state-file.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
-import { createEntryCheck, type EntryCheck } from '../write/entry-check.ts';
+import { createEntryCheck, type EntryCheck, type EntryNaming } from '../write/entry-check.ts';
 import {
   progressPath,
   type SetProgress,
@@ -34,6 +34,8 @@ export interface Whole {
   readonly name: string;
   readonly source: RangeSource;
   readonly index: ArchiveIndex;
+  /** Names the archives from which a planned one is copied, for messages; default: its own name. */
+  readonly nameOf?: EntryNaming | undefined;
 }
 
 export interface SplitOptions extends Reporting {
@@ -85,7 +87,7 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
   const { stale, ...progress } = await findLayout(identity, media, force);
   await removeStale(identity, { ...progress, stale, force });
   options.onLayout?.(progress.layout);
-  const check = options.verify ? createEntryCheck(index, name, { signal }) : undefined;
+  const check = options.verify ? createEntryCheck(index, whole.nameOf ?? (() => name), { signal }) : undefined;
   const work: SplitJob = { whole, check, mode, report, signal };
   report({ type: 'step-started', id: name, title: name, bytes: index.size });
   try {

@@ -4,6 +4,7 @@ import type { Cancellable } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry } from '../../../formats/archive/entry.ts';
 import { sameBytes } from '../../../formats/archive/member.ts';
 import { headerMember, paddingMember } from '../../../formats/archive/place.ts';
+import type { SplicePlan } from '../../../formats/archive/splice.ts';
 import { readPayload } from '../../../formats/archive/read.ts';
 import { CurlewError } from '../../../core/errors.ts';
 
@@ -19,9 +20,21 @@ export interface EntryCheck {
   readonly abandon: () => void;
 }
 
-/** `name` identifies the archive in messages. */
-export function createEntryCheck(index: ArchiveIndex, name: string, { signal }: Cancellable): EntryCheck {
-  const members = membersOf(index, name, signal);
+/** Says from where the entry of this number in the index comes, for messages. */
+export type EntryNaming = (entry: number) => string;
+
+/** Names the sources from which entries of a planned bundle are copied; `name` is for what the plan writes itself. */
+export function sourceNames(
+  { origins }: Pick<SplicePlan, 'origins'>,
+  sources: readonly { readonly name: string }[],
+  name: string,
+): EntryNaming {
+  return (entry) => sources[origins[entry]?.source ?? -1]?.name ?? name;
+}
+
+/** `nameOf` identifies the archive of an entry in messages. */
+export function createEntryCheck(index: ArchiveIndex, nameOf: EntryNaming, { signal }: Cancellable): EntryCheck {
+  const members = membersOf(index, nameOf, signal);
   let member = members.next();
   let at = 0;
   let running: EntryCheck | undefined;
@@ -42,7 +55,7 @@ export function createEntryCheck(index: ArchiveIndex, name: string, { signal }: 
     },
     finish: async () => {
       await running?.finish();
-      if (member.done !== true) throw new Error(`${name}: ended before its last entry`);
+      if (member.done !== true) throw new Error(`${member.value.of}: ended before its last entry`);
     },
     abandon: () => running?.abandon(),
   };
@@ -53,22 +66,29 @@ interface Member {
   readonly offset: number;
   readonly length: number;
   readonly start: () => EntryCheck;
+  /** The archive that it comes from, for messages. */
+  readonly of: string;
 }
 
-function* membersOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal): Generator<Member, void, undefined> {
+function* membersOf(
+  { entries }: ArchiveIndex,
+  nameOf: EntryNaming,
+  signal: AbortSignal,
+): Generator<Member, void, undefined> {
   let at = 0;
-  const exact = ({ path }: PlacedEntry, data: Uint8Array): Member => {
-    const member = { offset: at, length: data.byteLength, start: () => startComparing(data, `${name}: ${path}`) };
+  const exact = ({ path }: PlacedEntry, data: Uint8Array, of: string): Member => {
+    const member = { offset: at, length: data.byteLength, start: () => startComparing(data, `${of}: ${path}`), of };
     at += data.byteLength;
     return member;
   };
-  for (const entry of entries) {
-    yield exact(entry, headerMember(entry));
+  for (const [number, entry] of entries.entries()) {
+    const of = nameOf(number);
+    yield exact(entry, headerMember(entry), of);
     if (entry.packed === 0) continue;
-    yield { offset: at, length: entry.packed, start: () => startReader(entry, name, signal) };
+    yield { offset: at, length: entry.packed, start: () => startReader(entry, of, signal), of };
     at += entry.packed;
     const padding = paddingMember(entry.size);
-    if (padding.byteLength > 0) yield exact(entry, padding);
+    if (padding.byteLength > 0) yield exact(entry, padding, of);
   }
 }
 

@@ -4,7 +4,7 @@ import { asError, CurlewError } from '../../../core/errors.ts';
 import { isFolderStore } from '../../store/folder.ts';
 import type { CopiedRange, Store, Upload } from '../../store/store.ts';
 import { changedSincePlanned, type BundleSource } from './bytes.ts';
-import { createEntryCheck } from './entry-check.ts';
+import { createEntryCheck, type EntryNaming, sourceNames } from './entry-check.ts';
 import type { BundlePlan } from '../bundle-plan.ts';
 import { planSource } from './plan-source.ts';
 import type { WriteBundleOptions } from './write-bundle.ts';
@@ -38,15 +38,16 @@ export async function storeBundle(
     report({ type: 'step-progress', id: name, bytes });
   };
   const { read } = planSource(name, splice, sources);
+  const nameOf = sourceNames(splice, sources, name);
   try {
-    if (verify && copies.length > 0) await verifyAll(splice, read, name, signal);
+    if (verify && copies.length > 0) await verifyAll(splice, read, nameOf, signal);
     const checked = verify && copies.length === 0;
     const body: Upload = {
       size: splice.size,
       async *read(offset, length, options) {
         const whole = checked && length === splice.size;
         const range = read(offset, length, options);
-        for await (const chunk of whole ? verified(splice, range, name, signal) : range) {
+        for await (const chunk of whole ? verified(splice, range, nameOf, signal) : range) {
           addBytes(chunk.byteLength);
           yield chunk;
         }
@@ -89,10 +90,10 @@ function copiesFor(store: Store, { segments }: SplicePlan, sources: readonly Bun
 async function* verified(
   { index }: SplicePlan,
   chunks: AsyncIterable<Uint8Array>,
-  name: string,
+  nameOf: EntryNaming,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const check = createEntryCheck(index, name, { signal });
+  const check = createEntryCheck(index, nameOf, { signal });
   try {
     for await (const chunk of chunks) {
       await check.push(chunk);
@@ -104,6 +105,11 @@ async function* verified(
   }
 }
 
-async function verifyAll(splice: SplicePlan, read: Upload['read'], name: string, signal: AbortSignal): Promise<void> {
-  for await (const chunk of verified(splice, read(0, splice.size, { signal }), name, signal)) void chunk;
+async function verifyAll(
+  splice: SplicePlan,
+  read: Upload['read'],
+  nameOf: EntryNaming,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const chunk of verified(splice, read(0, splice.size, { signal }), nameOf, signal)) void chunk;
 }

@@ -6,7 +6,7 @@ import { asError } from '../../../core/errors.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
-import { createEntryCheck } from './entry-check.ts';
+import { createEntryCheck, sourceNames } from './entry-check.ts';
 import type { BundlePlan } from '../bundle-plan.ts';
 import { readAhead } from './read-ahead.ts';
 import { createWriteQueue, WRITE_CONCURRENCY, type Write } from './write-queue.ts';
@@ -32,7 +32,7 @@ export async function writeBundle(
   write: Write,
   { name, title, concurrency, verify, report, signal }: WriteBundleOptions,
 ): Promise<void> {
-  const check = verify ? createEntryCheck(splice.index, name, { signal }) : undefined;
+  const check = verify ? createEntryCheck(splice.index, sourceNames(splice, sources, name), { signal }) : undefined;
   const writes = createWriteQueue(write, { concurrency });
   const read = sources.some(isRemoteSource) ? readAhead : bundleRange;
   report({ type: 'step-started', id: name, title, bytes: splice.size });

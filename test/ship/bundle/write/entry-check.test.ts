@@ -14,7 +14,7 @@ const { bytes, plan } = archiveOf([
 ]);
 
 async function pushAll(data: Buffer, piece: number, signal: AbortSignal, index = plan.index): Promise<void> {
-  const check = createEntryCheck(index, 'b.tar.gz', { signal });
+  const check = createEntryCheck(index, () => 'b.tar.gz', { signal });
   for (let at = 0; at < data.byteLength; at += piece) await check.push(data.subarray(at, at + piece));
   await check.finish();
 }
