@@ -7,6 +7,7 @@ import type { DeltaJson } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
+import { isUnpacked } from '../runtime/node/source-folder.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
 import { verifyLayers } from '../steps/archives/verify-layers.ts';
@@ -14,12 +15,14 @@ import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.t
 import type { Context } from '../core/context.ts';
 import { folderOf, installedFolder } from '../steps/node/install-folder.ts';
 import { checkedIndex } from '../steps/sources/install-source.ts';
+import { verifyUnpacked } from '../steps/sources/verify-unpacked.ts';
 import { trustOf, type Signed } from '../steps/open/trust.ts';
 import { VERIFY_FILES, VERIFY_INSTALLED } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 export interface Verified {
   readonly path: string;
+  /** Bytes of the file; of an unpacked bundle, of its files. */
   readonly size: number;
   readonly files: number;
   /** Digest of the table of contents, which covers every other byte. */
@@ -48,6 +51,11 @@ export const verify = useCase(VERIFY_FILES, async (request, context: Context): P
   const verified: Verified[] = [];
   for (const path of request.files) {
     const file = resolve(context.cwd, path);
+    if (await isUnpacked(file)) {
+      const { entries, tocDigest, size, signed } = await verifyUnpacked(file, path, { ...context, trust });
+      verified.push({ path, size, files: entries.length, digest: tocDigest, ...signedOf({ signed }) });
+      continue;
+    }
     if (isHeadPath(file)) await requireValidParts(file, context);
     await using source = await openArchive(file, { signal: context.signal, shown: path });
     const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });

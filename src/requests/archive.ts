@@ -61,7 +61,9 @@ export const PULL = request('pull', 'Download a bundle or package; can resume', 
 });
 export type PullRequest = RequestOf<typeof PULL.fields>;
 
-const verified = paths('FILE', 'packages and bundles, or head files of their parts', { operand: true });
+const verified = paths('FILE', 'packages and bundles, head files of their parts, or folders of unpacked bundles', {
+  operand: true,
+});
 /** The install folder records the versions that this node has seen. */
 const VERIFYING = { ...FOLDER, ...SIGNED, ...DOWNGRADE, ...CONFIG };
 

@@ -83,7 +83,7 @@ export type KeptRequest = RequestOf<typeof TARGET & typeof NODE_HOOKS & typeof I
 
 export const SOURCE = {
   bundle: path('FILE', 'install packages of a bundle', source),
-  dir: path('DIR', 'install packages of an unpacked bundle; moves its files', source),
+  dir: path('DIR', 'install packages of an unpacked bundle; moves its files (a trial copies them)', source),
   from: places(
     'STORE|URL|DIR',
     'fetch packages from a store, a web server with a store (repeat for mirrors), or a folder of builds',

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { membersOf } from '../../src/platform/process/process-tree.ts';
@@ -63,6 +63,7 @@ test('an unpacked bundle whose packages a node has taken is to be unpacked again
   await execa('tar', ['xzf', box.at('real.tar.gz'), '-C', box.at('unpacked')]);
   assert.is((await run(...words(box, ['--dir', 'unpacked']))).exitCode, 0);
   assert.is((await run('uninstall', 'aaa', '--yes', '--root', box.at('root'), '--unconfined')).exitCode, 0);
+  await rm(box.at('unpacked/addons/aaa'), { recursive: true });
   const { exitCode, stderr } = await run(...words(box, ['--dir', 'unpacked']));
   assert.is(exitCode, 14);
   assert.match(stderr, /hint: an install from this folder has moved its files .* unpack the bundle again with tar$/);
@@ -74,6 +75,11 @@ test('an unpacked bundle is installed', async () => {
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
   assert.match((await install(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}installed/);
   assert.match((await install(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
+  // A trial has not taken its files.
+  assert.match(
+    (await install(box, '--dir', 'unpacked', '--install-dir', '/opt/other')).stdout,
+    /^aaa {2}1\.0\.0 {2}installed/,
+  );
 });
 
 test('a store is installed from, and so is a bundle that was made of it', async ({ signal }) => {

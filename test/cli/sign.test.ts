@@ -148,6 +148,10 @@ test('an unpacked bundle is held to the signature of its table of contents', asy
   await writeFile(box.at('unpacked/addons/aaa/1.0.0/install.sh'), 'aaa() { : ; }\n');
   assert.match((await runTraced(named, box)).stderr, /^error DIGEST_MISMATCH: /m);
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
+  const verify = ['verify', 'unpacked', '--key', 'our.pub'];
+  await refused(box, verify, /there is no signature .*unpacked\/stargz\.index\.json\.sigstore\.json/);
+  const { stdout } = await runTraced([...verify, '--signature', 'b.tar.gz.sigstore.json'], box);
+  assert.match(stdout, /^unpacked: ok, [^]*\nsigned with .*our\.pub/);
   assert.match((await runTraced(named, box)).stdout, /^aaa {2}1\.0\.0 {2}installed/);
 });
 

@@ -12,6 +12,8 @@ import { formatBytes } from '../render/units.ts';
 
 const DETAILS = `With --key, verifies the signature, its name (--signed-as), its expiry and the digest of the whole file, and that this node, according to its install folder, has not seen a newer version.
 
+Of the folder of an unpacked bundle, verifies every file that its table of contents lists, and with --key the signature that is in it (docs/signing.md) or named by --signature.
+
 With --installed, compares the files of all packages in the install folder with the metadata that was verified when they were extracted. Prints each difference on a line: missing, type, owner, mode, size, digest. The exit status is 15 if a file differs or cannot be checked. Ignores files added by hooks; curlew install repairs differences.`;
 
 export const command = commandFor(VERIFY, {
@@ -21,6 +23,7 @@ export const command = commandFor(VERIFY, {
     'curlew verify packages/*.tar.gz',
     'curlew verify bundle.tar.gz --key curlew.pub',
     'curlew verify bundle.tar.gz.parts.json',
+    'curlew verify unpacked --key curlew.pub',
     'curlew verify --installed',
   ],
   run: async ({ request, options: { installed } }, context): Promise<readonly Verified[] | VerifiedNode> => {

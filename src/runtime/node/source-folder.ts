@@ -1,12 +1,13 @@
 /**
  * An unpacked bundle: its files are verified against its table of contents and hard-linked into the install folder. The
- * original names are removed when the package is in place, so a run can be interrupted at any moment.
+ * original names are removed when the package is in place, so a run can be interrupted at any moment. A trial copies them: its
+ * hooks could write through a link, and the folder is still needed.
  */
 import { createHash } from 'node:crypto';
 import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
-import type { PlacedEntry } from '../../formats/archive/entry.ts';
+import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
 import { parseTocJson } from '../../formats/archive/toc.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -37,17 +38,21 @@ import { wrongBytes, readVerified } from './verified-file.ts';
 
 const TOC_LIMIT = 1 << 30;
 /** Hashing uses one processor; meanwhile other files are read and synced. */
-const FILES_AT_ONCE = 8;
+export const FILES_AT_ONCE = 8;
 
 export interface FolderOptions extends Cancellable {
   /** The install folder. */
   readonly directory: string;
+  /** The files stay in the folder, unchanged: they are copied. */
+  readonly stays?: boolean | undefined;
   /** Throws if the table of contents at `path` is not trusted; absent: every one is. */
   readonly trust?: { readonly check: (name: string, text: Uint8Array, path: string) => Promise<unknown> } | undefined;
 }
 
 export interface FolderPackages {
   readonly packages: readonly SourcePackage[];
+  /** Sizes and offsets of an archive have no meaning in it. */
+  readonly index: ArchiveIndex;
   /** The verified text of a file in the bundle's root; undefined if the bundle has no such file. */
   readonly readRoot: (name: string, limit: number) => Promise<string | undefined>;
 }
@@ -58,7 +63,7 @@ export interface FolderPackages {
  */
 export async function folderPackages(
   folder: string,
-  { directory, trust, signal }: FolderOptions,
+  { directory, stays = false, trust, signal }: FolderOptions,
 ): Promise<FolderPackages> {
   if ((await stat(folder).catch(() => undefined))?.isFile() === true) {
     throw new CurlewError(
@@ -70,7 +75,8 @@ export async function folderPackages(
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
   if (text === undefined) throw await withoutContents(folder);
   await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
-  const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
+  const index = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
+  const { entries } = index;
   if (entries.some(({ path }) => path === DELTA_CONTENTS)) {
     throw new CurlewError('UNSUPPORTED', `cannot open ${folder}: it is an unpacked delta`, {
       hint: 'specify the delta itself with --bundle: it need not be unpacked',
@@ -88,7 +94,8 @@ export async function folderPackages(
       ...checkedAddon(texts, group.ref, files, folder),
       files,
       extract: async (into, options) => {
-        await takePackage(from, new Map(files.map((file) => [file.path, file])), into, options.signal);
+        const wanted = new Map(files.map((file) => [file.path, file]));
+        await takePackage(from, wanted, into, { take: stays ? copyOf : linkOrCopy, signal: options.signal });
       },
       read: (path, options) => {
         const file = files.find((one) => one.path === path);
@@ -100,8 +107,7 @@ export async function folderPackages(
           options.signal,
         );
       },
-      movedFrom: folder,
-      discard: async () => rm(from, { recursive: true, force: true }),
+      ...(stays ? {} : { movedFrom: folder, discard: async () => rm(from, { recursive: true, force: true }) }),
     });
   }
   const readRoot = async (name: string, limit: number): Promise<string | undefined> => {
@@ -111,13 +117,18 @@ export async function folderPackages(
     if (root === undefined || digestOf(root) !== entry.digest) throw wrongBytes(join(folder, name));
     return root;
   };
-  return { packages, readRoot };
+  return { packages, index, readRoot };
+}
+
+/** True for a folder with files of a bundle in it, also if it is incomplete. */
+export async function isUnpacked(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((): readonly string[] => []);
+  return [TOC_NAME, BUNDLE_JSON, ...BUNDLE_SCRIPTS].some((name) => names.includes(name));
 }
 
 /** The contents are the last file of a bundle: a folder with only the first ones was not unpacked to the end. */
 async function withoutContents(folder: string): Promise<CurlewError> {
-  const names = await readdir(folder).catch((): readonly string[] => []);
-  if ([...BUNDLE_SCRIPTS, BUNDLE_JSON].some((name) => names.includes(name))) {
+  if (await isUnpacked(folder)) {
     const what = `cannot open ${folder}: the bundle was not unpacked to its end, or files were removed: ${TOC_NAME} is missing`;
     return new CurlewError('NOT_FOUND', what, {
       hint: 'unpack the bundle again into an empty folder, and check that tar reports no error',
@@ -157,7 +168,7 @@ async function takePackage(
   from: string,
   wanted: ReadonlyMap<string, PackageFile>,
   into: string,
-  signal: AbortSignal,
+  { take: bring, signal }: Cancellable & { readonly take: (from: string, into: string) => Promise<void> },
 ): Promise<void> {
   try {
     await refuseUnlisted(from, wanted);
@@ -166,7 +177,7 @@ async function takePackage(
       const target = join(into, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);
-      await linkOrCopy(join(from, path), target);
+      await bring(join(from, path), target);
       if ((await settleFile(target, file, within.signal)) !== file.digest) throw wrongBytes(join(from, path));
     };
     await eachLimited(wanted, take, { width: FILES_AT_ONCE, signal });
@@ -178,7 +189,7 @@ async function takePackage(
 }
 
 /** A file that the table of contents does not list would be removed with the others: refuse it. */
-async function refuseUnlisted(from: string, wanted: ReadonlyMap<string, unknown>): Promise<void> {
+export async function refuseUnlisted(from: string, wanted: Pick<ReadonlySet<string>, 'has'>): Promise<void> {
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) continue;
     const path = join(entry.parentPath, entry.name).slice(from.length);
@@ -206,6 +217,11 @@ async function linkOrCopy(from: string, into: string): Promise<void> {
       if (!NO_LINK.includes(errnoOf(error) ?? '')) throw error;
     }
   }
+  await copyOf(from, into);
+}
+
+/** Takes no space where the file system shares blocks of copies. */
+async function copyOf(from: string, into: string): Promise<void> {
   await copyFile(from, into, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
 }
 

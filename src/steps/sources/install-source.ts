@@ -15,7 +15,7 @@ import { resolveVersion } from '../../spec/version.ts';
 import type { OfferedPackage, SourcePackage } from '../../runtime/node/source.ts';
 import { checkPlaced } from '../../runtime/node/placed-package.ts';
 import type { NotCurrent } from '../../ship/release/signed-release.ts';
-import { folderPackages } from '../../runtime/node/source-folder.ts';
+import { folderPackages, type FolderOptions, type FolderPackages } from '../../runtime/node/source-folder.ts';
 import { checkArchive } from '../archives/check-archive.ts';
 import { openArchive } from '../../ship/bundle/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
@@ -121,15 +121,34 @@ function isDocument({ path }: PlacedEntry): boolean {
   return own.includes(owner === undefined ? path : path.slice(prefixOf(owner).length));
 }
 
-/** A bundle that was unpacked with tar. An earlier run may have moved packages to `directory`, the install folder. */
+/** The packages of an unpacked bundle, after its signature is verified if one is required. */
+export async function openUnpacked(
+  folder: string,
+  { trust, ...options }: Omit<FolderOptions, 'trust'> & Pick<Common, 'trust'>,
+): Promise<FolderPackages & { readonly signed: Signed | undefined }> {
+  const signed: Signed[] = [];
+  const check: Trust['check'] | undefined =
+    trust &&
+    (async (...about) => {
+      const one = await trust.check(...about);
+      signed.push(one);
+      return one;
+    });
+  const opened = await folderPackages(folder, { ...options, trust: check && { check } });
+  for (const one of signed) requireSignedRole(one, opened.index, folder);
+  return { ...opened, signed: signed[0] };
+}
+
+/**
+ * A bundle that was unpacked with tar. An earlier run may have moved packages to `directory`, the install folder; `stays`: this one
+ * moves none.
+ */
 export async function unpackedSource(
   path: string,
-  { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
+  { cwd, arch, trust, report, signal, directory, stays }: Common & Pick<FolderOptions, 'directory' | 'stays'>,
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
-  let signed: Signed | undefined;
-  const check: Trust['check'] | undefined = trust && (async (...about) => (signed = await trust.check(...about)));
-  const { packages, readRoot } = await folderPackages(folder, { directory, trust: check && { check }, signal });
+  const { packages, readRoot, signed } = await openUnpacked(folder, { directory, stays, trust, signal });
   const text = await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
   const bundle = text === undefined ? undefined : parseBundleJson(text, folder);
   refuseKurl(bundle, folder, false);

@@ -24,7 +24,7 @@ import type { SourceRequest } from '../../requests/node.ts';
  * this node; false for read-only commands.
  */
 export async function openSource(
-  request: SourceRequest & { readonly installerText?: string | undefined },
+  request: SourceRequest & { readonly installerText?: string | undefined; readonly root?: string | undefined },
   context: Context,
   { directory, remember }: { readonly directory: string; readonly remember: boolean },
 ): Promise<InstallSource> {
@@ -39,7 +39,7 @@ export async function openSource(
   const trust = await trustOf(request, context, { role: 'bundle', directory });
   const common = { cwd, arch: ownArch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
-  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory, stays: request.root !== undefined });
   if (request.signature !== undefined)
     throw new CurlewError('USAGE', '--signature is for bundles: a store contains its own');
   if (request.signedAs !== undefined)

@@ -61,6 +61,25 @@ test('an unpacked bundle is verified and moved; the next run finds it in place',
   );
 });
 
+test('a trial leaves the unpacked bundle as it is, whatever its hooks write, and a run after it takes the files over', async () => {
+  await using box = await tree();
+  await using other = await tree();
+  const folder = await unpacked(box, [tracer('aaa')]);
+  const trial = await folderPackages(folder, { directory: other.at('node'), stays: true, signal: never });
+  assert.equal(
+    trial.packages.map(({ movedFrom }) => movedFrom),
+    [undefined],
+  );
+  await run(other, trial.packages);
+  await writeFile(other.at('node/addons/aaa/1.0.0/install.sh'), 'changed by a hook');
+  const real = await folderPackages(folder, { directory: box.at('node'), signal: never });
+  assert.equal(
+    (await run(box, real.packages)).addons.map(({ outcome }) => outcome),
+    ['installed'],
+  );
+  assert.equal(await readdir(box.at('unpacked/addons/aaa')), []);
+});
+
 test('a folder in which unpacking ended early is said to be that; any other is not', async () => {
   await using box = await tree({
     'cut/install.sh': '#!/bin/sh\n',
