@@ -1,13 +1,15 @@
 /** Downloads a bundle or package: resumes, and verifies bytes as they arrive. */
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { chmod, stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
+import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import type { Pulled } from '../ship/transfer/from-place.ts';
 import { createPace, planPull, pull, type PullOptions, type PullPlan } from '../ship/transfer/pull.ts';
 import type { FetchPlace } from '../ship/store/places.ts';
 import type { Context } from '../core/context.ts';
+import { modeFor, secretsOfBundle } from '../steps/archives/private-bundle.ts';
 import { objectOpener } from '../steps/open/stores.ts';
 import { lazyHttp } from '../steps/open/network.ts';
 import { signaturePath, trustOf } from '../steps/open/trust.ts';
@@ -31,10 +33,19 @@ export const pullFile = useCase(PULL, async (request, context: Context): Promise
   return withPlaces(request, context, async (places, file, trust) => {
     const check = trust?.check;
     const pulled = await pull(places, file, { sha256, check, force, connections, pace, report, signal });
+    await keepPrivate(pulled, context);
     await trust?.keep(file);
     return { ...pulled, signedBy: trust?.signedBy() };
   });
 });
+
+/** Only the content of a file says whether it is a bundle with secrets: servers may send any file. */
+async function keepPrivate({ file, contents }: Pulled, context: Context): Promise<void> {
+  if (contents === undefined) return;
+  await using source = await openFileSource(file);
+  const secrets = await secretsOfBundle(source, await readIndex(source, context), context);
+  if (secrets.length > 0) await chmod(file, modeFor(secrets, basename(file), context));
+}
 
 /** Plans {@link pullFile}, and verifies the signature; writes nothing. */
 export const planPullFile = useCase(PULL, async (request, context: Context): Promise<PlannedFile> => {

@@ -12,6 +12,7 @@ import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from '../steps/archives/open-anywhere.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
+import { modeFor, secretsOfBundle } from '../steps/archives/private-bundle.ts';
 import { partsPlace, writePartsTo } from '../steps/archives/write-parts.ts';
 import { signaturePath, wholePath } from '../steps/open/trust.ts';
 import { SPLIT } from '../requests/bundle.ts';
@@ -46,7 +47,8 @@ export const split = useCase(SPLIT, async (request, context: Context): Promise<S
     return { name: place.name, size, tocDigest, dryRun, media };
   }
   const extraFiles = await signaturesOf(source.whole, place.name);
-  const mode = await modeLike(source.files);
+  const secrets = await secretsOfBundle(source, index, { signal });
+  const mode = secrets.length > 0 ? modeFor(secrets, place.name, context) : await modeLike(source.files);
   const written = await writePartsTo(
     { source, index },
     { ...place, limit, force, mode, verify, extraFiles, report, signal },

@@ -1,5 +1,5 @@
 /** The words of `curlew bundle`, from the sources; the tool for nodes is that of the build. */
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
@@ -98,6 +98,36 @@ test('a bundle and a plan of a spec with secrets are readable for their owner on
     const names = (await readdir(box.path)).filter((name) => name.startsWith(`${spec}.gz.part-`));
     assert.ok(names.length > 0);
     for (const name of names) assert.is((await stat(box.at(name))).mode & 0o777, mode, name);
+  }
+});
+
+test('a pulled bundle with secrets, and the parts of one, are for their owner only', async ({ signal }) => {
+  const settings = { type: 'object', properties: { seed: { type: 'string', writeOnly: true } } };
+  const alpha = { ...addon('alpha', '1.0.0'), extra: { settings } };
+  const spec = specOf({ alpha: '1.0.0' });
+  await using box = await storeBox([alpha], spec.replace('"1.0.0"', '"1.0.0", seed: canary-1'), signal);
+  await writeFile(box.at('plain.yaml'), spec);
+  for (const [file, mode] of [
+    ['spec.yaml', 0o600],
+    ['plain.yaml', 0o644],
+  ] as const) {
+    const made = `${file}.tar.gz`;
+    await ok(box, file, '--from', 'store', '-o', made);
+    await chmod(box.at(made), 0o644);
+    for (const words of [
+      ['split', made, '--size', '6M', '-o', `parts-${made}`],
+      ['pull', box.at(made), '-o', `pulled-${made}`],
+    ]) {
+      const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+      assert.is(exitCode, 0, stderr);
+      const told = stderr.replaceAll(/\s+/g, ' ').includes('the spec has secrets (alpha)');
+      assert.is(told, mode === 0o600, stderr);
+    }
+    const names = (await readdir(box.path)).filter((name) => name.includes(`-${made}`) && !name.endsWith('.json'));
+    assert.ok(names.length > 1, names.join(' '));
+    for (const name of names.filter((one) => one.includes('.part-') || one.startsWith('pulled-'))) {
+      assert.is((await stat(box.at(name))).mode & 0o777, mode, name);
+    }
   }
 });
 

@@ -11,6 +11,7 @@ import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
+import { ADD_ON_NODES, modeFor } from '../archives/private-bundle.ts';
 import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
 import { openStoreFor } from '../open/stores.ts';
 import type { BundleTargetRequest } from '../../requests/bundle.ts';
@@ -106,16 +107,6 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
     }
     return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
   };
-}
-
-const ADD_ON_NODES = 'installer-spec-file=FILE of an install adds them on the node instead';
-
-/** The mode of a file that contains the spec of a plan: only its owner may read secrets of these parts, which is said. */
-function modeFor(secrets: readonly string[], file: string, { report }: Pick<Context, 'report'>): number {
-  if (secrets.length === 0) return 0o644;
-  const text = `${file}: the spec has secrets (${secrets.join(', ')}), so only you can read this file, but everybody who gets it can; ${ADD_ON_NODES}`;
-  report({ type: 'note', level: 'warning', text });
-  return 0o600;
 }
 
 /** Parts are written directly; the whole bundle is never stored. */
