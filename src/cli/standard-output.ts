@@ -1,5 +1,5 @@
 /** Writes bytes to standard output. */
-import { fstatSync, write as writeTo } from 'node:fs';
+import { fstatSync, readSync, statSync, write as writeTo, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
@@ -19,6 +19,11 @@ export function openStandardOutput({ signal }: { readonly signal: AbortSignal })
     });
   }
   const stats = fstatSync(DESCRIPTOR);
+  if (isClosed(stats)) {
+    throw new CurlewError('FILE_UNUSABLE', `cannot ${DOING}: it is closed`, {
+      hint: 'redirect it to a program or a file, or use -o with a file',
+    });
+  }
   // Node writes to pipes and sockets without blocking, but drops bytes if a file's disk is full.
   const write = stats.isFIFO() || stats.isSocket() ? send : put;
   return async (piece) => {
@@ -32,6 +37,17 @@ export function openStandardOutput({ signal }: { readonly signal: AbortSignal })
       });
     }
   };
+}
+
+/** Node opens a closed descriptor as /dev/null, for reading and writing; a shell's `>/dev/null` is for writing only. */
+function isClosed({ rdev }: Stats): boolean {
+  if (rdev === 0 || rdev !== statSync('/dev/null').rdev) return false;
+  try {
+    readSync(DESCRIPTOR, Buffer.alloc(1));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function send(piece: Uint8Array, signal: AbortSignal): Promise<void> {

@@ -65,6 +65,17 @@ test('a reader that leaves ends it with one line, and so does a full disk', asyn
   assert.match(full.stderr, /^error NO_SPACE: cannot write to standard output/m);
 });
 
+test('a standard output that is closed is refused, one that is thrown away is not', async ({ signal }) => {
+  await using made = await box(signal);
+  const closed = await shell(made.path, `curlew ${WORDS.join(' ')} --quiet >&-`);
+  assert.is(closed.exitCode, 25);
+  assert.match(
+    closed.stderr,
+    /^error FILE_UNUSABLE: cannot write to standard output: it is closed\n {2}hint: redirect it/m,
+  );
+  assert.is((await shell(made.path, `curlew ${WORDS.join(' ')} --quiet >/dev/null`)).exitCode, 0);
+});
+
 test('Ctrl-C ends it although nobody reads', async ({ signal }) => {
   await using made = await box(signal);
   const options = { cwd: made.path, env: cleanEnvironment({ cwd: made.path }) };
