@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { noSandbox } from '../components/support/sandbox.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, startCurlew } from '../support/curlew.ts';
 import { unless } from '../support/needs.ts';
@@ -44,6 +45,25 @@ inSandbox('dev builds the newest version and installs it in a trial, each time',
   assert.match(again.stdout, /web 1\.0\.0: unchanged[^]*installed/);
   assert.is(await marks(box), 'red\n\n');
   assert.equal(await readdir(box.at('out/trial/var/lib/curlew/previous')).catch(() => []), []);
+});
+
+inSandbox('dev that was stopped names the command that resumes its trial, which does', async () => {
+  await using box = await boxWith('touch /opt/ready; [ -e "$DIR/go" ] || sleep 300');
+  for (const [given, root] of [
+    [[], 'out/trial'],
+    [['--root', 'mine'], 'mine'],
+  ] as const) {
+    const child = startCurlew(['dev', 'web', ...given], { cwd: box.path });
+    await appears(box.at(root, 'host/opt/ready'), child);
+    child.kill('SIGINT');
+    const { exitCode, stderr } = await child;
+    assert.is(exitCode, 130, stderr);
+    assert.match(stderr, new RegExp(`hint: [^\n]*curlew resume --root ${root}(?! --root)`));
+    await writeFile(box.at(root, 'var/lib/curlew/go'), '');
+    const resumed = await runCommand(['resume', '--root', root], box.path);
+    assert.is(resumed.exitCode, 0, resumed.stderr);
+    assert.match(resumed.stdout, /look at web/);
+  }
 });
 
 inSandbox('dev takes a spec, and a folder for the trial', async () => {

@@ -1,6 +1,9 @@
 /** `curlew dev`: builds add-ons and installs them in a trial. */
+import { join } from 'node:path';
 import { DEV } from '../../requests/dev.ts';
 import { commandFor } from '../command.ts';
+import { LOGS, RESUME } from '../../requests/node.ts';
+import { withSuggestions } from '../suggested-commands.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
 export const command = commandFor(DEV, {
@@ -16,7 +19,13 @@ Without --installer the add-ons have no settings but those of --set. With it, al
   ],
   run: async ({ request, options: { watch } }, context) => {
     const { dev, watchDev } = await import('../../app/dev.ts');
-    return watch ? watchDev(request, context) : dev(request, context);
+    // The folder of the trial is no option that the operator gave, but other commands need it.
+    const given = { request: { root: request.root === undefined ? join(request.out ?? 'out', 'trial') : undefined } };
+    return withSuggestions(
+      { name: DEV.name, given, requests: [RESUME, LOGS] },
+      { ...context, env: {} },
+      async ({ report }) => (watch ? watchDev(request, { ...context, report }) : dev(request, { ...context, report })),
+    );
   },
   render: (developed, args, paint) => {
     if (developed === undefined) return '';
