@@ -12,7 +12,7 @@ esac
 if [ -z "${BASH_VERSION-}" ]; then echo "$0: this is a script for bash: run it with bash, not with sh" >&2 && exit 64; fi
 name="${0##*/}"
 stop() { printf '%s: %s\n' "$name" "$2" >&2 && exit "$1"; }
-pwd -P &>/dev/null || stop 25 'the working folder was removed: change to another one; cd "$PWD" enters a folder that was made again at its path'
+pwd -P &>/dev/null || stop 25 "the working folder was removed: change to another one; cd \"\$PWD\" enters a folder that was made again at its path"
 bundle="$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)"
 [[ -e "$bundle/bin/curlew" || ! -e "$bundle/contents.json" ]] || stop 22 "$bundle is an unpacked delta, without a curlew: run the curlew of this machine with the delta itself, as in: curlew install --bundle delta.tar.gz"
 libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'

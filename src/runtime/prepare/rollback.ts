@@ -47,8 +47,7 @@ export async function rollbackRequest(
   const previous = done ?? rollbackTarget(name, record);
   if (previous === undefined) {
     if (record.finished) {
-      const hint =
-        'to install an older version: curlew install --bundle FILE --allow-downgrade, with a bundle that has it';
+      const hint = `to install an older version: curlew install --bundle FILE --allow-downgrade, with a bundle that has it; curlew uninstall ${name} removes it`;
       throw refused(name, 'it was installed only once, or its state before the last change was not kept', hint);
     }
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
