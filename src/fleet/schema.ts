@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../cluster/channel/channel.ts';
 import { CHART_FIELDS } from '../cluster/channel/channel-fields.ts';
-import { SSH_WORD } from '../core/ssh-word.ts';
+import { HOST_KEY, SSH_WORD } from '../core/ssh-word.ts';
 import { aMap, aText, byKey, fields, type Read } from '../core/schema.ts';
 import { TYPES } from './rollout/strategy.ts';
 import {
@@ -73,7 +73,7 @@ export const REACH = {
           v.maxValue(65_535, 'a number up to 65535'),
         ),
       ),
-      hostKey: aText,
+      hostKey: like(HOST_KEY, 'SHA256:… or a type with a key'),
       via: v.exactOptional(like(SSH_WORD, 'a host to connect through, as [USER@]HOST[:PORT]')),
     }),
   ),

@@ -10,6 +10,7 @@ import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('fleet/schema');
+const KEY = `SHA256:${'A'.repeat(43)}`;
 const ajv = new Ajv({ strict: true, allowUnionTypes: true });
 const isCluster = ajv.compile(CLUSTER_SCHEMA);
 const isAddon = ajv.compile(FLEET_ADDON_SCHEMA);
@@ -33,6 +34,14 @@ for (const [title, document, isGood] of [
     cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '10.0.0.1' }] }),
     true,
   ],
+  ...[KEY, 'ssh-ed25519 AAAA'].map(
+    (hostKey) =>
+      [
+        `a machine with the host key ${hostKey}`,
+        cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '10.0.0.1', ssh: { hostKey } }] }),
+        true,
+      ] as const,
+  ),
   [
     'a machine that would be an option of ssh',
     cluster('paris', {}, { machines: [{ name: 'n1', role: 'worker', address: '-F' }] }),
@@ -40,10 +49,12 @@ for (const [title, document, isGood] of [
   ],
   ...[
     { name: '-x' },
-    { ssh: { user: '-l', hostKey: 'x' } },
-    { ssh: { via: '-oX', hostKey: 'x' } },
-    { ssh: { via: 'jump -oX=y', hostKey: 'x' } },
-    { ssh: { via: 'a,b;c', hostKey: 'x' } },
+    { ssh: { hostKey: 'abc' } },
+    { ssh: { hostKey: 'ssh-ed25519' } },
+    { ssh: { user: '-l', hostKey: KEY } },
+    { ssh: { via: '-oX', hostKey: KEY } },
+    { ssh: { via: 'jump -oX=y', hostKey: KEY } },
+    { ssh: { via: 'a,b;c', hostKey: KEY } },
   ].map(
     (part) =>
       [
@@ -67,7 +78,7 @@ for (const [title, document, isGood] of [
 }
 
 test('what is wrong about the connection to a machine is named as what it must be', () => {
-  const ssh = { user: '-l', via: '-oX', hostKey: 'x' };
+  const ssh = { user: '-l', via: '-oX', hostKey: KEY };
   const machines = [{ name: 'n1', role: 'worker', address: '-F', ssh }];
   const text = documents(cluster('paris', {}, { machines }));
   const { diagnostics } = readFleet([{ path: 'paris.yaml', folder: '.', text }]);

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { CurlewError, isErrorCode, type ErrorCode } from '../../core/errors.ts';
-import { SSH_WORD } from '../../core/ssh-word.ts';
+import { HOST_KEY, SSH_WORD } from '../../core/ssh-word.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { plainLine } from '../../platform/process/program-lines.ts';
 import { runProgram, tryProgram, type ProgramOptions, type ProgramResult } from '../../platform/process/run-program.ts';
@@ -96,7 +96,6 @@ const [SSH_FAILED, NO_SUDO, INSTEAD] = [255, 253, 254];
 
 /** ssh asks it for the keys of a host, with the one key that both have agreed on (ssh_config(5), KnownHostsCommand). */
 const KNOWN_HOSTS = 'case "$0" in *" "*) echo "$2 $0";; "$1") echo "$2 $3 $4";; esac';
-const HOST_KEY = /^(?:SHA256:[A-Za-z0-9+/]{43}|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*)$/;
 
 /** `env`: that of the user, of which ssh gets what it needs. */
 export function openSsh(
