@@ -34,6 +34,7 @@ export const command = commandFor(PRUNE, {
       ...latest.map((file) => `${file}: ${would} (in no release)`),
       ...(uploads === 0 ? [] : [`unfinished uploads: ${uploads} ${dryRun ? 'would be aborted' : 'aborted'}`]),
       ...left.map(({ release, why }) => `${release}: NOT removed: ${why}`),
+      ...kept.map(({ release, because }) => `${release}: kept (${because})`),
       `${store}: ${counted(kept.length, 'release')} kept; current is ${current}`,
     ].join('\n');
   },

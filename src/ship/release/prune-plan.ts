@@ -34,10 +34,16 @@ export interface PruneRule {
   readonly published: ReadonlyMap<string, Date>;
 }
 
+/** A release that is not pruned, and why. */
+export interface StayingRelease {
+  readonly release: string;
+  readonly because: string;
+}
+
 export interface PruneChoice {
   readonly go: readonly (ReleaseObjects & { readonly because: string })[];
-  /** All other release strings. */
-  readonly stay: readonly string[];
+  /** All other releases; no folder that is none. */
+  readonly stay: readonly StayingRelease[];
   /** Releases of `go` whose age is doubtful, each with one of a lower version that stays: by times of the store that one is newer. */
   readonly doubtful: ReadonlyMap<string, string>;
 }
@@ -60,6 +66,19 @@ export function surveyOf(objects: Iterable<ListedObject>): Usage {
     releases.set(release, { release, objects: all, catalog, marked });
   }
   return { releases, latest };
+}
+
+interface Verdict {
+  readonly isGoing: boolean;
+  readonly because: string;
+}
+
+function stays(because: string): Verdict {
+  return { isGoing: false, because };
+}
+
+function goes(because: string): Verdict {
+  return { isGoing: true, because };
 }
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -91,28 +110,35 @@ export function choosePruned(
   const age = (a: string, b: string): number => (times.get(a) ?? 0) - (times.get(b) ?? 0) || compareVersions(a, b);
   const newestFirst = dated.toSorted((a, b) => age(b.release, a.release));
   const newest = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
-  const because = (one: ReleaseObjects): string | undefined => {
-    if (one.release === current || one.release === signed) return undefined;
+  const judge = (one: ReleaseObjects): Verdict => {
+    if (one.release === current) return stays('it is the current release');
+    if (one.release === signed) return stays('it is signed as the current release');
     if (one.catalog === undefined) {
-      if (one.marked) return 'its removal was interrupted';
-      if (olderThan === undefined || !GENERATED_NAME.test(one.release)) return undefined;
+      if (one.marked) return goes('its removal was interrupted');
+      if (olderThan === undefined) return stays('it is not finished');
       const youngest = Math.max(...one.objects.map(timeOf));
-      return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
+      const isLeft = now.getTime() - youngest > Math.max(olderThan, DAY);
+      return isLeft
+        ? goes('it was never finished')
+        : stays('it is not finished, and something was written to it since');
     }
     const time = times.get(one.release) ?? 0;
-    if (newest.has(one.release) || age(one.release, current) >= 0) return undefined;
+    if (age(one.release, current) >= 0) return stays('it is at least as new as the current release');
+    if (newest.has(one.release))
+      return stays(keep === 1 ? 'it is the newest release' : `it is among the ${keep} newest`);
     // A promotion that is under way writes a catalog with an older time, and may yet make it current.
     const written = timeOf(one.catalog);
-    if (written >= timeOf(own) && now.getTime() - written < DAY) return undefined;
-    if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
-    return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
+    if (written >= timeOf(own) && now.getTime() - written < DAY)
+      return stays('it was written less than a day ago, after the current release, and may yet become current');
+    if (olderThan !== undefined && now.getTime() - time <= olderThan) return stays('it is not old enough');
+    return goes(olderThan === undefined ? 'enough newer releases exist' : 'it is old');
   };
-  const evaluated = [...releases.values()].map((one) => ({ one, why: because(one) }));
-  const staying = evaluated.flatMap(({ one, why }) =>
-    why === undefined && one.catalog !== undefined ? [one.release] : [],
-  );
-  const doubtful = evaluated.flatMap(({ one: { release, catalog }, why }) => {
-    if (why === undefined || catalog === undefined) return [];
+  const evaluated = [...releases.values()]
+    .filter(({ release, catalog, marked }) => catalog !== undefined || marked || GENERATED_NAME.test(release))
+    .map((one) => ({ one, ...judge(one) }));
+  const staying = evaluated.flatMap(({ one, isGoing }) => (!isGoing && one.catalog !== undefined ? [one.release] : []));
+  const doubtful = evaluated.flatMap(({ one: { release, catalog }, isGoing }) => {
+    if (!isGoing || catalog === undefined) return [];
     const lower = staying.find(
       (other) => compareVersions(other, release) < 0 && !(published.has(other) && published.has(release)),
     );
@@ -120,9 +146,11 @@ export function choosePruned(
   });
   return {
     go: evaluated
-      .flatMap(({ one, why }) => (why === undefined ? [] : [{ ...one, because: why }]))
+      .flatMap(({ one, isGoing, because }) => (isGoing ? [{ ...one, because }] : []))
       .toSorted((a, b) => compareVersions(a.release, b.release)),
     doubtful: new Map(doubtful),
-    stay: evaluated.flatMap(({ one, why }) => (why === undefined ? [one.release] : [])).toSorted(compareVersions),
+    stay: evaluated
+      .flatMap(({ one: { release }, isGoing, because }) => (isGoing ? [] : [{ release, because }]))
+      .toSorted((a, b) => compareVersions(a.release, b.release)),
   };
 }

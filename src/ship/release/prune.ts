@@ -15,7 +15,15 @@ import type { ListedObject, Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous-release.ts';
-import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Usage } from './prune-plan.ts';
+import {
+  choosePruned,
+  pruneMarkerKey,
+  surveyOf,
+  type PruneChoice,
+  type PruneRule,
+  type StayingRelease,
+  type Usage,
+} from './prune-plan.ts';
 
 export interface PruneOptions extends Omit<PruneRule, 'published'>, Reporting {
   readonly dryRun: boolean;
@@ -43,7 +51,7 @@ export interface PruneResult {
   readonly pruned: readonly PrunedRelease[];
   /** Unversioned copies of packages that are in no remaining release. */
   readonly latest: readonly string[];
-  readonly kept: readonly string[];
+  readonly kept: readonly StayingRelease[];
   /** Number of aborted multipart uploads that were started long ago and never finished. */
   readonly uploads: number;
   /** Releases that could not be removed. */
@@ -142,8 +150,10 @@ function filesOf({ releases }: Usage, release: string): readonly string[] {
 }
 
 /** Unversioned copies of packages that are only in releases to be removed. */
-function orphansOf(survey: Usage, { go, stay }: PruneChoice): ReadonlySet<string> {
-  const needed = new Set(stay.flatMap((release) => filesOf(survey, release)));
+function orphansOf(survey: Usage, { go }: PruneChoice): ReadonlySet<string> {
+  const going = new Set(go.map(({ release }) => release));
+  const others = [...survey.releases.keys()].filter((release) => !going.has(release));
+  const needed = new Set(others.flatMap((release) => filesOf(survey, release)));
   const files = go.flatMap(({ release }) => filesOf(survey, release));
   return new Set(files.filter((file) => survey.latest.has(file) && !needed.has(file)));
 }

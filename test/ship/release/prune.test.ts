@@ -39,6 +39,7 @@ async function keysOf(store: Store, signal: AbortSignal): Promise<readonly strin
 }
 
 const names = ({ pruned }: PruneResult): readonly string[] => pruned.map(({ release }) => release);
+const staying = ({ kept }: PruneResult): readonly string[] => kept.map(({ release }) => release);
 
 test('all but the newest go, with the unversioned copies that no release is left for', async ({ signal }) => {
   await using box = await tree();
@@ -51,7 +52,10 @@ test('all but the newest go, with the unversioned copies that no release is left
   assert.equal({ ...planned, dryRun: false }, result);
   assert.equal(names(result), ['r1']);
   assert.equal(result.latest, ['b-1.tar.gz']);
-  assert.equal(result.kept, ['r2', 'r3']);
+  assert.equal(result.kept, [
+    { release: 'r2', because: 'it is among the 2 newest' },
+    { release: 'r3', because: 'it is the current release' },
+  ]);
   const keys = await keysOf(store, signal);
   assert.equal(
     before.filter((key) => !keys.includes(key)),
@@ -93,7 +97,7 @@ test('a copied store is pruned by the times in its catalogs, which an equal publ
   assert.equal(names(await run(copy, signal, { keep: 2, dryRun: true })), []);
   assert.equal(names(await run(copy, signal, { olderThan: 9.5 * DAY, now: later, dryRun: true })), ['r1', 'r2']);
   const result = await run(copy, signal, { keep: 2, now: later });
-  assert.equal([names(result), result.kept, result.left], [['r1', 'r2'], ['r3', 'r4'], []]);
+  assert.equal([names(result), staying(result), result.left], [['r1', 'r2'], ['r3', 'r4'], []]);
   await mkdir(box.at('other'));
   const to = createFolderStore(box.at('other'));
   const options = {
@@ -248,5 +252,14 @@ for (const when of ['before', 'after'] as const) {
     });
   });
 }
+
+test('the folder of the specs is no release', async ({ signal }) => {
+  await using box = await tree();
+  const store = await stored(box, signal);
+  await store.put('installers/abc.yaml', Buffer.from('spec: {}\n'), { signal });
+  const result = await run(store, signal, { keep: 1, olderThan: 1, now: new Date(Date.now() + 9 * DAY) });
+  assert.equal([names(result), staying(result)], [['r1', 'r2'], ['r3']]);
+  assert.ok((await keysOf(store, signal)).includes('installers/abc.yaml'));
+});
 
 test.run();
