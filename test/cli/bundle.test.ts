@@ -314,4 +314,11 @@ test('a file that is no plan is told as such', async () => {
   assert.is((await bundle(box, '--from-plan', 'none', '--from', 'store', '-o', 'a')).exitCode, 14);
 });
 
+test('a spec without add-ons becomes a bundle with a warning', async ({ signal }) => {
+  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({}), signal);
+  const { exitCode, stderr } = await bundle(box, 'spec.yaml', '--from', 'store', '--dry-run');
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, 'spec.yaml has no add-on: the bundle has only curlew itself');
+});
+
 test.run();

@@ -1,5 +1,6 @@
 /** Installer specs of choices, made in the planning thread: writing and reading YAML takes milliseconds for each. */
 import type { Cancellable } from '../../core/cancellable.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { createSharedWork } from './bundles.ts';
 import { type Choice, type ChosenSpec, formatChoice } from './page/choice.ts';
@@ -21,4 +22,12 @@ export function createChoices(planner: Planner): Choices {
       made.get(key, async () => planner.run({ kind: 'choice', choice }, { signal })),
     );
   };
+}
+
+/** What an address without a choice would install: nothing, which no client means. */
+export function requireAddons({ installer }: ChosenSpec['spec']): void {
+  if (installer.addons.length > 0) return;
+  throw new CurlewError('SPEC_INVALID', 'this address chooses no add-on', {
+    hint: 'name add-ons with their versions in its query, such as ?flannel=0.26.1, or choose them on the page at /',
+  });
 }

@@ -12,7 +12,7 @@ import { type BundlesOptions, createBundles, type Executable, type CachedPlans }
 import { type Catalogs, type CatalogsOptions, createCatalogs } from './catalogs.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
-import { createChoices } from './choices.ts';
+import { createChoices, requireAddons } from './choices.ts';
 import { parseChoice } from './page/choice.ts';
 import { createPages } from './pages.ts';
 import type { Installers, KnownSpec } from './installers.ts';
@@ -94,8 +94,12 @@ export function createSite(store: Store, options: SiteOptions): Site {
   };
   const signed = verify !== undefined;
   const pages = createPages(store, { ...options, catalogs, bundles, choices, planner, signed });
-  const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) =>
-    id === undefined ? choices(parseChoice(query), { signal }) : { id, spec: await installers.read(id, { signal }) };
+  const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) => {
+    if (id !== undefined) return { id, spec: await installers.read(id, { signal }) };
+    const chosen = await choices(parseChoice(query), { signal });
+    requireAddons(chosen.spec);
+    return chosen;
+  };
   // What a choice becomes is refused everywhere if its bundle is; a stored spec was checked when it was posted.
   const checkedSpecOf: typeof specOf = async (request, id) => {
     const { query, signal } = request;

@@ -75,6 +75,10 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   try {
     const open = await planStore({ ...choice, bytes, installer, from, given: openExtra }, request, context);
     noteWarnings(context.report, open.findings);
+    if (open.plan.packages.length + open.plan.extras.length === 0) {
+      const text = `${spec} has no add-on: the bundle has only curlew itself`;
+      context.report({ type: 'note', level: 'warning', text });
+    }
     for (const text of idleSystems(request, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {
       await open[Symbol.asyncDispose]();

@@ -214,6 +214,7 @@ test('a choice that has no bundle is refused alike in whatever it would become',
   };
   for (const [query, status, says] of [
     [`_release=r1&${CHOICE}`, 200, ''],
+    ['_release=r1', 422, 'this address chooses no add-on'],
     ['_release=r1&flannel=9.9.9', 422, 'flannel'],
     ['_release=r1&flanel=1.0', 422, 'did you mean flannel?'],
     ['_release=r1&flannel=0.26.1&flannel:mtu=100', 422, 'flannel.mtu must be >= 576'],
