@@ -120,7 +120,7 @@ killed_join() {
   # shellcheck disable=SC2016
   on two 300 bash -c '
     setsid /root/bundle/join.sh "$@" >/run/killed.log 2>&1 &
-    until test -e /etc/kubernetes/kubelet.conf; do kill -0 $! || exit 1; sleep 0.02; done
+    until test -e /etc/kubernetes/kubelet.conf; do kill -0 $! || { cat /run/killed.log && exit 1; }; sleep 0.02; done
     kill -9 -- -$! && ! wait $!' killed "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${WORKER[@]}"
 }
 
