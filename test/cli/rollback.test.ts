@@ -57,7 +57,7 @@ test('an add-on that was installed once has nothing to go back to, and the messa
   const { exitCode, stderr } = await onNode(box, 'rollback', 'aaa', '--unconfined');
   assert.is(exitCode, 14);
   assert.match(stderr, 'roll aaa back: it was installed only once, or ');
-  assert.match(stderr, /curlew uninstall(?: --\S+ \S+)* aaa removes it/);
+  assert.match(stderr, /curlew uninstall .*aaa removes it/);
 });
 
 test('an add-on whose first run failed has nothing to go back to, and the hint names what removes it', async () => {

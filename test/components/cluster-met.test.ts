@@ -48,7 +48,7 @@ if (reason === undefined) {
       'CLUSTER_FAILED',
       /^bbb: cannot record that it is installed: cannot write ConfigMap kurl\/kurl-current-config: .*refused/,
     );
-    assert.match(error.hint ?? '', 'run the same command again to resume');
+    assert.match(error.hint ?? '', 'run the same command again');
     await server.startAgain();
     const applied = JSON.parse((await dataOf(server, 'curlew-records'))['addon.bbb'] ?? '{}') as { finished?: boolean };
     assert.is(applied.finished, false);
