@@ -85,7 +85,7 @@ test('the settings of a control plane that joins may take as long as kubeadm nee
 function verdict(outdated?: string): string {
   return JSON.stringify({
     apiVersion: 'provider.curlew.dev/v1',
-    machines: [{ uid: 'paris/w1', address: '10.0.0.1', ssh: { hostKey: 'x' }, outdated }],
+    machines: [{ uid: 'paris/w1', address: '10.0.0.1', ssh: { hostKey: `SHA256:${'A'.repeat(43)}` }, outdated }],
     machine: { uid: 'paris/w1' },
   });
 }
