@@ -1,14 +1,7 @@
 /** Combines all packages of an installer spec into one file. */
 import { resolve } from 'node:path';
-import { openBase, type BasePayload } from '../ship/bundle/delta/base.ts';
 import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
-import {
-  INVENTORY_HINT,
-  INVENTORY_LIMIT,
-  makeInventory,
-  parseInventory,
-  type Inventory,
-} from '../ship/bundle/delta/inventory.ts';
+import { INVENTORY_HINT, INVENTORY_LIMIT, parseInventory, type Inventory } from '../ship/bundle/delta/inventory.ts';
 import { planSource } from '../ship/bundle/write/plan-source.ts';
 import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/bundle-plan.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -22,6 +15,7 @@ import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
 import { BUNDLE, type BundleRequest } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
+import { inventoryOf } from './inventory.ts';
 
 export interface BundleResult extends PlanSummary, WrittenFiles {
   /** Digest of the table of contents, which a signature covers. */
@@ -69,14 +63,10 @@ async function planSince(plan: BundlePlan, path: string | undefined, context: Co
 }
 
 /** The inventory in a file, or that of a bundle or package, of which only the table of contents is read. */
-async function inventoryIn(path: string, { cwd, report, signal }: Context): Promise<Inventory> {
+async function inventoryIn(path: string, context: Context): Promise<Inventory> {
+  const { cwd, report } = context;
   const file = resolve(cwd, path);
-  if (await isCompressed(file)) {
-    const base = await openBase(file, { report, signal, shown: path });
-    const payloads: BasePayload[] = [];
-    for await (const payload of base.payloads({ signal })) payloads.push(payload);
-    return makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
-  }
+  if (await isCompressed(file)) return inventoryOf([path], {}, context);
   const data = await readLimited(file, INVENTORY_LIMIT).catch((error: unknown) => {
     const isOther = error instanceof CurlewError && error.code === 'FILE_UNUSABLE';
     throw isOther ? error.with({ hint: INVENTORY_HINT }) : error;

@@ -12,7 +12,7 @@ import { writeText } from '../platform/files/write-whole.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
 import { INVENTORY } from '../requests/bundle.ts';
-import { useCase } from '../core/request.ts';
+import { useCase, type RequestOf } from '../core/request.ts';
 
 export interface CreatedInventory {
   /** Undefined if the inventory itself is returned. */
@@ -33,15 +33,27 @@ const SMALL = 4096;
 /** The step that reads what is unpacked. */
 const READ = 'unpacked packages';
 
-/** Reads only the tables of contents of bundles and packages; hashes files in folders. */
 export const inventory = useCase(INVENTORY, async (request, context: Context): Promise<CreatedInventory> => {
-  const { cwd, program, report, signal } = context;
-  const { places = [], output, compact = false, withTool = false, force = false } = request;
-  const file = output === undefined ? undefined : resolve(cwd, output);
+  const { places = [], output, force = false } = request;
+  const file = output === undefined ? undefined : resolve(context.cwd, output);
   if (file !== undefined) await refuseExisting(file, force);
+  const made = await inventoryOf(places.length === 0 ? [INSTALL_DIRECTORY] : places, request, context);
+  const { digest, packages } = made;
+  const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
+  const counts = { digest, packages, payloads: made.payloads.length, bytes };
+  if (file === undefined) return { file, ...counts, inventory: made };
+  await writeText(file, formatInventory(made), { force });
+  return { file, ...counts };
+});
+
+/** Reads only the tables of contents of bundles and packages; hashes files in folders. */
+export async function inventoryOf(
+  places: readonly string[],
+  { compact = false, withTool = false }: Pick<RequestOf<typeof INVENTORY.fields>, 'compact' | 'withTool'>,
+  { cwd, program, report, signal }: Context,
+): Promise<Inventory> {
   const bases = [];
-  for (const place of places.length === 0 ? [INSTALL_DIRECTORY] : places)
-    bases.push(await openBase(resolve(cwd, place), { report, signal, shown: place }));
+  for (const place of places) bases.push(await openBase(resolve(cwd, place), { report, signal, shown: place }));
   const base = joinBases(bases);
   const least = compact ? SMALL : 0;
   const payloads: BasePayload[] = [];
@@ -63,11 +75,5 @@ export const inventory = useCase(INVENTORY, async (request, context: Context): P
   // Unpacked packages may be many GB.
   if (base.isUnpacked) await reportStep(report, { id: READ, title: READ }, read, () => 'read');
   else await read();
-  const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
-  const { digest, packages } = made;
-  const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
-  const counts = { digest, packages, payloads: made.payloads.length, bytes };
-  if (file === undefined) return { file, ...counts, inventory: made };
-  await writeText(file, formatInventory(made), { force });
-  return { file, ...counts };
-});
+  return makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
+}

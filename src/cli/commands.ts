@@ -19,11 +19,12 @@ import * as own from '../requests/own.ts';
 import * as release from '../requests/release.ts';
 import * as repository from '../requests/repository.ts';
 import * as serve from '../requests/serve.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, ERRORS } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Request } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
 import type { Command } from './command.ts';
+import type { MissingAt } from './suggested-commands.ts';
 import { walkWords } from './walk-words.ts';
 
 interface Row {
@@ -219,6 +220,35 @@ const NOT_ON_NODE: ReadonlySet<string> = new Set(['Add-ons', 'Stores', 'bundle']
 export function offeredCommands(hasPages = ownPages() !== undefined): ReadonlyMap<string, Row> {
   if (hasPages) return COMMANDS;
   return new Map([...COMMANDS].filter(([name, { group }]) => !NOT_ON_NODE.has(group) && !NOT_ON_NODE.has(name)));
+}
+
+/** `curlew COMMAND`, or `curlew help TOPIC`. */
+const NAMED = /(?<![\w/.-])curlew (?:help [\w-]+(?:\.md)?|[a-z]+(?:-[a-z]+)*)/y;
+
+/** What `help` shows besides commands and pages. */
+const TOPICS: ReadonlySet<string> = new Set(['COMMAND', 'commands', ...Object.keys(ERRORS)]);
+
+/** The one rule for what hints may name: finds what a text names and this program does not have. With pages, it has everything. */
+export function missingHere(hasPages = ownPages() !== undefined): MissingAt {
+  if (hasPages) return () => undefined;
+  const offered = offeredCommands(false);
+  const isOffered = (name: string): boolean => offered.has(name) || familyOf(name).length > 0;
+  return (text, at) => {
+    NAMED.lastIndex = at;
+    const [named = ''] = NAMED.exec(text) ?? [];
+    const [, word = '', topic] = named.split(' ');
+    if (topic !== undefined) return TOPICS.has(topic) || isOffered(topic) ? undefined : named;
+    return COMMANDS.has(word) && !isOffered(word) ? named : undefined;
+  };
+}
+
+/** A hint, with where to run what it names and this program does not have. */
+export function withPlace(hint: string, missingAt: MissingAt = missingHere()): string {
+  for (const { index } of hint.matchAll(/curlew /g)) {
+    const missing = missingAt(hint, index);
+    if (missing !== undefined) return `${hint}; run ${missing} on the machine that makes bundles`;
+  }
+  return hint;
 }
 
 /** Names of the commands in zarf, helm, kubectl, docker and others. */

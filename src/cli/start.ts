@@ -4,10 +4,9 @@ import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/e
 import { printableJson } from '../core/json.ts';
 import { workingFolder } from '../platform/files/working-folder.ts';
 import { nameWhenDone } from './command.ts';
-import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
+import { commandOf, familyOf, missingHere, REQUESTS, splitName, withPlace } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
-import { missingHere, withPlace } from './missing-here.ts';
 import { readArguments } from './read-arguments.ts';
 import { fitted, screen, widthFor } from './render/columns.ts';
 import { failureJson, renderFailure } from './render/failure.ts';

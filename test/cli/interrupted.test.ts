@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { otherEnd, until } from '../support/appears.ts';
 import { addon } from '../support/builds.ts';
-import { curlewOk, startCurlew } from '../support/curlew.ts';
+import { curlewOk, interruptedAgain, startCurlew } from '../support/curlew.ts';
 import { specOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -69,11 +69,7 @@ test('a second Ctrl-C ends any command at once, even one that cannot be cancelle
   await execa('mkfifo', [box.at('spec.yaml')]);
   const child = startCurlew(['installer', 'validate', 'spec.yaml'], { cwd: box.path });
   await using _end = await otherEnd(box.at('spec.yaml'));
-  child.kill('SIGINT');
-  const again = setInterval(() => child.kill('SIGINT'), 200);
-  const { signal } = await child;
-  clearInterval(again);
-  assert.is(signal, 'SIGINT');
+  assert.is(await interruptedAgain(child), 'SIGINT');
 });
 
 test.run();

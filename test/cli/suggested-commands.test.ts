@@ -1,6 +1,5 @@
-import { missingHere, withPlace } from '../../src/cli/missing-here.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
+import { COMMANDS, missingHere, REQUESTS, withPlace } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
 import { calledAs, helpCalledAs, resultCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { otherEnd } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { BUILT_MAIN } from '../support/built.ts';
-import { startCurlew } from '../support/curlew.ts';
+import { interruptedAgain, startCurlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -45,11 +45,7 @@ test('a second Ctrl-C ends a command that cannot be read', async () => {
   const { main, pipe } = await slowCommand(box);
   const child = startCurlew(['--help'], { cwd: box.path, main });
   await using _end = await otherEnd(pipe);
-  child.kill('SIGINT');
-  const again = setInterval(() => child.kill('SIGINT'), 200);
-  const { signal } = await child;
-  clearInterval(again);
-  assert.is(signal, 'SIGINT');
+  assert.is(await interruptedAgain(child), 'SIGINT');
 });
 
 test.run();

@@ -37,6 +37,15 @@ export function startCurlew(args: readonly string[], options: CurlewOptions) {
   });
 }
 
+/** Presses Ctrl-C again and again until the command has ended; returns the signal that ended it, if one did. */
+export async function interruptedAgain(child: ReturnType<typeof startCurlew>): Promise<string | undefined> {
+  child.kill('SIGINT');
+  const again = setInterval(() => child.kill('SIGINT'), 200);
+  const { signal } = await child;
+  clearInterval(again);
+  return signal;
+}
+
 /** Runs `curlew …` and returns what it printed, whatever its status; a warning of Node's is thrown. */
 export async function curlew(args: readonly string[], options: CurlewOptions): Promise<Outcome> {
   const { exitCode = 255, stdout, stderr } = await startCurlew(args, options);

@@ -171,11 +171,6 @@ interface Seen {
   readonly silent?: WrittenHost | undefined;
 }
 
-/** The same where no control plane could be asked, and none could be with the bundle: only the file says what there is. */
-export function requireFound(cluster: WrittenCluster, look: Seen, what: Named): void {
-  if (look.silent === undefined) requireKnown(cluster, look, what);
-}
-
 interface Named {
   readonly name: string;
   readonly doing: string;
@@ -195,4 +190,9 @@ export function requireKnown(
         ? `${file} has no such machine, and no control plane could be asked for others`
         : `neither ${file} nor the cluster has such a machine`,
   });
+}
+
+/** The same, but where a control plane could be asked once it has the bundle, its cluster may have the machine. */
+export function requireFound(cluster: WrittenCluster, look: Seen, what: Named): void {
+  if (look.silent === undefined) requireKnown(cluster, look, what);
 }
