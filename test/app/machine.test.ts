@@ -46,8 +46,8 @@ test('a machine that the file does not have is not waited for where no control p
   const env = { HOME: box.path, PATH: process.env['PATH'] };
   const context = { signal: never, report: noReport, env, cwd: box.path };
   const request = { file: 'paris.yaml', name: 'p9' };
-  for (const change of [removeMachine(request, context), drainMachine(request, context)]) {
-    const error: unknown = await change.then(
+  for (const change of [removeMachine, drainMachine]) {
+    const error: unknown = await change(request, context).then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
