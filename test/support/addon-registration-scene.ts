@@ -30,7 +30,7 @@ export interface AddonRegistrationScene
   readonly startAgent: () => Promise<() => Promise<void>>;
   /** The template asks for this. */
   readonly template: (registration: readonly object[]) => Promise<void>;
-  /** Requests of add-ons at the hub: their answers. */
+  /** Requests of add-ons at the hub: their answers, with the reason of a refusal. */
   readonly answers: () => Promise<readonly string[]>;
   /** RoleBindings of add-ons, as `NAMESPACE ROLE GROUP`. */
   readonly rights: () => Promise<readonly string[]>;
@@ -141,7 +141,9 @@ export async function addonRegistrationScene({
     answers: async () =>
       (await requestsOf(client)).flatMap((one) => {
         const labels = at(one, 'metadata.labels');
-        return isMap(labels) && labels[LABEL] !== undefined ? [answerTo(one)] : [];
+        if (!isMap(labels) || labels[LABEL] === undefined) return [];
+        const given = answerTo(one);
+        return given === 'Denied' ? `${given}: ${textAt(one, 'status.conditions.0.message')}` : given;
       }),
     rights: async () => {
       const { body } = await client.get('/apis/rbac.authorization.k8s.io/v1/rolebindings');
