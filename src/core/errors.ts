@@ -288,6 +288,7 @@ const FILE_HINTS: ReadonlyMap<string, string> = new Map([
   ['ENAMETOOLONG', 'the path or a name in it is too long: use a shorter one'],
   ['ELOOP', 'symbolic links in the path lead to each other: use another path'],
   ['EROFS', 'the disk is read-only: remount it writable or use another folder, then run the same command again'],
+  ['EFBIG', 'a limit of file sizes is reached: raise it (ulimit -f), or use a file system that holds larger files'],
   ['EIO', 'the disk fails: see dmesg, and use another one'],
   ['EMFILE', TOO_MANY],
   ['ENFILE', TOO_MANY],

@@ -68,10 +68,12 @@ test('a call that fails by the state of the machine is no bug, and one that may 
     ['EDQUOT', 'NO_SPACE'],
     ['EIO', 'FILE_UNUSABLE'],
     ['EMFILE', 'FILE_UNUSABLE'],
+    ['EFBIG', 'FILE_UNUSABLE'],
   ] as const) {
     const thrown = Object.assign(new Error(`${code}: of this machine, write`), { code, errno: -1, syscall: 'write' });
     const failed = useCase(COPY, async () => Promise.reject(thrown));
-    await assert.rejectsWith(failed({ file: 'a' }), said, /^cannot write: /);
+    const { hint } = await assert.rejectsWith(failed({ file: 'a' }), said, /^cannot write: /);
+    assert.ok(hint !== undefined, code);
   }
 });
 
