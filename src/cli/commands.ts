@@ -273,6 +273,8 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   resume: ['continue', 'retry'],
   rollback: ['undo', 'revert'],
   uninstall: ['remove', 'delete', 'rm', 'del'],
+  'etcd snapshot': ['backup', 'snapshot'],
+  'etcd restore': ['restore'],
   reset: ['destroy', 'purge', 'teardown', 'down'],
   'join-token': ['token', 'invite'],
   'node drain': ['drain', 'evict'],

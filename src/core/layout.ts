@@ -79,6 +79,11 @@ export const INSTALLER_YAML = 'installer.yaml';
 /** Only deltas have it: the table of contents of the bundle that it recreates, byte for byte. */
 export const DELTA_CONTENTS = 'contents.json';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
+
+/** True for names in the folder of an unpacked bundle, also of one that is incomplete. */
+export function hasBundleFiles(names: readonly string[]): boolean {
+  return [TOC_NAME, BUNDLE_JSON, ...BUNDLE_SCRIPTS].some((name) => names.includes(name));
+}
 /** The folder of the files that kURL's own scripts move into the install folder. */
 export const KURL_FOLDER = 'kurl/';
 /** The curlew in a bundle, its sha256 in sha256sum format, and the license of the Node.js that it contains. */

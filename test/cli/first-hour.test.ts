@@ -1,4 +1,5 @@
 /** What is said to mistakes of a first hour: what the given thing is, and what to write instead. */
+import { generateKeyPairSync } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
 import { helpAbout, overview } from '../../src/cli/help.ts';
@@ -24,6 +25,8 @@ for (const [typed, ...expected] of [
   ['describe', 'why'],
   ['validate', 'installer validate'],
   ['drain', 'node drain'],
+  ['backup', 'etcd snapshot'],
+  ['restore', 'etcd restore'],
 ] as const) {
   test(`${typed} of another tool is ${expected.join(' or ')} here`, async () => {
     assert.ok(!COMMANDS.has(typed) && expected.every((name) => COMMANDS.has(name.replace(/ --.*/, ''))));
@@ -150,6 +153,26 @@ for (const [title, words, message] of [
     /folder is a folder, not a package or bundle\n.*specify a file/,
   ],
   [
+    'an unpacked bundle instead of its file, to inspect',
+    ['inspect', 'unpacked'],
+    /unpacked is the folder of an unpacked bundle, not a package or bundle\n.*specify the file .*curlew verify unpacked/,
+  ],
+  [
+    'an unpacked bundle instead of its file, to sign',
+    ['sign', 'unpacked', '--key', 'key'],
+    /unpacked is the folder of an unpacked bundle, not a package or bundle\n.*specify the file .*curlew verify unpacked/,
+  ],
+  [
+    'an unpacked bundle instead of its file, to load images',
+    ['load-images', '--bundle', 'unpacked'],
+    /unpacked is the folder of an unpacked bundle, .*\n.*--dir unpacked takes an unpacked bundle/,
+  ],
+  [
+    'a folder of builds instead of a package',
+    ['inspect', '.'],
+    /\. is a folder, not a package or bundle\n.*specify a file in it, such as b\.tar\.gz$/,
+  ],
+  [
     'a folder instead of a bundle, to install',
     ['install', '--bundle', 'folder', '--root', 'root'],
     /folder is a folder, not a package or bundle\n.*specify a file, or use --dir folder for an unpacked bundle/,
@@ -224,6 +247,8 @@ for (const [title, words, message] of [
       'other.tar.gz': gzipSync(new Uint8Array(10_240), { level: 0 }),
       'folder/file': '',
       'store/VERSION': 'v1\n',
+      'unpacked/tasks.sh': '',
+      key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
       'addons/web/1.0.0/Manifest': '',
       'addons/web/1.0.0/install.sh': 'web() { :; }\n',
       'installer.yaml': `${HEAD}  rook: {version: latest}\n`,

@@ -11,15 +11,7 @@ import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
 import { parseTocJson } from '../../formats/archive/toc.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import {
-  ADDON_JSON,
-  BUNDLE_JSON,
-  BUNDLE_SCRIPTS,
-  DELTA_CONTENTS,
-  OMITTED_JSON,
-  prefixOf,
-  TOC_NAME,
-} from '../../core/layout.ts';
+import { ADDON_JSON, DELTA_CONTENTS, hasBundleFiles, OMITTED_JSON, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
@@ -122,8 +114,7 @@ export async function folderPackages(
 
 /** True for a folder with files of a bundle in it, also if it is incomplete. */
 export async function isUnpacked(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch((): readonly string[] => []);
-  return [TOC_NAME, BUNDLE_JSON, ...BUNDLE_SCRIPTS].some((name) => names.includes(name));
+  return hasBundleFiles(await readdir(folder).catch(() => []));
 }
 
 /** The contents are the last file of a bundle: a folder with only the first ones was not unpacked to the end. */

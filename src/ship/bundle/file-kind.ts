@@ -1,8 +1,10 @@
 /** Says what a file is that is given where another kind of file is expected. */
 import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { storeKey } from '../../core/layout.ts';
+import { hasBundleFiles, storeKey } from '../../core/layout.ts';
+import { compareText } from '../../core/ref.ts';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { readRange } from '../../formats/archive/read.ts';
 
@@ -51,20 +53,21 @@ export type FolderOption = '--dir' | '--from';
 /** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store, or which of the options is for it. */
 export async function refuseFolder(path: string, shown: string, options: readonly FolderOption[] = []): Promise<void> {
   if (!(await isFolder(path))) return;
-  const names = await readdir(path).catch((): readonly string[] => []);
+  const names = (await readdir(path).catch((): string[] => [])).toSorted(compareText);
   const isStore = names.includes(storeKey.version);
-  const hasBuilds = names.some((name) => name.endsWith('.tar.gz'));
+  const archive = names.find((name) => name.endsWith('.tar.gz'));
+  const isUnpacked = !isStore && hasBundleFiles(names);
   const hint = (): string => {
-    if ((isStore || hasBuilds) && options.includes('--from'))
+    if (!isUnpacked && (isStore || archive !== undefined) && options.includes('--from'))
       return `--from ${shown} takes the packages of a ${isStore ? 'store' : 'folder of builds'}`;
     if (isStore) return storeHint(shown);
-    return options.includes('--dir')
-      ? `specify a file, or use --dir ${shown} for an unpacked bundle`
-      : 'specify a file';
+    const file = archive === undefined ? 'specify a file' : `specify a file in it, such as ${join(shown, archive)}`;
+    if (!isUnpacked) return options.includes('--dir') ? `${file}, or use --dir ${shown} for an unpacked bundle` : file;
+    if (options.includes('--dir')) return `--dir ${shown} takes an unpacked bundle`;
+    return `specify the file that it was unpacked from; curlew verify ${shown} checks the unpacked files`;
   };
-  throw new CurlewError('FILE_UNUSABLE', `${shown} is a ${isStore ? 'store' : 'folder'}, not a package or bundle`, {
-    hint: hint(),
-  });
+  const kind = isStore ? 'a store' : isUnpacked ? 'the folder of an unpacked bundle' : 'a folder';
+  throw new CurlewError('FILE_UNUSABLE', `${shown} is ${kind}, not a package or bundle`, { hint: hint() });
 }
 
 async function isFolder(path: string): Promise<boolean> {
