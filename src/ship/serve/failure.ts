@@ -26,12 +26,19 @@ const SERVER_ERRORS: Readonly<Record<number, string>> = {
   503: 'the store has changed, or the server is busy: try again',
 };
 
+const NOT_READABLE = 'the store has what this server does not support: it may need a newer curlew; see the server log';
+
+function isUnsupported(error: unknown): boolean {
+  return error instanceof CurlewError && error.code === 'UNSUPPORTED';
+}
+
 export function statusOf(error: unknown): number {
   return error instanceof CurlewError ? (STATUS[error.code] ?? 500) : 500;
 }
 
 export function failureAnswer(error: unknown): Answer {
   const status = statusOf(error);
+  if (error instanceof CurlewError && isUnsupported(error.cause)) return textAnswer(status, `${NOT_READABLE}\n`);
   const retry: Readonly<Record<string, string>> = status === 503 ? { 'Retry-After': '1' } : {};
   if (status >= 500 || !(error instanceof CurlewError))
     return textAnswer(status, `${SERVER_ERRORS[status] ?? ''}\n`, retry);
@@ -53,7 +60,7 @@ export async function asServerError<Result>(
   } catch (error) {
     if (!(error instanceof CurlewError) || except.includes(error.code)) throw error;
     if (error.code !== 'NOT_FOUND' && error.code !== 'UNSUPPORTED') throw error;
-    throw new CurlewError('PACKAGE_INVALID', error.message, { cause: error });
+    throw new CurlewError('PACKAGE_INVALID', error.message, { hint: error.hint, cause: error });
   }
 }
 

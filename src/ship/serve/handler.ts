@@ -142,6 +142,9 @@ async function answerOf(request: IncomingMessage, { routed, signal }: Job, optio
   if (routed === 'bad') return textAnswer(400, 'invalid address\n');
   // A proxy in front of this server may have used the other one.
   if (countOf(request, 'host') > 1) return textAnswer(400, 'more than one Host header\n');
+  const isRead = ['GET', 'HEAD'].includes(request.method ?? '');
+  // What clients of registries push to has addresses that only a push has.
+  if (!isRead && isRegistryPath(request.url ?? '')) return notAllowed(['GET', 'HEAD']);
   if (routed === 'unknown') return textAnswer(404, 'not found; see / for valid addresses\n');
   const base = options.publicUrl ?? baseOf(request);
   if (base === undefined) return textAnswer(400, 'the Host header is not valid\n');
@@ -149,16 +152,17 @@ async function answerOf(request: IncomingMessage, { routed, signal }: Job, optio
   const html = /\btext\/html\b/.test(request.headers.accept ?? '');
   const siteRequest = { route, query: target.query, base, html, signal };
   const isUpload = route.kind === 'installers' || route.kind === 'validate';
-  const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
-  if (!allowed.includes(request.method ?? '')) {
-    return textAnswer(405, `only ${allowed.join(' and ')} allowed\n`, { Allow: allowed.join(', ') });
-  }
+  if (isUpload ? request.method !== 'POST' : !isRead) return notAllowed(isUpload ? ['POST'] : ['GET', 'HEAD']);
   if (!isUpload) return options.own(route) ?? options.site.get(siteRequest);
   const refused = refusal(request, options.token);
   if (refused !== undefined) return refused;
   const body = await readBody(request, options.bodyLimit);
   if (body === undefined) return textAnswer(413, `a spec must not exceed ${options.bodyLimit} bytes\n`);
   return options.site.post(body, { ...siteRequest, keep: route.kind === 'installers' });
+}
+
+function notAllowed(allowed: readonly string[]): Answer {
+  return textAnswer(405, `only ${allowed.join(' and ')} allowed\n`, { Allow: allowed.join(', ') });
 }
 
 /** Number of occurrences of a header; Node's `headers` has only one of each. */
@@ -188,7 +192,8 @@ function hostOf({ localAddress = 'localhost', localPort = 80 }: Socket): string 
 
 function describe(error: unknown): string {
   const { message, stack } = asError(error);
-  return error instanceof CurlewError ? `${error.code} ${message}` : (stack ?? message);
+  if (!(error instanceof CurlewError)) return stack ?? message;
+  return `${error.code} ${message}${error.hint === undefined ? '' : ` (${error.hint})`}`;
 }
 
 function summary(request: IncomingMessage, response: ServerResponse, job: Job, end: number): Access {

@@ -44,6 +44,8 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
       return listAnswer(`${root}/v2/${name}/tags/list`, tags, query, (page) => ({ name, tags: page }));
     }
     case 'manifest': {
+      // No tag has a colon.
+      if (reference.includes(':') && !isDigest(reference)) return badDigest();
       const manifest = await images.manifest(repository, reference);
       const missing = `${name} does not have ${reference}`;
       return manifest === undefined ? registryFailure(404, 'MANIFEST_UNKNOWN', missing) : withApi(manifest);
@@ -58,7 +60,7 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
 }
 
 function badDigest(): Answer {
-  return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are supported');
+  return registryFailure(400, 'DIGEST_INVALID', 'not a digest: write sha256: and 64 hexadecimal digits in lower case');
 }
 
 function withApi(content: Content): Answer {

@@ -17,6 +17,8 @@ export type Route =
   | { readonly kind: 'installers' | 'validate' }
   | { readonly kind: 'installer'; readonly id: SpecId; readonly resolve: boolean }
   | { readonly kind: 'script'; readonly id: SpecId; readonly release: string | undefined; readonly script: string }
+  /** A package, bundle or tool for an architecture that does not exist. */
+  | { readonly kind: 'unknown-arch'; readonly arch: string }
   /** The curlew for nodes. */
   | { readonly kind: 'tool'; readonly arch: Arch }
   | { readonly kind: 'registry-base' }
@@ -84,6 +86,8 @@ function pageRoute(file: string, query: URLSearchParams): Route | undefined {
   if (file === 'page.js') return { kind: 'behavior' };
   const { release, arch } = chosenPlace(query);
   if (release !== undefined && !isRelease(release)) return undefined;
+  const chosen = query.get('_arch') ?? '';
+  if (chosen !== '' && chosen !== arch) return { kind: 'unknown-arch', arch: chosen };
   if (file === 'bundle.tar.gz') return { kind: 'bundle', id: undefined, release, arch };
   if (file === 'installer.yaml') return { kind: 'installer', id: undefined, resolve: query.has('_resolve') };
   return BUNDLE_SCRIPTS.includes(file) ? { kind: 'script', id: undefined, release, script: file } : undefined;
@@ -129,7 +133,8 @@ function bundleRoute(segments: readonly string[], query: URLSearchParams): Route
   const id = folder === undefined ? withoutSuffix(name) : name;
   const arch = query.get('arch') ?? 'amd64';
   const known = ARCHES.find((one) => one === arch);
-  if (!isInstallerName(id) || known === undefined) return undefined;
+  if (!isInstallerName(id)) return undefined;
+  if (known === undefined) return { kind: 'unknown-arch', arch };
   if (folder === undefined) return { kind: 'bundle', id, release, arch: known };
   if (folder !== 'packages' || !list.endsWith(ARCHIVE)) return undefined;
   const names = withoutSuffix(list).split(',');
@@ -149,9 +154,11 @@ function installerRoute(segments: readonly string[], query: URLSearchParams): Ro
 }
 
 function toolRoute(segments: readonly string[]): Route | undefined {
-  const [file, ...more] = segments;
-  const arch = ARCHES.find((one) => file === `curlew-linux-${one}.tar.gz`);
-  return arch === undefined || more.length > 0 ? undefined : { kind: 'tool', arch };
+  const [file = '', ...more] = segments;
+  const [, arch] = /^curlew-linux-(.+)\.tar\.gz$/.exec(file) ?? [];
+  if (arch === undefined || more.length > 0) return undefined;
+  const known = ARCHES.find((one) => one === arch);
+  return known === undefined ? { kind: 'unknown-arch', arch } : { kind: 'tool', arch: known };
 }
 
 /** `/<id>` alone means install.sh, as with kURL. */

@@ -157,6 +157,8 @@ export function createSite(store: Store, options: SiteOptions): Site {
         const { source, index } = await executable(route.arch);
         return { kind: 'content', content: toolContent(source, `"${hexOf(index.tocDigest)}"`, route.arch) };
       }
+      case 'unknown-arch':
+        return unknown(`no architecture ${JSON.stringify(route.arch.slice(0, 50))}: there are ${ARCHES.join(' and ')}`);
       case 'registry-base':
       case 'registry-list':
       case 'tags':

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../../src/formats/archive/read.ts';
 import { verifyArchive } from '../../../src/formats/archive/verify.ts';
 import { writeBundleFile } from '../../../src/ship/bundle/write/write-bundle.ts';
@@ -223,6 +223,34 @@ test('an unknown spec is 404; an add-on or a version that the release lacks is 4
   const [, many] = await ask(`/bundle/my-app/packages/${Array.from({ length: 40 }).fill('alhpa').join(',')}.tar.gz`);
   assert.match(many, /did you mean alpha, alpha, alpha\?/);
   assert.is((await ask('/bundle/version/r9/my-app.tar.gz'))[0], 404);
+});
+
+test('a store that a newer curlew wrote is said to need one, in the answer and in the log', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  const catalog = box.at('store', storeKey.catalog('r1'));
+  await writeFile(catalog, (await readFile(catalog, 'utf8')).replace('"format":1', '"format":9'));
+  await using server = await serveStore(store);
+  const answer = await fetch(`${server.url}/bundle/${ID}.tar.gz`);
+  assert.is(answer.status, 502);
+  const text = await answer.text();
+  assert.match(text, 'it may need a newer curlew');
+  assert.not.match(text, /damaged|index\.json/);
+  assert.match(server.log[0]?.error ?? '', /catalog format 9 is not supported \(a newer curlew wrote it; /);
+});
+
+test('a bundle for an architecture that there is not is answered with those that there are', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const path of [
+    `bundle/${ID}.tar.gz?arch=s390x`,
+    'tool/curlew-linux-s390x.tar.gz',
+    'bundle.tar.gz?_arch=s390x',
+  ]) {
+    const answer = await fetch(`${server.url}/${path}`);
+    assert.equal([answer.status, await answer.text()], [404, 'no architecture "s390x": there are amd64 and arm64\n']);
+  }
 });
 
 test('a spec in a file of another id is refused, and nobody outside learns where the store lies', async ({

@@ -251,13 +251,18 @@ test('what is not here is told in the words of registries, and nothing can be pu
     ['web/referrers/latest', 400, 'DIGEST_INVALID'],
     ['web/signatures/1', 404, 'UNSUPPORTED'],
     ['web/manifests/%00', 400, 'NAME_INVALID'],
-    ['web/blobs/uploads/', 404, 'UNSUPPORTED', 'POST'],
+    ['web/manifests/sha256:zz', 400, 'DIGEST_INVALID'],
+    ['web/blobs/sha256:zz', 400, 'DIGEST_INVALID'],
+    ['web/blobs/uploads/', 405, 'UNSUPPORTED', 'POST'],
     ['web/manifests/1', 405, 'UNSUPPORTED', 'PUT'],
   ] as const) {
     const answer = await fetch(`${server.url}/v2/${path}`, { method: method ?? 'GET' });
     assert.is(answer.status, status, path);
+    assert.is(answer.headers.get('allow'), status === 405 ? 'GET, HEAD' : null, path);
     assert.is(await codeOf(answer), code, path);
   }
+  const bad = await fetch(`${server.url}/v2/web/blobs/sha256:zz`);
+  assert.match(await bad.text(), 'not a digest: write sha256: and 64 hexadecimal digits in lower case');
   assert.match(await (await fetch(`${server.url}/v3/`)).text(), 'not found; see /');
 });
 
