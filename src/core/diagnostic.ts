@@ -1,4 +1,5 @@
 /** Findings in files that people write: place, problem and fix, as text and as GitHub annotations. */
+import { REDACTED } from './secret.ts';
 
 /**
  * A position in a text file. Line, column and length count from 1, in UTF-16 code units. Line 0: a command-line argument,
@@ -60,17 +61,20 @@ const FRAME_WIDTH = 160;
 
 /**
  * One finding for people: a headline, the line with a caret under the relevant words, the hint.
- * `sourceLine` is the text of the line, without its line end; undefined omits the line.
+ * `sourceLine` is the text of the line, without its line end; undefined omits the line. The caret of what is hidden in it is under what hides it.
  */
 export function renderDiagnostic(diagnostic: Diagnostic, sourceLine: string | undefined): string {
   const { place, severity, code, message, hint } = diagnostic;
+  const hidden = sourceLine?.indexOf(REDACTED) ?? -1;
+  const isHidden = hidden !== -1 && place.column > hidden;
+  const { column, length } = isHidden ? { column: hidden + 1, length: REDACTED.length } : place;
   const spot = place.line === 0 ? '' : `:${place.line}:${place.column}`;
   const lines = [`${visible(place.file)}${spot} ${severity} ${code}: ${visible(message)}`];
   if (sourceLine !== undefined && sourceLine.length > 0) {
-    const start = Math.max(0, place.column - 1 - FRAME_WIDTH / 2);
+    const start = Math.max(0, column - 1 - FRAME_WIDTH / 2);
     const shown = sourceLine.slice(start, start + FRAME_WIDTH);
-    const before = visible(shown.slice(0, place.column - 1 - start)).replaceAll(/[^\t]/g, ' ');
-    const marked = visible(shown.slice(place.column - 1 - start, place.column - 1 - start + place.length));
+    const before = visible(shown.slice(0, column - 1 - start)).replaceAll(/[^\t]/g, ' ');
+    const marked = visible(shown.slice(column - 1 - start, column - 1 - start + length));
     lines.push(`  ${visible(shown)}`, `  ${before}${'^'.repeat(Math.max(1, marked.length))}`);
   }
   if (hint !== undefined) lines.push(`  hint: ${visible(hint)}`);

@@ -184,8 +184,17 @@ const TEXT: Kind<string> = {
   ),
   read: (text) => text,
 };
-const PATH: Kind<string> = { ...TEXT, names: 'path' };
-const PLACE: Kind<string> = { ...TEXT, names: 'place' };
+/** A path as a command line has it. Throws `USAGE` for one whose `~` a shell has not replaced, which would become a folder of this name. */
+export function pathText(text: string, option: string): string {
+  if (!/^~(?:[\w.-]*\/|$)/.test(text)) return text;
+  const whole = /^~(?:\/|$)/.test(text) ? `$HOME${text.slice(1)}` : 'the whole path';
+  throw new CurlewError('USAGE', `${option} ${text}: the shell has not replaced ~ with a home folder`, {
+    hint: `a shell does so only at the beginning of a word: write ${whole}, or ./${text} for a file of that name`,
+  });
+}
+
+const PATH: Kind<string> = { ...TEXT, read: pathText, names: 'path' };
+const PLACE: Kind<string> = { ...PATH, names: 'place' };
 const ARCH = choiceOf(ARCHES);
 
 export const text: Declare<string, 'one'> = one(TEXT);
@@ -195,10 +204,15 @@ export const paths: Declare<readonly string[], 'many'> = many(PATH);
 /** A path or an address. */
 export const place: Declare<string, 'one'> = one(PLACE);
 export const places: Declare<readonly string[], 'many'> = many(PLACE);
+const NO_STREAM = reading(
+  (to) => (to === '-' ? undefined : to),
+  'the output must be a file, not standard output',
+  'use -o FILE',
+);
 /** A file to write. */
 export const outputFile: Declare<string, 'one'> = one({
   ...PATH,
-  read: reading((to) => (to === '-' ? undefined : to), 'the output must be a file, not standard output', 'use -o FILE'),
+  read: (to, option) => NO_STREAM(pathText(to, option), option),
 });
 /** From 1 to 999,999. */
 export const count: Declare<number, 'one'> = one(numberOf(1, 999_999, 'not a number from 1'));

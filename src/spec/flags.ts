@@ -1,6 +1,7 @@
 /** The flags of kURL's scripts, with the same syntax: `ha`, `labels=a=b`. Pure. */
 import { argumentPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
+import { pathText } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
 import { isRequestable, VERSION_FORMS } from './version.ts';
 import type { Installer } from './installer.ts';
@@ -171,7 +172,8 @@ function flagsOf(flags: ReadonlyMap<string, readonly string[]>, wrong: string[])
   const variables = new Map<string, string>();
   const notes: string[] = [];
   const special = (kind: FlagMeaning['kind']): string | undefined => {
-    return [...flags].find(([name]) => FLAGS[name]?.kind === kind)?.[1][0];
+    const [name = '', [text] = []] = [...flags].find(([one]) => FLAGS[one]?.kind === kind) ?? [];
+    return text === undefined ? undefined : pathText(text, name);
   };
   for (const [name, values] of flags) {
     const meaning = FLAGS[name];

@@ -1,4 +1,4 @@
-import { choice, delayField, duration, port, sizeField } from '../../src/core/field.ts';
+import { choice, delayField, duration, outputFile, path, place, port, sizeField } from '../../src/core/field.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -59,6 +59,18 @@ test('a port that there is not is refused', () => {
   assert.is(port('PORT', '').read(['65535'], '--ready'), 65_535);
   for (const text of ['0', '65536', '99999', 'http'])
     assert.throwsWith(() => port('PORT', '').read([text], '--ready'), 'USAGE', /not a port from 1 to 65535/);
+});
+
+test('a path whose ~ no shell has replaced is refused with what to write, and a name that begins with ~ is one', () => {
+  for (const read of [path('PATH', '').read, place('PLACE', '').read, outputFile('FILE', '').read]) {
+    for (const text of ['~', '~/dist', '~ana/dist']) {
+      const { message, hint } = assert.throwsWith(() => read([text], '--to'), 'USAGE');
+      assert.is(message, `--to ${text}: the shell has not replaced ~ with a home folder`);
+      const whole = text === '~ana/dist' ? 'the whole path' : `$HOME${text.slice(1)}`;
+      assert.match(hint ?? '', `: write ${whole}, or ./${text} for a file of that name`);
+    }
+    for (const text of ['~backup.tar.gz', './~', 'a/~/b', 's3://b/~x']) assert.is(read([text], '--to'), text);
+  }
 });
 
 test('what is no amount is refused', () => {

@@ -80,6 +80,17 @@ test('hosts may stand several times, and the install folder is the one that kURL
   assert.is(flags.installDirectory, '/data/kurl');
 });
 
+test('a folder whose ~ no shell has replaced is refused, so that no folder of this name is made', () => {
+  for (const name of ['kurl-install-directory', 'installer-spec-file']) {
+    const { hint } = assert.throwsWith(
+      () => readFlags([`${name}=~/x`]),
+      'USAGE',
+      new RegExp(`^${name} ~/x: the shell `),
+    );
+    assert.match(hint ?? '', 'write $HOME/x');
+  }
+});
+
 test('a flag takes the place of a setting, whatever its case', () => {
   const spec = '  kubernetes: {version: "1", haCluster: false, masterAddress: a}\n';
   const out = variables(['ha', 'kubernetes-master-address=b'], spec);
