@@ -292,7 +292,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@cyclonedx/cyclonedx-library': ['build/sbom'],
   ajv: ['manifest', 'runtime/run', 'spec'],
   dockerode: ['build'],
-  execa: ['platform/process'],
+  execa: [],
   fflate: ['formats/archive'],
   fzstd: ['formats/oci'],
   listr2: ['cli'],

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Bytes } from '../../core/bytes.ts';
-import { asError, CurlewError } from '../../core/errors.ts';
+import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { hiding, type Secret } from '../../core/secret.ts';
 import { endGroup, killGroup } from './process-tree.ts';
 import { createLineSplitter, keepLastLines, plainLine, quoteLines } from './program-lines.ts';
@@ -103,19 +103,19 @@ export async function tryProgram<Verdict>(
 
 async function endOf(file: string, args: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
   const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, bound = false, signal } = options;
-  // Loaded on use: it takes longer than most programs run, and most commands run none.
-  const { execa } = await import('execa');
+  // Loaded on use: most commands run no program.
+  const { ChildProcess: Unstarted, spawn } = await import('node:child_process');
   signal.throwIfAborted();
-  const own = {
-    env: { ...env, PATH: searchPath(env) },
-    extendEnv: false,
-    detached: true,
-    buffer: false,
-    reject: false,
-  } as const;
   const stdin = input === undefined && !bound ? 'ignore' : 'pipe';
   const [launched, launchArgs] = bound ? ['sh', ['-c', BOUND, file, ...args]] : [file, args];
-  const child = execa(launched, launchArgs, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
+  const { child, ended: end } = started(Unstarted, () =>
+    spawn(launched, launchArgs, {
+      env: { ...env, PATH: searchPath(env) },
+      cwd,
+      detached: true,
+      stdio: [stdin, 'pipe', 'pipe'],
+    }),
+  );
   const group = holdGroup(child, options);
   const failures: unknown[] = [];
   let cut: readonly [ProgramProblem, string] | undefined;
@@ -132,16 +132,16 @@ async function endOf(file: string, args: readonly string[], options: ProgramOpti
   const timer = limitMs === undefined ? undefined : setTimeout(late, limitMs);
   signal.addEventListener('abort', group.end, { once: true });
   try {
-    const [ended, inputError] = await Promise.all([Promise.race([child, group.lost]), feed(child, input, failures)]);
+    const [cause, inputError] = await Promise.all([Promise.race([end, group.lost]), feed(child, input, failures)]);
     await group.gone();
     signal.throwIfAborted();
     const read = outputs();
     for (const failure of failures) throw failure;
-    const why = cut ?? problemOf(child, ended?.code, bound);
+    const why = cut ?? problemOf(child, errnoOf(cause), bound);
     if (why === undefined) return { ...read, status: 0, error: undefined, inputError };
     const [problem, reason] = why;
     const message = `${options.doing ?? `run ${file}`}: ${reason}${quoteLines(read.lastLines)}`;
-    const error = new ProgramError(problem, reason, message, ended?.cause);
+    const error = new ProgramError(problem, reason, message, cause);
     return { ...read, status: problem === 'status' ? (child.exitCode ?? undefined) : undefined, error, inputError };
   } finally {
     clearTimeout(timer);
@@ -150,6 +150,25 @@ async function endOf(file: string, args: readonly string[], options: ProgramOpti
 }
 
 type Child = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'once' | 'unref' | 'stdin' | 'stdout' | 'stderr'>;
+
+/** A child, and a promise of its end with that of its outputs, or of the error with which it could not be started. */
+function started(
+  Unstarted: new () => ChildProcess,
+  start: () => ChildProcess,
+): { readonly child: Child; readonly ended: Promise<unknown> } {
+  try {
+    const child = start();
+    // How it ended says more than a broken pipe.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on('error', () => undefined);
+    const ended = new Promise<unknown>(
+      (resolve) => void child.once('error', resolve).once('close', () => resolve(undefined)),
+    );
+    return { child, ended };
+  } catch (error) {
+    // Some errors, such as arguments that are too long, are thrown at once.
+    return { child: new Unstarted(), ended: Promise.resolve(error) };
+  }
+}
 
 function problemOf(
   { pid, exitCode, signalCode }: Child,
