@@ -5,10 +5,8 @@ import type { Context } from '../core/context.ts';
 import { installedFolder } from '../steps/node/install-folder.ts';
 import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
-import { metricsText } from '../machine/metrics.ts';
-import { lastSnapshot } from '../machine/run/snapshots.ts';
-import { writeText } from '../platform/files/write-whole.ts';
-import { clusterHealth, type ClusterHealth } from '../machine/run/node-health.ts';
+import { madeIn } from '../cluster/kube/kubeadm-made.ts';
+import type { ClusterHealth } from '../machine/run/node-health.ts';
 
 export interface Status extends NodeStatus {
   /** Absent for a trial, and on a machine that is no node of kubeadm's. */
@@ -18,8 +16,11 @@ export interface Status extends NodeStatus {
 /** Empty if the install folder does not exist. `FILE_UNUSABLE` if the records are damaged. */
 export const status = useCase(STATUS, async (request, context: Context): Promise<Status> => {
   const node = await nodeStatus(await installedFolder(request, context), context);
-  const cluster = request.root === undefined ? await clusterHealth(context) : undefined;
+  const cluster = request.root === undefined ? await healthOf(context) : undefined;
   if (request.prometheus !== undefined) {
+    const { metricsText } = await import('../machine/metrics.ts');
+    const { lastSnapshot } = await import('../machine/run/snapshots.ts');
+    const { writeText } = await import('../platform/files/write-whole.ts');
     const snapshot = await lastSnapshot(node.directory);
     const text = metricsText(
       {
@@ -35,3 +36,10 @@ export const status = useCase(STATUS, async (request, context: Context): Promise
   }
   return { ...node, ...(cluster && { cluster }) };
 });
+
+/** The code that asks a cluster is most of this command's: it is read only on a node of kubeadm's. */
+async function healthOf(context: Context): Promise<ClusterHealth | undefined> {
+  if ((await madeIn('/etc/kubernetes')) === 'none') return undefined;
+  const { clusterHealth } = await import('../machine/run/node-health.ts');
+  return clusterHealth(context);
+}

@@ -127,6 +127,18 @@ test('the help of a command loads tables of requests, but no use case, and of np
   assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
 });
 
+test('status, which timers call, loads neither archives nor what asks a cluster, and no more of npm packages than the help', () => {
+  const loaded = loadedWith(['cli/commands/status.ts', 'app/status.ts']);
+  const packages = imports.filter(
+    ({ file, isLoaded, name }) => loaded.has(file) && isLoaded && /^[a-z@](?!ode:)/.test(name),
+  );
+  assert.equal([...new Set(packages.map(({ name }) => name))].toSorted(), ['canonicalize', 'valibot']);
+  assert.equal(
+    [...loaded].filter((file) => /^(?:formats|cluster|machine|platform\/http)\//.test(file)),
+    ['cluster/kube/kubeadm-made.ts'],
+  );
+});
+
 for (const name of ['core', 'runtime/plan', 'requests']) {
   test(`${name} does no I/O, nor do its imports`, () => {
     const loaded = loadedWith(files.filter((file) => folderOf(file) === name));

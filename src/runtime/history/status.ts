@@ -8,7 +8,6 @@ import { addonRef, compareText, type AddonVersion } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, offeredRollback, type ExtractedRecord, type Records } from '../plan/records.ts';
-import { whyUnavailable } from '../prepare/former-states.ts';
 
 interface AddonStatus extends AddonVersion {
   /** Digest of the package; undefined if another tool installed it. */
@@ -95,14 +94,24 @@ async function addonsOf(
     const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
-    const target = offeredRollback(name, record);
-    const isBroken =
-      target !== undefined && (await whyUnavailable(directory, name, target, { extracted, signal })) !== undefined;
-    const back = isBroken ? undefined : target?.version;
+    const back = await backOf(directory, name, record, { extracted, signal });
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };
   });
   return (await Promise.all(rows)).toSorted((a, b) => compareText(a.name, b.name));
+}
+
+/** The version that a rollback restores. What opens its package is read only if there is one: few add-ons were upgraded. */
+async function backOf(
+  directory: string,
+  name: string,
+  record: Records['applied'][string],
+  options: Pick<Records, 'extracted'> & { readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const target = offeredRollback(name, record);
+  if (target === undefined) return undefined;
+  const { whyUnavailable } = await import('../prepare/former-states.ts');
+  return (await whyUnavailable(directory, name, target, options)) === undefined ? target.version : undefined;
 }
 
 /** A run ID starts with its time: `20261121T101500Z-3f2a`. */

@@ -12,7 +12,7 @@ import { folderProblems, compareFiles, markFiles } from './placed-files.ts';
 import type { FileDifference } from '../plan/run-plan.ts';
 import { readPlacedRecord, writePlacedRecord, type PlacedRecord } from './placed-record.ts';
 import type { ExtractedRecord, Records } from '../plan/records.ts';
-import { checkedAddon, type SourcePackage } from './source.ts';
+import type { SourcePackage } from './source.ts';
 import { wrongBytes, readVerified } from './verified-file.ts';
 
 interface JudgeOptions {
@@ -91,11 +91,19 @@ export async function placedDigest(
   ref: AddonRef,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Digest | undefined> {
-  const path = nodePath.addon(ref);
-  const record = await readPlacedRecord(directory, path);
-  if (record === undefined) return undefined;
+  const record = await readPlacedRecord(directory, nodePath.addon(ref));
+  return record && digestIfUnchanged(directory, ref, record, { signal });
+}
+
+async function digestIfUnchanged(
+  directory: string,
+  ref: AddonRef,
+  record: PlacedRecord,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Digest | undefined> {
   const known = new Map(record.files.map((file) => [file.path, file]));
-  const { differences } = await compareFiles(join(directory, path), record.files, { known, thorough: false, signal });
+  const folder = join(directory, nodePath.addon(ref));
+  const { differences } = await compareFiles(folder, record.files, { known, thorough: false, signal });
   return differences.every(({ harmless }) => harmless) ? record.digest : undefined;
 }
 
@@ -109,8 +117,9 @@ export async function isPlaced(
   digest: Digest | undefined,
   options: { readonly signal: AbortSignal },
 ): Promise<boolean | undefined> {
-  if (digest !== undefined && (await recordedDigest(directory, ref)) === undefined) return undefined;
-  return (await placedDigest(directory, ref, options)) === digest;
+  const record = await readPlacedRecord(directory, nodePath.addon(ref));
+  if (record === undefined) return digest === undefined ? true : undefined;
+  return (await digestIfUnchanged(directory, ref, record, options)) === digest;
 }
 
 /** A package in place, without its archive. */
@@ -147,6 +156,7 @@ export async function recordedPackage(
       throw new CurlewError('NOT_FOUND', `cannot read ${join(folder, path)}: not a file of the package`);
     return readVerified([join(folder, path)], file, options.signal);
   };
+  const { checkedAddon } = await import('./source.ts');
   const checked = checkedAddon(texts, ref, record.files, folder);
   return checked.addon.digest === digest ? { ref, ...checked, files: record.files, read } : undefined;
 }
