@@ -1,6 +1,6 @@
 /** Checks add-on folders by all rules and reports all findings at once. */
 import { availableParallelism } from 'node:os';
-import { join, posix } from 'node:path';
+import { join, posix, relative } from 'node:path';
 import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnostic.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { maskSecrets } from '../core/errors.ts';
@@ -281,7 +281,8 @@ function localSource(request: FetchedSource): Word | undefined {
 }
 
 /** Checks files that directives name. An earlier step of a pipeline may create them, so a missing one is a warning. */
-function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find): void {
+function checkLocalSources({ manifest, folder, root, files }: AddonListing, find: Find): void {
+  const own = new Set(files.map(({ path }) => path));
   for (const request of manifest.requests) {
     const word = localSource(request);
     if (word === undefined) continue;
@@ -292,6 +293,12 @@ function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find)
       const hint = 'copy the file into the repository; curlew build --allow-outside-files packs it from there';
       find('source/outside', word.place, `${quoted(word.text)} ${outside}`, hint);
       continue;
+    }
+    const inside = relative(folder, path);
+    if (request.kind === 'asset' && own.has(inside)) {
+      const hint =
+        'remove the asset if scripts can use the file where it is, or move it out of the folder of the add-on';
+      find('asset/packed-twice', word.place, `${quoted(inside)} is packed as a file of the add-on already`, hint);
     }
     if (statOf(path) !== undefined) continue;
     const from = base === root ? 'the root of the repository' : `the folder of the ${MANIFEST}`;

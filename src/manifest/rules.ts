@@ -60,6 +60,9 @@ export const RULES = {
   'asset/absolute-path': warning('A source is an absolute path, which other machines do not have.'),
   'asset/one-word': info("An asset has no file name, which kURL's documentation allows but its builder does not."),
   'asset/duplicate-name': error('Two assets have the same name; one would overwrite the other.'),
+  'asset/packed-twice': warning(
+    'The file of an asset is in the package twice: as another asset, or because it is in the folder of the add-on, whose files are all packed.',
+  ),
   'source/not-found': warning('A local file named by a directive does not exist (yet).'),
   'source/outside': warning(
     'A local file is outside the repository, or leads there through a symbolic link: builds refuse it by default.',

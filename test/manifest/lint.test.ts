@@ -147,6 +147,7 @@ test('local files that a directive names are looked for where it means', async (
     diagnostics.map(({ code, place }) => [code, place.line, place.column]),
     [
       ['source/not-found', 1, 9],
+      ['asset/packed-twice', 2, 9],
       ['source/not-found', 3, 9],
       ['source/not-found', 5, 18],
     ],

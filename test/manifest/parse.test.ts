@@ -81,6 +81,8 @@ for (const [title, text, code, points] of [
   ['plain http from elsewhere', 'asset f http://h/x', 'asset/plain-http', 'http://'],
   ['an absolute path', 'asset f /etc/hosts', 'asset/absolute-path', '/etc/hosts'],
   ['two assets of one name', 'asset f ./a\nasset f ./b', 'asset/duplicate-name', 'f'],
+  ['two assets of one file', 'asset f ./a\nasset g a', 'asset/packed-twice', 'a'],
+  ['two assets of one address', 'asset f https://h/x\nasset g https://h/x', 'asset/packed-twice', 'https://h/x'],
   ['a package name like an option', 'apt -o', 'packages/name', '-o'],
   ['a package name with shell in it', 'yum a;reboot', 'packages/name', 'a;reboot'],
   ['a package twice', 'apt a\napt a', 'packages/duplicate', 'a'],

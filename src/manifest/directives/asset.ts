@@ -1,4 +1,5 @@
 /** `asset <file name> <source>`: a file from the web or next to the Manifest, stored under `assets/`. */
+import { posix } from 'node:path';
 import type { Word } from '../../core/diagnostic.ts';
 import type { Digest } from '../../core/digest.ts';
 import { fileNameProblem } from '../../core/layout.ts';
@@ -133,6 +134,15 @@ export const asset: Directive<AssetRequest> = {
       ({ fileName }, first) => {
         const message = `line ${first.place.line} already has an asset named ${quoted(fileName.text)}`;
         find('asset/duplicate-name', fileName.place, message);
+      },
+    );
+    eachRepeated(
+      requests,
+      ({ address, local }) => (local ? posix.normalize(address) : address),
+      ({ fileName, source }, first) => {
+        if (fileName.text === first.fileName.text) return;
+        const message = `line ${first.place.line} already packs this file as ${quoted(first.fileName.text)}`;
+        find('asset/packed-twice', source.place, message, 'one asset is enough if the scripts use its name');
       },
     );
   },

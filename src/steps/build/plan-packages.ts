@@ -8,13 +8,14 @@ import { CurlewError } from '../../core/errors.ts';
 import { findAddons, type AddonFolder, type FoundAddons } from '../../manifest/find-addons.ts';
 import { lintAddons, type LintOptions } from '../../manifest/lint.ts';
 import { planManifest } from '../../manifest/directives.ts';
+import type { RuleId } from '../../manifest/rules.ts';
 import { listAddon, type AddonListing } from '../../manifest/read-addon.ts';
 import type { Context } from '../../core/context.ts';
 import type { BuildRequest } from '../../requests/build.ts';
 
 /**
  * Plans the add-ons that match the patterns, to build packages. Errors of `curlew lint` are errors here, too, except those of
- * shellcheck, which not every machine has. Reports all errors at once.
+ * shellcheck, which not every machine has. Reports all errors at once, and warns about images that no package has.
  */
 export async function planPackages(
   patterns: readonly string[],
@@ -42,14 +43,26 @@ export async function requireBuildable(plan: BuildPlan, context: Context): Promi
 
 async function refuseLinted(
   selection: FoundAddons,
-  { env, signal }: Context,
+  { env, report, signal }: Context,
   onListed?: LintOptions['onListed'],
 ): Promise<void> {
   const searchPath = env['PATH'];
   const options = { shellcheck: false, complete: false, searchPath, onListed, signal };
   const { diagnostics } = await lintAddons(selection, options);
   refuseErrors(diagnostics);
+  const warnings = diagnostics.filter(({ code, severity }) => severity === 'warning' && code === NEEDS_INTERNET);
+  for (const { place, code, message, hint } of warnings.slice(0, MAX_WARNINGS)) {
+    const text = `${place.file}:${place.line}:${place.column} ${code}: ${message} (${hint})`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  if (warnings.length <= MAX_WARNINGS) return;
+  const text = `${warnings.length - MAX_WARNINGS} more images are missing: curlew lint shows all`;
+  report({ type: 'note', level: 'warning', text });
 }
+
+/** What lint only warns about although the package then fails without internet. */
+const NEEDS_INTERNET: RuleId = 'image/not-listed';
+const MAX_WARNINGS = 10;
 
 /** Like {@link planPackages}, but only errors of Manifests and folders are errors. */
 export async function planAddons(

@@ -66,7 +66,12 @@ for (const [title, path, text, expected] of [
     '# curlew-lint-ignore shellcheck/SC2086\nekco() { echo $1; }\n',
     [],
   ],
-  ['a file that a build makes', 'Manifest', '# curlew-lint-ignore source/not-found\nasset a Manifest\n', []],
+  [
+    'a file that a build makes',
+    'Manifest',
+    '# curlew-lint-ignore source/not-found\ndockerout rhel-8 addons/ekco/1/Manifest 1\n',
+    [],
+  ],
   ['a word that only looks like it', 'Manifest', '# see curlew-lint-ignored\nimage a a/b:1\n', []],
 ] as const) {
   test(`a comment ignores ${title}`, async ({ signal }) => {

@@ -40,6 +40,42 @@ test('errors of all add-ons are reported at once, those of lint only where packa
   await assert.rejectsWith(planPackages([], {}, contextIn(box.path, signal)), 'MANIFEST_INVALID', /1 error in/);
 });
 
+test('images that are missing from a Manifest are warnings, in the words of lint', async ({ signal }) => {
+  const yaml = 'kind: Pod\nspec: {containers: [{image: "a.example/b:1"}]}\n';
+  await using box = await tree(addon('a', '', { 'pod.yaml': yaml }));
+  const warned: string[] = [];
+  const context: Context = {
+    ...contextIn(box.path, signal),
+    report: (event) => {
+      if (event.type === 'note') warned.push(`${event.level} ${event.text}`);
+    },
+  };
+  const plan = await planPackages([], {}, context);
+  const missing = 'image/not-listed: the image "a.example/b:1" is missing from the Manifest (image <id> a.example/b:1)';
+  const expected = [`warning addons/a/1.0/pod.yaml:2:29 ${missing}`];
+  assert.equal(warned, expected);
+  await requireBuildable(plan, context);
+  assert.equal(warned, [...expected, ...expected]);
+  await writeFile(box.at('.curlew-lint.json'), '{"rules": {"image/not-listed": "info"}}');
+  await planPackages([], {}, context);
+  assert.is(warned.length, 2);
+});
+
+test('only the first of many missing images are shown', async ({ signal }) => {
+  const images = Array.from({ length: 12 }, (_, at) => `{image: "a.example/b:${at}"}`);
+  const yaml = `kind: Pod\nspec: {containers: [${images.join(', ')}]}\n`;
+  await using box = await tree(addon('a', '', { 'pod.yaml': yaml }));
+  const warned: string[] = [];
+  const context: Context = {
+    ...contextIn(box.path, signal),
+    report: (event) => {
+      if (event.type === 'note') warned.push(event.text);
+    },
+  };
+  await planPackages([], {}, context);
+  assert.equal([warned.length, warned.at(-1)], [11, '2 more images are missing: curlew lint shows all']);
+});
+
 test('the folders of a saved plan are checked again', async ({ signal }) => {
   await using box = await tree(addon('a', ''));
   const context = contextIn(box.path, signal);
