@@ -259,7 +259,9 @@ export async function ifExists<Found>(doing: string, operation: Promise<Found>):
 
 /** Nothing is at a path that a user gave; `doing` includes it. */
 export function noSuchFile(doing: string, cause?: unknown): CurlewError {
-  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, { hint: 'check the path', cause });
+  const isAddress = new RegExp(String.raw`(?:^|[\s/])(?:${SCHEME})`, 'i').test(doing);
+  const hint = isAddress ? 'it is an address, and a file is expected: download it first' : 'check the path';
+  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, { hint, cause });
 }
 
 /** Converts any thrown value to an Error. */

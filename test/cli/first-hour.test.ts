@@ -86,6 +86,11 @@ for (const [title, words, message] of [
     /none\.yaml: no such file\n {2}hint: check the path$/,
   ],
   ['a spec', ['installer', 'validate', 'none.yaml'], /none\.yaml: no such file\n {2}hint: check the path$/],
+  [
+    'an address in the place of a list of versions',
+    ['import-external', 'http://a.example/versions.json', '--to', 's'],
+    /versions\.json: no such file\n {2}hint: it is an address, and a file is expected: download it first$/,
+  ],
 ] as const) {
   test(`${title} that does not exist has a hint`, async () => {
     await using box = await tree();

@@ -198,14 +198,42 @@ test('a dry run of a promotion to a new folder shows it, and does not make the f
   assert.ok(!(await readdir(box.path)).includes('new'));
 });
 
-test('a web server without a release is answered with the address that has one, not with publish', async () => {
-  await using box = await tree({ 'page/index.html': '' });
-  await using server = await serveFolder(box.at('page'));
-  const words = ['versions', '--from', server.url, '--allow-http', '127.0.0.1'];
-  const { exitCode, stderr } = await runCommand(words, box.path);
-  assert.is(exitCode, 14, stderr);
-  assert.match(stderr, 'behind curlew serve ends with /dist');
-  assert.ok(!stderr.includes('publish --to'), stderr);
+for (const [title, path, said] of [
+  [
+    'a web server without a release',
+    '',
+    /it is that of the folder in which .* VERSION of a store, or URL\/dist of curlew serve/,
+  ],
+  [
+    'a page in the place of VERSION',
+    '/pages',
+    /VERSION does not contain a release string\n.*the folder in which .* VERSION/,
+  ],
+  [
+    'a bundle',
+    '/b.tar.gz',
+    /it is the address of a file: curlew pull \S*\/b\.tar\.gz .*, and curlew install --bundle FILE/,
+  ],
+] as const) {
+  test(`${title} in the place of a store on a web server is answered with what to give, not with publish`, async () => {
+    await using box = await tree({ 'page/b.tar.gz': '', 'page/pages/VERSION': '<html>' });
+    await using server = await serveFolder(box.at('page'));
+    const words = ['versions', '--from', server.url + path, '--allow-http', '127.0.0.1'];
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.ok(exitCode !== 0);
+    assert.match(stderr, said);
+    assert.not.match(stderr, /publish|write the name/);
+  });
+}
+
+test('a damaged catalog on a web server is not proposed to be rebuilt there', async () => {
+  await using box = await tree({ 'dist/VERSION': 'v1\n', 'dist/v1/index.json': '{' });
+  await using server = await serveFolder(box.at('dist'));
+  const { stderr } = await runCommand(['versions', '--from', server.url, '--allow-http', '127.0.0.1'], box.path);
+  assert.match(
+    stderr,
+    'curlew reindex STORE --release v1, where STORE is the folder or the S3 address that the web server serves',
+  );
 });
 
 test.run();

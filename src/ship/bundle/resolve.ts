@@ -8,7 +8,7 @@ import type { BundledPackage } from '../../core/bundle.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import type { Arch } from '../../core/ref.ts';
+import { ARCHES, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { orderAddons, type OrderedAddon } from '../../spec/order.ts';
 import { channelOf, channelReason, resolveVersion, type ResolvedVersion } from '../../spec/version.ts';
@@ -132,7 +132,16 @@ export function resolvePackage(
       { hint: 'ask its publisher for a curlew package, or build it from source, and import it under another version' },
     );
   }
-  if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: no package for ${arch}`);
+  const others = listed.versions.filter(({ version, packages }) => {
+    return packages[arch] === undefined && (version === requested || built.length === 0);
+  });
+  if (others.length > 0) {
+    const arches = ARCHES.filter((one) => others.some(({ packages }) => packages[one] !== undefined));
+    const what = built.length === 0 ? name : `${name} ${requested}`;
+    throw new CurlewError('SPEC_INVALID', `${what}: no package for ${arch}`, {
+      hint: `the release has it for ${arches.join(', ')}: curlew bundle --arch ${arches[0] ?? ''} makes a bundle for such machines`,
+    });
+  }
   const channel = channelOf(requested);
   const available = built.map((one) => one.version);
   const { version, because } =

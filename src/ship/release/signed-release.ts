@@ -4,9 +4,9 @@ import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError, requireRefusal } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, WEB_HINT } from '../store/read-catalog.ts';
+import { currentRelease, withoutReleaseHint } from '../store/read-catalog.ts';
 import type { Store } from '../store/store.ts';
-import { isWebAddress } from '../store/web.ts';
+import { writingHint } from '../store/web.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
@@ -241,14 +241,15 @@ async function requireSignature(store: Store, key: string, { release, described,
   if (named === undefined) {
     throw invalid(
       `${address}: the signature ${key} does not exist`,
-      isWebAddress(address)
-        ? WEB_HINT
-        : `check the address, or create a signed release with curlew publish --to ${address} --sign FILE`,
+      withoutReleaseHint(
+        address,
+        `check the address, or create a signed release with curlew publish --to ${address} --sign FILE`,
+      ),
     );
   }
   throw invalid(
     `${address}: ${described ?? `the current release ${named}`} is not signed: the signature ${key} does not exist`,
-    `sign ${named} first, with curlew sign --store ${address} --release ${named} --key FILE`,
+    writingHint(address, (to) => `sign ${named} first, with curlew sign --store ${to} --release ${named} --key FILE`),
   );
 }
 

@@ -8,7 +8,7 @@ import { createFolderStore } from './folder.ts';
 import type { Http } from '../../platform/http/http.ts';
 import type { S3Options } from './s3-address.ts';
 import type { Store } from './store.ts';
-import { createWebStore, isWebAddress } from './web.ts';
+import { archiveHint, createWebStore, isArchiveName, isWebAddress } from './web.ts';
 
 export interface OpenStoreOptions {
   /** Base of relative paths. */
@@ -27,6 +27,10 @@ export interface OpenStoreOptions {
   readonly signal: AbortSignal;
 }
 
+/** What else gives a bundle, where a store on a web server is not read. */
+const READ_HINT =
+  ', such as a copy of the store; curlew serve makes bundles itself, which curlew pull downloads: curlew help serving';
+
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 
 /**
@@ -44,9 +48,16 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     return createS3Store(address, { ...options.s3, report: options.report ?? (() => undefined) });
   }
   if (isWebAddress(address)) {
-    throw new CurlewError('UNSUPPORTED', `cannot open ${address}: this command does not read stores of web servers`, {
-      hint: `use a folder or s3://bucket/prefix${create !== false ? '' : '; curlew serve makes bundles of a store at its address: curlew help serving'}`,
-    });
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `cannot open ${address}: this command does not ${create === false ? 'read' : 'write'} stores of web servers`,
+      {
+        hint:
+          create === false && isArchiveName(address)
+            ? archiveHint(address)
+            : `use a folder or s3://bucket/prefix${create === false ? READ_HINT : ''}`,
+      },
+    );
   }
   if (scheme !== undefined) {
     throw new CurlewError(

@@ -6,10 +6,15 @@ import { storeKey } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { Store } from './store.ts';
-import { isWebAddress } from './web.ts';
+import { archiveHint, isArchiveName, isWebAddress, writingHint } from './web.ts';
 
-/** What is done where a web server has no release: nothing is published through one. */
-export const WEB_HINT = 'check the address: that of a store behind curlew serve ends with /dist, as in URL/dist';
+/** What is done where a store has no release: nothing is published through a web server. `otherwise`: for a store that can be written. */
+export function withoutReleaseHint(address: string, otherwise: string): string {
+  if (!isWebAddress(address)) return otherwise;
+  return isArchiveName(address)
+    ? archiveHint(address)
+    : 'check the address: it is that of the folder in which a web server has the file VERSION of a store, or URL/dist of curlew serve';
+}
 
 const VERSION_LIMIT = 1024;
 
@@ -26,7 +31,10 @@ export async function currentRelease(store: Store, { signal }: Cancellable): Pro
   const release = Buffer.from(stored.data).toString().trim();
   if (!isRelease(release)) {
     throw new CurlewError('PACKAGE_INVALID', `${store.address}: VERSION does not contain a release string`, {
-      hint: 'write the name of a published release into it; to read a release without it, use --release',
+      hint: withoutReleaseHint(
+        store.address,
+        'write the name of a published release into it; to read a release without it, use --release',
+      ),
     });
   }
   return { release, etag: stored.object.etag };
@@ -48,7 +56,10 @@ export async function findCatalog(
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
     throw new CurlewError('PACKAGE_INVALID', error.message, {
-      hint: `curlew reindex ${store.address} --release ${release} rebuilds it from the packages`,
+      hint: writingHint(
+        store.address,
+        (to) => `rebuild it from the packages, with curlew reindex ${to} --release ${release}`,
+      ),
       cause: error.cause,
     });
   }
@@ -73,9 +84,10 @@ export async function readCatalog(
   const requested = release ?? (await currentRelease(store, { signal }))?.release;
   if (requested === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: the store has no release`, {
-      hint: isWebAddress(store.address)
-        ? WEB_HINT
-        : `check the address, or create a release with curlew publish --to ${store.address}`,
+      hint: withoutReleaseHint(
+        store.address,
+        `check the address, or create a release with curlew publish --to ${store.address}`,
+      ),
     });
   }
   const catalog = isRelease(requested) ? await findCatalog(store, requested, { signal }) : undefined;

@@ -52,6 +52,22 @@ export function isWebAddress(address: string): boolean {
   return /^https?:\/\//i.test(address);
 }
 
+/** True for an address that ends like that of a package or bundle. */
+export function isArchiveName(address: string): boolean {
+  return /\.(?:tar\.gz|tgz)$/i.test(address);
+}
+
+/** What is done with the address of a package or bundle where that of a store is expected. */
+export function archiveHint(address: string): string {
+  return `it is the address of a file: curlew pull ${address} downloads it, and curlew install --bundle FILE installs it`;
+}
+
+/** A hint with a command that writes to a store. What a web server serves is written at another address, which its publisher knows. */
+export function writingHint(address: string, hint: (store: string) => string): string {
+  if (!isWebAddress(address)) return hint(address);
+  return `${hint('STORE')}, where STORE is the folder or the S3 address that the web server serves`;
+}
+
 /** Creates a store without sending a request. Throws `USAGE` for an invalid address, or one with a query or fragment. */
 export function createWebStore(address: string, http: Http): Store {
   const url = checkedUrl(address);

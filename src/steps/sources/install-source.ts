@@ -273,7 +273,11 @@ function chooseOne(
     throw missing(requestedAddon, `${from}: it has no package of ${name}`, listed, near);
   }
   const usable = named.filter(({ addon }) => addon.arch === arch);
-  if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: it has no package of ${name} for ${arch}`);
+  if (usable.length === 0) {
+    throw new CurlewError('UNSUPPORTED', `${from}: it has no package of ${name} for ${arch}`, {
+      hint: `use a bundle that was made with --arch ${arch}, or install on a machine that is ${named[0]?.addon.arch ?? ''}`,
+    });
+  }
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
   const version = listed ?? resolveVersion(name, requested, versions).version;
   const chosen = usable.find(({ ref }) => ref.version === version);

@@ -56,6 +56,25 @@ test('case 27: a bundle has the packages of its spec, each under the name of its
   assert.throwsWith(() => resolve('  kubernetes: {version: 0.0.0}\n'), 'SPEC_INVALID', /kubernetes/);
 });
 
+test('an add-on or a version that there is only for another architecture is answered with the option for it', () => {
+  const other = { ...catalog, addons: catalog.addons.filter(({ name }) => name === 'ekco') };
+  const only = { ...other, addons: other.addons.map((one) => ({ ...one, versions: one.versions.slice(0, 1) })) };
+  for (const [requested, from, what] of [
+    ['0.29.0', catalog, 'ekco 0.29.0'],
+    ['latest', only, 'ekco'],
+  ] as const) {
+    const { message, hint } = assert.throwsWith(
+      () => resolve(`  ekco: {version: ${requested}}\n`, from),
+      'SPEC_INVALID',
+    );
+    assert.is(message, `${what}: no package for amd64`);
+    assert.match(
+      hint ?? '',
+      'the release has it for arm64: curlew bundle --arch arm64 makes a bundle for such machines',
+    );
+  }
+});
+
 test('latest means the first version that there is for the architecture', () => {
   assert.is(resolve('  ekco: {version: latest}\n')[0]?.version, '0.28.14');
 });

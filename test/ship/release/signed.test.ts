@@ -83,6 +83,14 @@ test('no signature and one by another key are refused', async ({ signal }) => {
     readSigned(store, { release: 'v1', trust, signal }),
     /the signature v1\/index\.json\.sigstore\.json does not exist/,
   );
+  // A store on a web server cannot be signed at its address.
+  const address = 'https://dl.example/dist';
+  const served = readSigned({ ...store, address }, { release: 'v1', trust, signal });
+  const { hint = '' } = await assert.rejectsWith(served, 'SIGNATURE_INVALID');
+  assert.match(
+    hint,
+    'curlew sign --store STORE --release v1 --key FILE, where STORE is the folder or the S3 address that',
+  );
 });
 
 test('VERSION put back changes nothing for whoever asks for signatures', async ({ signal }) => {

@@ -34,9 +34,15 @@ test('the scheme of a bucket may be written in capitals, and its address is the 
 test('a store of a web server is refused where it is not read, with what makes bundles of it', async ({ signal }) => {
   const opened = openStore('https://host/dist', { cwd: '/', create: false, signal });
   const { hint } = await assert.rejectsWith(opened, 'UNSUPPORTED', /this command does not read stores of web servers$/);
-  assert.match(hint ?? '', /curlew help serving$/);
+  assert.match(hint ?? '', /^use a folder or s3:\/\/bucket\/prefix, .*curlew pull downloads: curlew help serving$/);
+  const file = openStore('https://host/b.tar.gz', { cwd: '/', create: false, signal });
+  assert.match(
+    (await assert.rejectsWith(file, 'UNSUPPORTED')).hint ?? '',
+    'curlew pull https://host/b.tar.gz downloads it',
+  );
   const published = openStore('https://host/dist', { cwd: '/', create: true, signal });
-  assert.is((await assert.rejectsWith(published, 'UNSUPPORTED')).hint, 'use a folder or s3://bucket/prefix');
+  const written = /this command does not write stores of web servers$/;
+  assert.is((await assert.rejectsWith(published, 'UNSUPPORTED', written)).hint, 'use a folder or s3://bucket/prefix');
 });
 
 test('an address with a slash missing is refused, and no folder of that name is made', async ({ signal }) => {
