@@ -10,7 +10,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
-import { ownScripts } from '../own/scripts.ts';
+import { ownPages, ownScripts } from '../own/scripts.ts';
 import { RETRY_POLICY } from '../platform/http/retry.ts';
 import { readDockerConfig } from '../build/registry/credentials.ts';
 import { HOST_ARCH } from '../runtime/images/required-images.ts';
@@ -42,6 +42,8 @@ interface Check {
   /** Commands that cannot work without it. */
   readonly needed: readonly Asked[];
   readonly use: string;
+  /** Nodes do not have the commands that need it. */
+  readonly forBuilders?: true;
   /** How to get it, if the error does not say. */
   readonly how: string;
   /** The result, with a hint if part of it is missing; throws if nothing works. */
@@ -69,6 +71,7 @@ const CHECKS: readonly Check[] = [
     name: 'executables',
     needed: ['bundle'],
     use: 'bundles contain them',
+    forBuilders: true,
     how: 'see curlew help install.md',
     look: async (request, context) => bundleArches(HOST_ARCH, async (arch) => findExecutable(arch, request, context)),
   },
@@ -76,6 +79,7 @@ const CHECKS: readonly Check[] = [
     name: 'Docker engine',
     needed: [],
     use: 'builds use it for Dockerfiles and host packages',
+    forBuilders: true,
     how: 'start Docker, or set DOCKER_HOST',
     look: async (_, { env, signal }) => {
       const asked = { doing: 'ask the Docker engine', method: 'GET', path: '/version' } as const;
@@ -88,6 +92,7 @@ const CHECKS: readonly Check[] = [
     name: 'registries',
     needed: ['build', 'publish'],
     use: 'builds pull images with them',
+    forBuilders: true,
     how: 'docker login writes the file again',
     look: async (_, { env }) => {
       const { auths, helpers, store } = await readDockerConfig(env);
@@ -102,6 +107,7 @@ const CHECKS: readonly Check[] = [
     name: 'cache',
     needed: ['build', 'publish'],
     use: 'builds keep downloads there',
+    forBuilders: true,
     how: 'free some space, or use --cache DIR',
     look: async (_, { env }) => freeIn(cacheFolder(env)),
   },
@@ -177,11 +183,21 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-/** The findings of all checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
+/** The findings of its checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
 export const doctor = useCase(DOCTOR, async (request, context: Context): Promise<readonly DoctorFinding[]> => {
-  const asked = CHECKS.filter(({ name }) => name !== 'store' || request.from !== undefined);
-  return Promise.all(asked.map(async (check) => findingOf(check, request, context)));
+  return Promise.all(checksFor(request).map(async (check) => findingOf(check, request, context)));
 });
+
+/** The checks of a request. On a node, where no pages are, what only builders need is left out unless one of its commands is named. */
+export function checksFor(
+  { from, commands = [] }: DoctorRequest,
+  hasPages = ownPages() !== undefined,
+): readonly Check[] {
+  return CHECKS.filter(({ name, needed, forBuilders = false }) => {
+    if (name === 'store') return from !== undefined;
+    return hasPages || !forBuilders || needed.some((command) => commands.includes(command));
+  });
+}
 
 async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<DoctorFinding> {
   const { name, needed, use, how, look } = check;

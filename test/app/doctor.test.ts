@@ -1,6 +1,6 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
 import { symlink, writeFile } from 'node:fs/promises';
-import { installableText, type DoctorFinding } from '../../src/app/doctor.ts';
+import { checksFor, installableText, type DoctorFinding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/steps/open/executables.ts';
 import { hostArch } from '../../src/steps/sources/run-source.ts';
@@ -73,6 +73,16 @@ test('a named command that cannot work is a failure', async () => {
     [...stdout.matchAll(/^\[FAIL\] (.*?):/gm)].map(([, name]) => name),
     ['container runtime', 'cluster'],
   );
+});
+
+test('on a node, what only builders need is checked if one of their commands is named', () => {
+  const namesOn = (hasPages: boolean, commands: readonly 'build'[] = []): readonly string[] =>
+    checksFor({ commands }, hasPages).map(({ name }) => name);
+  const builders = ['executables', 'Docker engine', 'registries', 'cache'];
+  const node = ['configuration', 'user', 'architecture', 'trials', 'install folder', 'container runtime', 'cluster'];
+  assert.equal(namesOn(false), node);
+  assert.equal(namesOn(false, ['build']), ['configuration', 'registries', 'cache', ...node.slice(1)]);
+  assert.equal(namesOn(true).toSorted(), [...builders, ...node].toSorted());
 });
 
 test('the cluster of the option is asked', async () => {
