@@ -55,7 +55,7 @@ function maintainer(): string {
   return readMaintainer(process.env['CURLEW_MAINTAINER']);
 }
 
-/** What both packages and the image have, below `tree`. */
+/** What both packages and the image have, below `tree`. Man pages are in packages only: the image has no man. */
 async function writeTree(tree: string, npmPackage: string, arch: Arch): Promise<void> {
   const own = join(tree, OWN);
   await mkdir(join(own, 'bin'), { recursive: true });
@@ -74,9 +74,18 @@ async function writeTree(tree: string, npmPackage: string, arch: Arch): Promise<
     await mkdir(join(tree, folder), { recursive: true });
     await copyFile(join(own, 'scripts/completion', from), join(tree, folder, name));
   }
-  const man = join(tree, 'usr/share/man/man1');
-  await mkdir(man, { recursive: true });
-  for (const [name, text] of await manPages()) await writeFile(join(man, `${name}.gz`), gzip(text));
+}
+
+/** Returns the lines of the recipe for them: rpm marks them as documentation, which it can leave out, and nfpm only file by file. */
+async function writeManPages(folder: string): Promise<string> {
+  await mkdir(folder);
+  const pages = await manPages();
+  for (const [name, text] of pages) await writeFile(join(folder, `${name}.gz`), gzip(text));
+  const lines = [...pages.keys()].map((name) => {
+    const place = `src: man/${name}.gz, dst: /usr/share/man/man1/${name}.gz`;
+    return `  - { ${place}, packager: rpm, type: doc, file_info: { mode: 0o644 } }\n`;
+  });
+  return lines.join('');
 }
 
 /** Without a name or a time. */
@@ -125,8 +134,16 @@ async function image(tree: string, version: string, arch: Arch): Promise<MadeIma
   ]);
 }
 
+interface Packed {
+  readonly version: string;
+  readonly arch: Arch;
+  readonly epoch: number;
+  /** More lines of the recipe's contents. */
+  readonly pages: string;
+}
+
 /** Runs nfpm in a folder with what its recipe names, once for each form: most of the time it compresses. */
-async function packages(work: string, to: string, version: string, arch: Arch, epoch: number): Promise<void> {
+async function packages(work: string, to: string, { version, arch, epoch, pages }: Packed): Promise<void> {
   const forms = [
     ['deb', `curlew_${version}_${arch}.deb`],
     ['rpm', `curlew-${version}.${RPM_ARCHES[arch]}.rpm`],
@@ -135,7 +152,7 @@ async function packages(work: string, to: string, version: string, arch: Arch, e
   const level = process.env['CURLEW_GZIP_LEVEL'];
   const recipe = await readFile(join(RECIPE, 'nfpm.yaml'), 'utf8');
   const own = level === undefined ? recipe : recipe.replaceAll(/(?<=compression: gzip)$/gm, `:${level}`);
-  await writeFile(join(work, 'nfpm.yaml'), own);
+  await writeFile(join(work, 'nfpm.yaml'), own.replace(/(?<=^contents:\n)/m, pages));
   await Promise.all(
     forms.map(async ([packager, name]) => {
       const words = ['--config', 'nfpm.yaml', '--packager', packager, '--target', join(to, name)];
@@ -170,6 +187,7 @@ async function main(): Promise<void> {
     const work = await mkdtemp(join(ROOT, '.curlew/linux-package-'));
     try {
       await step(`collect the files for ${arch}`, async () => writeTree(join(work, 'tree'), resolve(npmPackage), arch));
+      const pages = await writeManPages(join(work, 'man'));
       for (const name of ['copyright', 'lintian-overrides']) await copyFile(join(RECIPE, name), join(work, name));
       await copyFile(join(ROOT, 'LICENSE'), join(work, 'LICENSE'));
       await copyFile(join(ROOT, 'scripts/completion/curlew.zsh'), join(work, '_curlew'));
@@ -177,7 +195,7 @@ async function main(): Promise<void> {
       await settle(work, epoch);
       const made = await Promise.all([
         step(`make the layers of the image for ${arch}`, async () => image(join(work, 'tree'), version, arch)),
-        packages(work, to, version, arch, epoch),
+        packages(work, to, { version, arch, epoch, pages }),
       ]);
       images.set(arch, made[0]);
     } finally {

@@ -1,6 +1,6 @@
 /** The deb, the rpm and the image of curlew, each in a bare system that has nothing else of it, with no network. */
 import { execa } from 'execa';
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { packedExecutableName } from '../../src/core/layout.ts';
@@ -220,6 +220,11 @@ COMP_LINE='curlew bun' COMP_POINT=10 _curlew curlew bun curlew; echo "\${COMPREP
     assert.is(await run('bash', ['-c', line, 'bash', share]), 'bundle');
     await shell('test -s "$1/zsh/$2/_curlew" && test -s "$1/fish/vendor_completions.d/curlew.fish"', share, zsh);
   }
+  const documented = await run('rpm', ['-qpd', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]);
+  assert.equal(
+    documented.split('\n').toSorted(),
+    (await readdir(box.at('rpm/usr/share/man/man1'))).map((name) => `/usr/share/man/man1/${name}`).toSorted(),
+  );
   assert.is(await run('rpm', ['-qp', '--scripts', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]), '');
   assert.is(await shell('ls "$1/DEBIAN"', box.at('older')), 'control\nmd5sums');
 });
