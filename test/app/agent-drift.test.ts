@@ -157,6 +157,49 @@ test('what cannot be restored is tried again, then fails, and another content he
   assert.is(await scene.version(), '2');
 });
 
+test('what is restored waits for a window of the cluster and one of the add-on, also while the hub is away', async () => {
+  const { scene, agent } = await installed();
+  await using _scene = scene;
+  const [open, closed] = [
+    [{ cron: '* * * * *', duration: '1h' }],
+    // No month has this day.
+    [{ cron: '0 0 31 2 *', duration: '1h' }],
+  ];
+  const within = async (windows: string): Promise<void> => {
+    await scene.hub.merge(`${ROOT}/web`, { metadata: { annotations: { 'fleet.curlew.dev/windows': windows } } });
+  };
+  let running = agent;
+  await within(JSON.stringify([closed]));
+  await scene.here.remove(MAP);
+  for (const [windows, why] of [
+    [JSON.stringify([open, closed]), 'no maintenance window is open'],
+    [JSON.stringify([closed]), 'no maintenance window is open'],
+    ['of another version', 'cannot read the window: "" is not a minute'],
+  ] as const) {
+    await within(windows);
+    running = await lookAgain(scene, running);
+    await eventually(async () => {
+      const { reason, message } = await scene.status();
+      return reason === 'Window' && message === `missing: ConfigMap default/page; ${why}`;
+    });
+  }
+  await scene.becomes('1 Succeeded Window');
+  await running.stop();
+  const requests: string[] = [];
+  const refuse = (): never => {
+    throw new StatusError(503, 'ServiceUnavailable', 'no');
+  };
+  scene.before(refuse, (request) => void requests.push(request));
+  running = await scene.start();
+  await eventually(async () => Promise.resolve(requests.some((one) => one.includes('/leases/web'))));
+  assert.is(await scene.version(), '-');
+  scene.before(undefined);
+  await within(JSON.stringify([open, open]));
+  await eventually(async () => (await scene.version()) === '1');
+  await scene.becomes('1 Succeeded');
+  assert.is(running.notes.filter((one) => one.startsWith('restore ')).length, 1);
+});
+
 test('a hub that is away is not asked: what it said last counts', async () => {
   const { scene, agent } = await installed();
   await using _scene = scene;

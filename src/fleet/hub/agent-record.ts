@@ -2,7 +2,8 @@
 import * as v from 'valibot';
 import type { LiveState } from '../../cluster/channel/pass.ts';
 import { byKey, readJson, type Bad, type Read } from '../../core/schema.ts';
-import { AGENT_DRIFTS, type AgentDrift, type SeenObjects } from './changed-by-others.ts';
+import { answerTo, UPKEEP, windowWaits, type SeenObjects, type Upkeep } from './changed-by-others.ts';
+import type { AddonReport } from './addon-status.ts';
 import { HUB_KINDS } from './hub-kinds.ts';
 
 const { spec: SPEC } = HUB_KINDS.ClusterAddon;
@@ -30,8 +31,7 @@ const keptAddon = v.object({
   package: v.exactOptional(v.string()),
   /** The add-on of the fleet that has left its objects to this one. */
   takesOver: v.exactOptional(v.string()),
-  /** What is done about changes by others. */
-  drift: v.exactOptional(v.picklist(AGENT_DRIFTS)),
+  ...UPKEEP,
 });
 export type Kept = Read<typeof keptAddon>;
 
@@ -65,6 +65,18 @@ export function seenSince({ state, spec, since }: Kept, seen: SeenObjects | unde
 }
 
 /** A controller of an earlier version says nothing: then objects are not looked at. */
-export function withDrift({ drift: _before, ...own }: Kept, drift: AgentDrift | undefined): Kept {
-  return { ...own, ...(drift !== undefined && { drift }) };
+export function withUpkeep({ drift: _drift, windows: _windows, ...own }: Kept, said: Upkeep): Kept {
+  return { ...own, ...said };
+}
+
+/** Does what was seen differ from what is to be here, is that to be restored now, and what is reported of it? */
+export function upkeepOf(
+  own: Kept,
+  seen: SeenObjects | undefined,
+  now: number,
+): { readonly differs: boolean; readonly isDue: boolean; readonly report: Pick<AddonReport, 'reason' | 'message'> } {
+  const answer = answerTo(seenSince(own, seen), own.drift ?? 'None');
+  if (!('restores' in answer)) return { differs: false, isDue: false, report: answer };
+  const report = windowWaits(answer.restores, own.windows ?? [], now);
+  return { differs: true, isDue: report === undefined, report: report ?? {} };
 }

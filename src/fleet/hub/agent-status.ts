@@ -2,9 +2,9 @@
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import type { Decided, Order, OrderRefusal } from './agent.ts';
-import { seenSince, type Kept } from './agent-record.ts';
+import { upkeepOf, type Kept } from './agent-record.ts';
 import { nextStatus, MAX_LISTED_NAMES } from './addon-status.ts';
-import { answerTo, type SeenObjects } from './changed-by-others.ts';
+import type { SeenObjects } from './changed-by-others.ts';
 import { GRACE_S } from './lease.ts';
 import type { Condition } from './hub-kinds.ts';
 
@@ -42,8 +42,7 @@ export function agentStatus(
   const ill = isHere && health?.is === 'False' ? { ...health, since: Math.max(health.since, own.since) } : undefined;
   const illness = ill && now - ill.since >= GRACE_S ? ill : undefined;
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
-  const changes = answerTo(own && seenSince(own, seen), own?.drift ?? 'None');
-  const noticed = 'restores' in changes ? {} : changes;
+  const noticed = own === undefined ? {} : upkeepOf(own, seen, now).report;
   const about = refusal?.isFailure === true ? spec : own?.spec;
   const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
   return nextStatus(

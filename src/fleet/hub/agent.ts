@@ -6,8 +6,16 @@ import { leaves } from '../rollout/leaving.ts';
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { objectVersion, type Live, type Version } from './observe.ts';
-import { keptOf, seenSince, withDrift, type AgentRecord, type AgentSpec, type Kept } from './agent-record.ts';
-import { answerTo, driftIn, type AgentDrift, type SeenObjects } from './changed-by-others.ts';
+import {
+  keptOf,
+  seenSince,
+  upkeepOf,
+  withUpkeep,
+  type AgentRecord,
+  type AgentSpec,
+  type Kept,
+} from './agent-record.ts';
+import { upkeepIn, type SeenObjects, type Upkeep } from './changed-by-others.ts';
 import { HUB_KINDS, resolvedSource } from './hub-kinds.ts';
 
 const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
@@ -29,8 +37,8 @@ export interface Order {
   readonly at: Version;
   /** Undefined for one that this version cannot read. */
   readonly spec: AgentSpec | undefined;
-  /** What is done about changes by others. */
-  readonly drift: AgentDrift | undefined;
+  /** What is done about changes by others, and when. */
+  readonly upkeep: Upkeep;
   /** The stored status. */
   readonly status: unknown;
 }
@@ -39,7 +47,7 @@ export function readOrder(object: Live): Order {
   const at = objectVersion(object);
   const read = convert(SPEC, object['spec']);
   const spec = !('problems' in read) && fits(NAME, at.name) && isBound(read.value) ? read.value : undefined;
-  return { at, spec, drift: driftIn(object.metadata.annotations), status: object['status'] };
+  return { at, spec, upkeep: upkeepIn(object.metadata.annotations), status: object['status'] };
 }
 
 /** True if hash and version are those of what would be installed: what is allowed depends on them. */
@@ -99,7 +107,7 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
   const { now } = known;
   const addons = new Map(Object.entries(before.addons).map(([name, own]) => [name, onClock(own, now)] as const));
   const refused = new Map<string, OrderRefusal>();
-  for (const [name, { spec, drift }] of orders ?? []) {
+  for (const [name, { spec, upkeep }] of orders ?? []) {
     const own = addons.get(name);
     const past = spec && before.removed?.[pastKey(name, packageOf(spec))];
     const refusal = spec === undefined ? UNREADABLE : refusalOf(spec, own, { ...known, past });
@@ -107,7 +115,7 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
     else if (spec !== undefined && (own === undefined || isOther(spec, own.spec)))
       addons.set(name, begun(spec, own, now));
     const present = addons.get(name);
-    if (refusal === undefined && present !== undefined) addons.set(name, withDrift(present, drift));
+    if (refusal === undefined && present !== undefined) addons.set(name, withUpkeep(present, upkeep));
   }
   const heirs = new Map<string, string>();
   for (const [name, { spec }] of addons) {
@@ -126,11 +134,15 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
       continue;
     }
     if (isGone && !isLeft) detached.push(addon);
-    const seen = isGone ? undefined : seenSince(own, known.seen?.get(addon));
-    const isChanged = 'restores' in answerTo(seen, own.drift ?? 'None');
+    const seen = isGone ? undefined : known.seen?.get(addon);
+    const live = seenSince(own, seen);
+    const { differs, isDue } = upkeepOf(own, seen, now);
     // Others have restored what could not be.
-    if (seen !== undefined && !isChanged && own.tries > 0) addons.set(addon, restored(own));
-    if (isGone ? !isLeft : !isPending(own) && !isChanged) continue;
+    if (live !== undefined && !differs && own.tries > 0) addons.set(addon, restored(own));
+    if (isGone ? !isLeft : !isPending(own) && !isDue) {
+      if (differs) recheckAfter = Math.min(recheckAfter, 60 - (now % 60));
+      continue;
+    }
     const next = heir === undefined ? undefined : addons.get(heir);
     if (heir !== undefined && next !== undefined && isPending(next)) addons.set(heir, { ...next, takesOver: addon });
     if (own.next > now) {
@@ -139,7 +151,7 @@ export function obey(orders: ReadonlyMap<string, Order> | undefined, before: Age
     }
     const job = { addon, spec: own.spec, takesOver: undefined, keepGoing: false };
     if (isLeft) forgets.push({ ...job, act: 'forget' });
-    else if (isChanged) jobs.push({ ...job, act: 'restore', live: seen });
+    else if (isDue) jobs.push({ ...job, act: 'restore', live });
     else if (!isRemoved) jobs.push({ ...job, act: 'install', takesOver: own.takesOver });
     else if (leaves(own.spec) || (isGivenUp(own, now) && !blocks(own))) jobs.push({ ...job, act: 'forget' });
     else jobs.push({ ...job, act: 'remove', keepGoing: own.spec.remove?.onFailure === 'Skip' && own.tries > 0 });
@@ -239,12 +251,14 @@ function lasting({
   healthy,
   package: brought,
   drift,
-}: Kept): Pick<Kept, 'good' | 'healthy' | 'package' | 'drift'> {
+  windows,
+}: Kept): Pick<Kept, 'good' | 'healthy' | 'package' | 'drift' | 'windows'> {
   return {
     good,
     ...(healthy !== undefined && { healthy }),
     ...(brought !== undefined && { package: brought }),
     ...(drift !== undefined && { drift }),
+    ...(windows !== undefined && { windows }),
   };
 }
 

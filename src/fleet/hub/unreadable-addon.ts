@@ -2,14 +2,12 @@
 import { isObject } from '../../core/json.ts';
 import { convert, type Read } from '../../core/schema.ts';
 import type { FleetAddon } from '../rollout/fleet.ts';
-import { windowProblem, type Window } from '../rollout/windows.ts';
+import { UNREADABLE, windowProblem, type Window } from '../rollout/windows.ts';
 import { removalRules, selection } from './hub-kinds.ts';
 
 type Rules = Read<typeof removalRules>;
 type Known = Pick<FleetAddon, 'clusterSelector' | 'dependsOn' | 'mode' | 'remove' | 'rollout'>;
 
-/** What windows that cannot be read become: a step lets nothing begin, and says so. */
-const UNREADABLE: Window = { cron: '', duration: '0s' };
 const HELD = 'no removal begins until it is corrected';
 const KEPT = 'what it may take over stays on every cluster until it is corrected';
 

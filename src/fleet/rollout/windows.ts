@@ -11,6 +11,9 @@ export interface Window {
   readonly timeZone?: string;
 }
 
+/** What windows that cannot be read become: nothing begins, and the reason says so. */
+export const UNREADABLE: Window = { cron: '', duration: '0s' };
+
 const MAX_SECONDS = 31 * 24 * 3600;
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const FIELDS = [

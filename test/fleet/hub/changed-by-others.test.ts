@@ -62,6 +62,33 @@ test('what is paused is left alone until it goes on', async () => {
   assert.is(said(memory), 'oslo@1 None, rome@1 None');
 });
 
+test('agents are told the windows of their cluster and of the add-on, and that there are none any more', async () => {
+  const [ofCluster, ofAddon] = [
+    [{ cron: '0 22 * * *', duration: '4h' }],
+    [{ cron: '0 1 * * *', duration: '1h', timeZone: 'Europe/Paris' }],
+  ];
+  const open = [{ cron: '* * * * *', duration: '1h' }];
+  await using memory = await openMemoryHub([hubAddon('web'), answering('oslo', 'v1.32.0')]);
+  await pass(memory, 0);
+  let generation = 1;
+  const told = async (windows: object, ofOslo: object): Promise<unknown> => {
+    generation += 1;
+    await change(memory, { ...hubAddon('web', { rollout: windows }), metadata: { name: 'web', generation } });
+    await change(memory, { ...answering('oslo', 'v1.32.0'), spec: ofOslo });
+    await pass(memory, generation * 10);
+    const before = memory.writes.length;
+    await pass(memory, generation * 10 + 1);
+    assert.is(memory.writes.length, before);
+    assert.is(said(memory), 'oslo@1 Warn');
+    const [one] = memory.hub.clusterAddons.values();
+    const { 'fleet.curlew.dev/windows': written } = one?.annotations ?? {};
+    return written === undefined ? undefined : JSON.parse(written);
+  };
+  assert.equal(await told({ windows: ofAddon }, { windows: ofCluster }), [ofCluster, ofAddon]);
+  assert.equal(await told({}, { windows: open }), [open]);
+  assert.is(await told({}, {}), undefined);
+});
+
 test('a ClusterAddon of an earlier controller is told, too, and keeps its other annotations', async () => {
   const old = hubClusterAddon('web', 'oslo', { hub: '' }) as { readonly metadata: object };
   const annotations = { 'example.com/owner': 'ops' };
