@@ -19,7 +19,6 @@ set -euo pipefail
 SELF="${BASH_SOURCE[0]}"
 if [[ "$SELF" != /* ]]; then SELF="$PWD/$SELF"; fi
 
-PROGRAMS=(unshare setpriv pivot_root mount umount chroot ip stat find xargs)
 # chown dac_override fowner fsetid kill setgid setuid net_bind_service sys_chroot setfcap
 CAPABILITIES=+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+net_bind_service,+sys_chroot,+setfcap
 CAPABILITIES_MASK=00000000800404fb
@@ -28,46 +27,52 @@ die() {
   exit 1
 }
 
-# usage: user_namespaces_refused WHY; names the setting that refuses them, and what to do
-user_namespaces_refused() {
-  local setting name refusing value wanted
-  for setting in user.max_user_namespaces=0:10000 kernel.unprivileged_userns_clone=0:1 \
-    kernel.apparmor_restrict_unprivileged_userns=1:0; do
-    name="${setting%%=*}" refusing="${setting#*=}"
-    wanted="${refusing#*:}" refusing="${refusing%:*}" value=''
-    if [[ -r "/proc/sys/${name//.//}" ]]; then read -r value <"/proc/sys/${name//.//}"; fi
-    if [[ "$value" == "$refusing" ]]; then
-      die "cannot create a user namespace, since the setting $name is $value: as root, run sysctl -w $name=$wanted; in a container, on its host"
-    fi
-  done
-  die "cannot create a user namespace ($1): a container or a security module such as AppArmor or SELinux may refuse it: run it outside of them"
-}
+# Bash reads a script as it runs it: what each stage needs is above its call, and it reads no more than that.
 
-check() {
-  local program why point name value root=''
-  local -a apart=(--mount --propagation private)
-  for program in "${PROGRAMS[@]}"; do
-    command -v "$program" >/dev/null || die "missing program: $program (packages util-linux, iproute2, findutils)"
-  done
-  [[ "$(unshare --help)" == *--kill-child* ]] || die 'unshare is too old: util-linux 2.32 or newer is needed'
-  [[ -r /proc/self/mountinfo ]] || die '/proc is not mounted'
-  while read -r _ _ _ _ point _; do
-    if [[ "$point" == / ]]; then root=1; fi
-  done </proc/self/mountinfo
-  # The kernel gives no user namespace in a chroot, so this comes first.
-  [[ -n "$root" ]] ||
-    die 'the root folder is no mount point, as in a chroot: run it outside of the chroot, or in a container or virtual machine'
-  # Programs in the sandbox's user namespace begin without privileges, and get them from the kernel when they are run.
+# The shell that becomes the command, with the privileges of the command.
+# usage: dropped OUT SEEN COMMAND…
+dropped() {
+  local out="$1" seen="$2" name value fd word=
+  shift 2
   while read -r name value; do
-    if [[ "$name" == NoNewPrivs: && "$value" != 0 ]]; then
-      die 'this process has no_new_privs, so no program gets the privileges to set up a sandbox: run it outside of a service with NoNewPrivileges=yes, and of a container with allowPrivilegeEscalation: false or no-new-privileges'
-    fi
+    case "$name" in
+      NoNewPrivs:) [[ "$value" == 1 ]] || die 'privileges can be gained' ;;
+      CapEff: | CapPrm: | CapBnd:) [[ "$value" == "$CAPABILITIES_MASK" ]] || die "$name $value" ;;
+      CapInh: | CapAmb:) [[ "$value" == 0000000000000000 ]] || die "$name $value" ;;
+    esac
   done </proc/self/status
-  why="$(unshare --user --map-root-user true 2>&1)" || user_namespaces_refused "$why"
-  if ((EUID != 0)); then apart=(--user --map-root-user "${apart[@]}"); fi
-  why="$(unshare "${apart[@]}" true 2>&1)" ||
-    die "cannot create a mount namespace ($why): in a container, it must be a privileged one"
+  # It could be written only before the privileges were dropped.
+  read -r value </proc/sys/user/max_user_namespaces || true
+  [[ "$value" == 0 ]] || die 'cannot disable user namespaces in the sandbox'
+  cd /
+  echo dropped
+  read -r -u 9 word || true
+  [[ "$word" == go ]] || exit 1
+  exec >&"$out"
+  while read -r _ _ _ _ name _; do
+    case "$name" in /dev/.old*) die 'the root of this machine is still visible' ;; esac
+  done </proc/self/mountinfo
+  cd "$seen"
+  unset OLDPWD
+  for fd in /proc/self/fd/*; do
+    fd="${fd##*/}"
+    if ((fd > 3)); then eval "exec $fd>&-"; fi
+  done
+  exec "$@"
 }
+if [[ "${1-}" == --dropped ]]; then dropped "${@:2}"; fi
+
+STAGE=outside NETWORK='' HIDDEN=() SHOWN=() WORDS=("$@")
+while (($# > 0)); do
+  case "$1" in
+    --check | --inside) STAGE="${1#--}" ;;
+    --network) NETWORK=host ;;
+    --hide) HIDDEN+=("$2") && shift ;;
+    --show) SHOWN+=("$2") && shift ;;
+    *) break ;;
+  esac
+  shift
+done
 
 # Outside: starts the rest in new namespaces, and ends it when standard input ends. Processes inside can neither
 # see nor signal this process.
@@ -100,6 +105,7 @@ outside() {
   fi
   exit "$status"
 }
+if [[ "$STAGE" == outside ]]; then outside "${WORDS[@]}"; fi
 
 # usage: place SOURCE TARGET OPTIONS; mounts a file or folder of this machine in the view
 place() {
@@ -259,8 +265,13 @@ inside() {
   if [[ -z "$NETWORK" ]]; then { echo 1 >sys-rw/class/net/lo/flags; } 2>/dev/null || ip link set lo up; fi
 
   exec {out}>&1 {tell}<> <(:)
+  # `sh` is often a shell that starts faster. It is run twice: in a user namespace whose ids are not there yet, it has no
+  # privileges, and gets those of root there from the kernel when it is run again.
   exec {said}< <(
-    exec unshare --user bash "$SELF" --privileged "$tell" "$out" "$seen" "$@"
+    # shellcheck disable=SC2016
+    exec unshare --user sh -c 'echo started; read -r word <&9 && [ "$word" = mapped ] && exec sh -c "$0" "$@"' \
+      'echo 0 2>/dev/null >/proc/sys/user/max_user_namespaces; exec setpriv "$0" "$@"' \
+      --no-new-privs --inh-caps=-all --bounding-set="-all,$CAPABILITIES" bash "$SELF" --dropped "$out" "$seen" "$@" 9<&"$tell"
   )
   child=$!
   next started
@@ -278,9 +289,8 @@ inside() {
   exec {said}<&-
   exec {dev}<view/dev {unhook}<> <(:)
   exec {said}< <(
-    # shellcheck disable=SC2016
-    exec chroot old /bin/bash -c 'echo apart; read -r -u "$1" _ && exec umount -l --no-canonicalize "/proc/self/fd/$0/.old"' \
-      "$dev" "$unhook"
+    exec chroot old /bin/sh -c 'echo apart; read -r _ <&9 && exec umount -l --no-canonicalize /proc/self/fd/8/.old' \
+      8<&"$dev" 9<&"$unhook"
   )
   helper=$!
   next apart
@@ -302,72 +312,47 @@ next() {
   read -r -u "$said" word || true
   [[ "$word" == "$1" ]] || exit 1
 }
+if [[ "$STAGE" == inside ]]; then inside "$@"; fi
 
-# The functions below run in the shell that becomes the command.
-
-# usage: told_to TELL WORD
-told_to() {
-  local word=
-  read -r -u "$1" word || true
-  [[ "$word" == "$2" ]] || exit 1
-}
-
-# In its user namespace, but without a user there yet. The next program is root there.
-privileged() {
-  echo started
-  told_to "$1" mapped
-  exec bash "$SELF" --mapped "$@"
-}
-
-# Root of its user namespace only.
-mapped() {
-  { echo 0 >/proc/sys/user/max_user_namespaces; } 2>/dev/null || die 'cannot disable user namespaces in the sandbox'
-  exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all,$CAPABILITIES" bash "$SELF" --dropped "$@"
-}
-
-# usage: dropped TELL OUT SEEN COMMAND…
-dropped() {
-  local tell="$1" out="$2" seen="$3" name value fd
-  shift 3
-  while read -r name value; do
-    case "$name" in
-      NoNewPrivs:) [[ "$value" == 1 ]] || die 'privileges can be gained' ;;
-      CapEff: | CapPrm: | CapBnd:) [[ "$value" == "$CAPABILITIES_MASK" ]] || die "$name $value" ;;
-      CapInh: | CapAmb:) [[ "$value" == 0000000000000000 ]] || die "$name $value" ;;
-    esac
-  done </proc/self/status
-  cd /
-  echo dropped
-  told_to "$tell" go
-  exec >&"$out"
-  while read -r _ _ _ _ name _; do
-    case "$name" in /dev/.old*) die 'the root of this machine is still visible' ;; esac
-  done </proc/self/mountinfo
-  cd "$seen"
-  unset OLDPWD
-  for fd in /proc/self/fd/*; do
-    fd="${fd##*/}"
-    if ((fd > 3)); then eval "exec $fd>&-"; fi
+PROGRAMS=(unshare setpriv pivot_root mount umount chroot ip stat find xargs)
+# usage: user_namespaces_refused WHY; names the setting that refuses them, and what to do
+user_namespaces_refused() {
+  local setting name refusing value wanted
+  for setting in user.max_user_namespaces=0:10000 kernel.unprivileged_userns_clone=0:1 \
+    kernel.apparmor_restrict_unprivileged_userns=1:0; do
+    name="${setting%%=*}" refusing="${setting#*=}"
+    wanted="${refusing#*:}" refusing="${refusing%:*}" value=''
+    if [[ -r "/proc/sys/${name//.//}" ]]; then read -r value <"/proc/sys/${name//.//}"; fi
+    if [[ "$value" == "$refusing" ]]; then
+      die "cannot create a user namespace, since the setting $name is $value: as root, run sysctl -w $name=$wanted; in a container, on its host"
+    fi
   done
-  exec "$@"
+  die "cannot create a user namespace ($1): a container or a security module such as AppArmor or SELinux may refuse it: run it outside of them"
 }
 
-STAGE=outside NETWORK='' HIDDEN=() SHOWN=() WORDS=("$@")
-while (($# > 0)); do
-  case "$1" in
-    --check | --inside | --privileged | --mapped | --dropped) STAGE="${1#--}" ;;
-    --network) NETWORK=host ;;
-    --hide) HIDDEN+=("$2") && shift ;;
-    --show) SHOWN+=("$2") && shift ;;
-    *) break ;;
-  esac
-  shift
-done
-case "$STAGE" in
-  check) check ;;
-  outside) outside "${WORDS[@]}" ;;
-  inside) inside "$@" ;;
-  privileged) privileged "$@" ;;
-  mapped) mapped "$@" ;;
-  dropped) dropped "$@" ;;
-esac
+check() {
+  local program why point name value root=''
+  local -a apart=(--mount --propagation private)
+  for program in "${PROGRAMS[@]}"; do
+    command -v "$program" >/dev/null || die "missing program: $program (packages util-linux, iproute2, findutils)"
+  done
+  [[ "$(unshare --help)" == *--kill-child* ]] || die 'unshare is too old: util-linux 2.32 or newer is needed'
+  [[ -r /proc/self/mountinfo ]] || die '/proc is not mounted'
+  while read -r _ _ _ _ point _; do
+    if [[ "$point" == / ]]; then root=1; fi
+  done </proc/self/mountinfo
+  # The kernel gives no user namespace in a chroot, so this comes first.
+  [[ -n "$root" ]] ||
+    die 'the root folder is no mount point, as in a chroot: run it outside of the chroot, or in a container or virtual machine'
+  # Programs in the sandbox's user namespace begin without privileges, and get them from the kernel when they are run.
+  while read -r name value; do
+    if [[ "$name" == NoNewPrivs: && "$value" != 0 ]]; then
+      die 'this process has no_new_privs, so no program gets the privileges to set up a sandbox: run it outside of a service with NoNewPrivileges=yes, and of a container with allowPrivilegeEscalation: false or no-new-privileges'
+    fi
+  done </proc/self/status
+  why="$(unshare --user --map-root-user true 2>&1)" || user_namespaces_refused "$why"
+  if ((EUID != 0)); then apart=(--user --map-root-user "${apart[@]}"); fi
+  why="$(unshare "${apart[@]}" true 2>&1)" ||
+    die "cannot create a mount namespace ($why): in a container, it must be a privileged one"
+}
+check

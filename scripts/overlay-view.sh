@@ -56,16 +56,19 @@ mounts_made() {
 # Sets `wrong` to the targets that are not as they have to be.
 mounts_look() {
   local line point target option
-  local -a lines
+  local -a lines fields
   local -A found=()
   mapfile -t lines </proc/self/mountinfo
+  # Words are split faster than patterns are matched.
+  set -f
   for line in "${lines[@]}"; do
-    line="${line#* * * * }"
-    point="${line%% *}"
+    # shellcheck disable=SC2206
+    fields=($line)
+    point="${fields[4]}"
     if [[ "$point" == *\\* ]]; then printf -v point '%b' "$point"; fi
-    line="${line#* }"
-    if [[ "$point" == "$PWD"/* ]]; then found["${point#"$PWD/"}"]=",${line%% *},"; fi
+    if [[ "$point" == "$PWD"/* ]]; then found["${point#"$PWD/"}"]=",${fields[5]},"; fi
   done
+  set +f
   wrong=()
   for target in "${!MOUNTS_WANTED[@]}"; do
     line="${found["$target"]-}"
@@ -89,7 +92,7 @@ mounts_look() {
 # Some mounts are still waiting then (mount_now).
 overlay_view() {
   local root="$1" line point kind name number=0
-  local -a lines folders=("$root"/{host,mounts} "$root"/.overlay/{work,view,old,proc-rw,sys-rw,dev/{shm,pts,.old}})
+  local -a lines fields folders=("$root"/{host,mounts} "$root"/.overlay/{work,view,old,proc-rw,sys-rw,dev/{shm,pts,.old}})
   for name in "${folders[@]}"; do
     if [[ ! -d "$name" ]]; then
       mkdir -p "${folders[@]}"
@@ -106,10 +109,15 @@ overlay_view() {
   # Other file systems do not show through an overlay of the root.
   mapfile -t lines </proc/self/mountinfo
   for line in "${lines[@]}"; do
-    kind="${line##* - }"
-    line="${line#* * * * }"
-    printf -v point '%b' "${line%% *}"
-    kind="${kind%% *}"
+    set -f
+    # shellcheck disable=SC2206
+    fields=($line)
+    set +f
+    printf -v point '%b' "${fields[4]}"
+    # Any number of fields ends with a dash.
+    fields=("${fields[@]:6}")
+    while [[ "${fields[0]}" != - ]]; do fields=("${fields[@]:1}"); done
+    kind="${fields[1]}"
     case "$point" in
       / | /proc | /proc/* | /sys | /sys/* | /dev | /dev/* | "$root" | "$root"/*) continue ;;
       /var/lib/docker/* | /var/lib/containerd/* | /run/containerd/* | /run/docker/* | /run/netns/*) continue ;;

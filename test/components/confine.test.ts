@@ -16,6 +16,7 @@ import { packagesOf, run } from '../support/node-install.ts';
 import { unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { cannotRun, run as runProgram } from './support/programs.ts';
 
 const test = suite('confined hooks', { timeoutMs: 120_000 });
 
@@ -297,6 +298,26 @@ when('few processes are started for a command, however many runs there are recor
   );
   assert.is(counts[1], counts[0]);
 });
+
+/** Programs that a sandbox may start, and how often it may start bash, which takes longest to start of them. */
+const PROGRAMS = 17;
+const SHELLS = 3;
+
+unless(possible ? cannotRun('strace') : 'needs sandboxes', test)(
+  'few programs are started for a command, and of these only three are bash',
+  async () => {
+    await using box = await tree();
+    await using log = await tree();
+    const command = (await placeIn(box)).wrap(['true']);
+    const traced = ['-f', '-qq', '-z', '-e', 'trace=execve', '-o', log.at('trace'), ...command];
+    // The first command below a root makes folders.
+    for (let turn = 0; turn < 2; turn += 1) await runProgram('strace', traced);
+    const trace = await readFile(log.at('trace'), 'utf8');
+    const started = [...trace.matchAll(/execve\("(?:[^"]*\/)?([^"/]+)"/g)].map(([, name]) => name);
+    assert.ok(started.length > 1 && started.length <= PROGRAMS + 1, started.join());
+    assert.ok(started.filter((name) => name === 'bash').length <= SHELLS, started.join());
+  },
+);
 
 const COMING_AND_GOING = `trap 'for i in 1 2 3 4 5 6; do umount "$1/$i" 2>/dev/null; done; exit 0' TERM
 while :; do
