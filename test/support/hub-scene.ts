@@ -39,9 +39,17 @@ export interface HubScene extends AsyncDisposable {
   readonly condition: (addon: string, type: string, expected: string) => Promise<void>;
 }
 
+/** Longer than anything takes that is waited for here, on a machine with too much to do. */
+const PATIENCE_MS = 300_000;
+
 /** Each look is a request with a handshake: pauses leave time for the others. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await wait(200);
+  const end = performance.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    // The deadline of a test cannot say what it waited for.
+    if (performance.now() > end) throw new Error(`still not after ${PATIENCE_MS / 1000} s: ${String(holds)}`);
+    await wait(200);
+  }
 }
 
 export async function openHubScene(kubeconfig: string): Promise<HubScene> {

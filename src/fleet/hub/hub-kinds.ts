@@ -205,7 +205,16 @@ const addonStatus = fields({
   retry: v.exactOptional(
     about('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
   ),
-  removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: amount }))),
+  removals: v.exactOptional(
+    about(
+      'Removals under the approval of that time, and the clusters of the last of them.',
+      fields({
+        at: time,
+        begun: amount,
+        clusters: v.exactOptional(v.pipe(list(aText), v.metadata({ maxItems: 100 }))),
+      }),
+    ),
+  ),
   removed: v.exactOptional(
     about(
       'Removals without an approval within rollout.removalsWithin; those that have no room by name count by their time.',

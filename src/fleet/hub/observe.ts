@@ -271,7 +271,7 @@ function readStatus({ soaking, ...status }: AddonStatus): FleetAddonStatus {
     ...(soaking && { soaking: mapped(soaking, secondsOf) }),
     ...(failed && { failed: { ...failed, retry: secondsOf(failed.retry) } }),
     ...(retry && { retry: { at: secondsOf(retry.at), seen: secondsOf(retry.seen) } }),
-    ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),
+    ...(removals && { removals: { ...removals, at: secondsOf(removals.at) } }),
     ...(removed && { removed: removed.map((one) => ({ ...one, at: secondsOf(one.at) || UNREAD.at })) }),
     waiting: waiting.map((one) => ({ ...one, since: secondsOf(one.since) })),
   };

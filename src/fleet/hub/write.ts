@@ -23,7 +23,7 @@ export function statusObject(status: FleetAddonStatus, object: HubAddon, now: nu
     ...(soaking && { soaking: mapped(soaking, (at) => (at === 0 ? '' : timeOf(at))) }),
     ...(failed && { failed: { ...failed, retry: timeOf(failed.retry) } }),
     ...(retry && { retry: { at: timeOf(retry.at), seen: timeOf(retry.seen) } }),
-    ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
+    ...(removals && { removals: { ...removals, at: timeOf(removals.at) } }),
     ...(removed && { removed: removed.map((one) => ({ ...one, at: timeOf(one.at) })) }),
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
     ...(wentBack !== undefined && { wentBack: textOf(wentBack) }),

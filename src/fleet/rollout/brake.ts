@@ -50,9 +50,9 @@ export function withRemoved(
   return [...parts.values()];
 }
 
-/** Sets why no removal may begin: too many within a time, without an approval of at least their number. */
+/** Counts the removals that have begun, and sets why no other may begin: too many within a time, without an approval of at least their number. */
 export function brake(run: Rollout, targets: readonly Target[], gone: readonly string[]): void {
-  const { fleet, addon, strategy, orders, removed, records, removalsWithin } = run;
+  const { fleet, addon, strategy, orders, begun, approvedAt, records, removalsWithin } = run;
   const within = parseTimeout(removalsWithin);
   const wanted = new Set(gone);
   let underWay = 0;
@@ -77,7 +77,10 @@ export function brake(run: Rollout, targets: readonly Target[], gone: readonly s
   const total = targets.length + gone.length + (isKnown ? Math.max(0, recent - underWay) : 0);
   const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
   const all = wanted.size + Math.max(underWay, recent);
-  const approved = (orders?.removals ?? 0) - removed;
+  // Here, too: nothing else knows how many orders were written before the controller died.
+  const { begun: before = 0, clusters: last = [] } = (begun.removals?.at === approvedAt && begun.removals) || {};
+  run.removed = Math.max(0, before - last.filter((name) => records.get(name)?.spec.action === 'Install').length);
+  const approved = (orders?.removals ?? 0) - run.removed;
   if (wanted.size === 0 || all <= most || wanted.size <= approved) return;
   const count = isKnown ? counted(all, 'removal') : 'an unknown number of removals';
   const when = recent > underWay ? `within ${removalsWithin}` : 'at once';

@@ -170,8 +170,11 @@ export interface FleetAddonStatus {
   readonly failed?: FailedClusters & { readonly retry: number };
   /** The order to retry that counts, and when a step first saw it: what had failed by then, and is not tried again, was not meant. */
   readonly retry?: { readonly at: number; readonly seen: number };
-  /** How many removals have begun under the approval of that time. */
-  readonly removals?: { readonly at: number; readonly begun: number };
+  /**
+   * How many removals have begun under the approval of that time. `clusters`: at most 100 of the last step; what is
+   * still installed there has not begun, since its order was not written.
+   */
+  readonly removals?: { readonly at: number; readonly begun: number; readonly clusters?: readonly string[] };
   /** Removals that have begun without an approval within {@link Strategy.removalsWithin}; at most 100 entries. */
   readonly removed?: readonly Removed[];
   /** Why nothing new begins. */

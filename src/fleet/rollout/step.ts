@@ -336,7 +336,13 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
       failed: { retry: Math.max(run.retry, begun.failed?.retry ?? 0), ...failed },
     }),
     ...(run.retry > 0 && { retry: { at: run.retry, seen: run.retrySeen } }),
-    ...(approvedAt !== undefined && { removals: { at: approvedAt, begun: run.removed + removed.length } }),
+    ...(approvedAt !== undefined && {
+      removals: {
+        at: approvedAt,
+        begun: run.removed + removed.length,
+        ...(removed.length > 0 && { clusters: removed.slice(0, MAX_NAMES) }),
+      },
+    }),
     ...(unapproved.length > 0 && { removed: unapproved }),
     ...(stopped !== undefined && { stopped }),
     ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),

@@ -200,7 +200,7 @@ function runOf(
     /** When the present approval of removals was given. */
     approvedAt,
     /** How many removals have begun under the present approval. */
-    removed: begun.removals?.at === approvedAt ? (begun.removals?.begun ?? 0) : 0,
+    removed: 0,
     retry,
     retrySeen: firstSeen(retry, begun, fleet.now),
     /** Failures that count although their clusters go: a bad version must not spread because one is deleted. */

@@ -83,6 +83,30 @@ test('an approval covers the removals that it names, which do not count later', 
   assert.equal(removedOneByOne(world, ['c5', 'c6', 'c7'], 12), ['Remove c5', 'Remove c6']);
 });
 
+test('an approved removal whose order was not written needs no other approval', () => {
+  const world = installed({ rollout: { maxRemovals: 1 } });
+  deselect(world, 'c1', 'c2', 'c3');
+  const at = world.now;
+  world.order('net', { removals: 3, at });
+  const records = world.records.filter(({ cluster }) => cluster !== 'c1');
+  assert.equal(world.begin(), ['Remove c1', 'Remove c2', 'Remove c3']);
+  // The controller has died after the order of the first.
+  world.records = [...world.records.filter(({ cluster }) => cluster === 'c1'), ...records];
+  world.memo = new Memo();
+  world.now += 60;
+  deselect(world, 'c4');
+  assert.equal(world.begin(), []);
+  assert.is(world.why('c2'), 'Removals: 4 removals at once, and 1 may: approve 3');
+  world.changeCluster('c4', { labels: { ring: 'shop' } });
+  assert.equal(world.begin(), ['Remove c2', 'Remove c3']);
+  assert.equal(world.status('net')?.removals, { at, begun: 3, clusters: ['c2', 'c3'] });
+  world.report('Succeeded', 'c1', 'c2', 'c3');
+  world.step();
+  assert.equal(world.status('net')?.removals, { at, begun: 3 });
+  deselect(world, 'c4', 'c5');
+  assert.equal(world.begin(), []);
+});
+
 test('what loses the add-on again counts once, and what has not lost it does not count', () => {
   const world = installed({ rollout: { maxRemovals: 1 } });
   assert.equal(removedOneByOne(world, ['c1'], 12), ['Remove c1']);
