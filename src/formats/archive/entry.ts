@@ -44,6 +44,8 @@ export interface RangeReadOptions {
 export interface RangeSource {
   /** For messages: a path or a redacted address. */
   readonly name: string;
+  /** The same for the bytes at an offset, where they come from several archives; default: `name`. */
+  readonly nameAt?: ((offset: number) => string) | undefined;
   readonly size: number;
   /** Exactly `length` bytes from `offset`, or an error. */
   readonly read: (offset: number, length: number, options: RangeReadOptions) => AsyncIterable<Uint8Array>;

@@ -129,6 +129,11 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
   return index.entries.find((entry) => entry.path === match.linkTo);
 }
 
+/** The archive that an entry comes from, for messages. */
+export function nameOf({ name, nameAt }: RangeSource, { offset }: PlacedEntry): string {
+  return nameAt?.(offset) ?? name;
+}
+
 /**
  * The unpacked bytes of an entry's payload, checked while streaming: framing, checksum, size and digest. An error follows the
  * last good chunk, so use the bytes only after the stream has ended. Hard links have no payload.
@@ -136,7 +141,7 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
 export async function* readPayload(source: RangeSource, entry: PlacedEntry, { signal }: Cancellable): Bytes {
   const damaged = errorAbout(
     'DIGEST_MISMATCH',
-    `${source.name}: ${entry.path}`,
+    `${nameOf(source, entry)}: ${entry.path}`,
     'the file is damaged: fetch or build it again',
   );
   if (entry.packed === 0) return;
@@ -225,7 +230,7 @@ export async function readFile(
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
   if (entry.size > limit) {
-    throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${entry.path} is larger than ${limit} bytes`);
+    throw new CurlewError('PACKAGE_INVALID', `${nameOf(source, entry)}: ${entry.path} is larger than ${limit} bytes`);
   }
   const parts: Uint8Array[] = [];
   for await (const chunk of readPayload(source, entry, { signal })) parts.push(chunk);

@@ -1,7 +1,7 @@
 /** Package sources: an archive that is read by range, or a folder that a bundle was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { extractEntries, requireExtractable, type ReadEntry } from '../../formats/archive/extract.ts';
-import { findEntry, readPayload } from '../../formats/archive/read.ts';
+import { findEntry, nameOf, readPayload } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
@@ -159,13 +159,14 @@ export async function archivePackages(
     const files = packageFiles(ref, entries);
     const note = findEntry(index, `${prefix}${OMITTED_JSON}`);
     if (!has(entry) || (note !== undefined && !has(note))) continue;
+    const from = nameOf(source, entry);
     const texts = {
-      addon: await readEntryText(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
-      omitted: note && (await readEntryText(source.name, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
+      addon: await readEntryText(from, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
+      omitted: note && (await readEntryText(from, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
     };
     packages.push({
       ref,
-      ...checkedAddon(texts, ref, files, source.name),
+      ...checkedAddon(texts, ref, files, from),
       files,
       extract: async (into, options) => {
         const select = ({ path }: PlacedEntry): string | undefined =>

@@ -73,6 +73,16 @@ function segmentAt(segments: readonly Segment[], offset: number): number {
   return low;
 }
 
+/** The source from which the byte at this offset is copied; undefined for what the plan writes itself. */
+export function sourceAt(
+  { segments }: Pick<SplicePlan, 'segments'>,
+  sources: readonly BundleSource[],
+  offset: number,
+): BundleSource | undefined {
+  const segment = segments[segmentAt(segments, offset)];
+  return segment?.kind === 'range' ? sources[segment.source] : undefined;
+}
+
 async function* sourceRange(
   sources: readonly BundleSource[],
   number: number,

@@ -1,7 +1,7 @@
 /** A planned bundle as a range source, like an existing one. */
 import type { RangeSource } from '../../../formats/archive/entry.ts';
 import type { SplicePlan } from '../../../formats/archive/splice.ts';
-import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
+import { bundleRange, isRemoteSource, sourceAt, type BundleSource } from './bytes.ts';
 import { readAhead } from './read-ahead.ts';
 
 /** Reads ahead from remote sources. */
@@ -9,6 +9,7 @@ export function planSource(name: string, splice: SplicePlan, sources: readonly B
   const isRemote = sources.some(isRemoteSource);
   return {
     name,
+    nameAt: (offset) => sourceAt(splice, sources, offset)?.name ?? name,
     size: splice.size,
     read: (offset, length, { signal, allocate }) =>
       isRemote

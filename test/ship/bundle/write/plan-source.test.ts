@@ -1,5 +1,6 @@
-import { memorySource } from '../../../../src/formats/archive/read.ts';
+import { memorySource, readPayload } from '../../../../src/formats/archive/read.ts';
 import { planSplice, type SplicePart } from '../../../../src/formats/archive/splice.ts';
+import { digestOf } from '../../../../src/core/digest.ts';
 import { planSource } from '../../../../src/ship/bundle/write/plan-source.ts';
 import * as assert from '../../../support/assert.ts';
 import { collect } from '../../../support/bytes.ts';
@@ -34,5 +35,22 @@ for (const place of [undefined, { server: 's3', base: 'bucket' }]) {
     }
   });
 }
+
+test('bytes that do not match are those of a package, which is named, and of the bundle only where it has its own', async ({
+  signal,
+}) => {
+  const file = { kind: 'file', path: 'own', mode: 0o644, data: Buffer.from('own') } as const;
+  const parts = archives.map(({ plan: { index } }, source): SplicePart => ({ kind: 'archive', source, index }));
+  const splice = planSplice([file, ...parts]);
+  const sources = archives.map(({ bytes }, n) => memorySource(`package ${n}`, bytes));
+  const source = planSource('b.tar.gz', splice, sources);
+  const failures = [];
+  for (const entry of splice.index.entries) {
+    const other = { ...entry, digest: digestOf('other') };
+    const { message } = await assert.rejectsWith(collect(readPayload(source, other, { signal })), 'DIGEST_MISMATCH');
+    failures.push(message.split(':', 2).join());
+  }
+  assert.equal(failures, ['b.tar.gz, own', 'package 0, 1/a.gz', 'package 1, 2/a.gz']);
+});
 
 test.run();
