@@ -30,7 +30,7 @@ export const install = useCase(RUN, async (input, context: Context): Promise<Nod
 async function perform(input: InstallRequest, context: Context): Promise<NodeResult> {
   const { request, flags, saved } = await resolveRequest(input, context);
   const target = nodeTargetOf(request, context);
-  await requirePrograms(target.directory, context);
+  await requirePrograms(target, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
   const run = await runRequest(request, context, { source, flags });
   // A missing package or setting is named before a cluster is asked, and before there is a sandbox.
@@ -51,15 +51,15 @@ async function perform(input: InstallRequest, context: Context): Promise<NodeRes
 export const planInstall = useCase(PLANNED_RUN, async (input, context: Context): Promise<NodeResult> => {
   const { cwd, report, signal } = context;
   const { request, flags, saved } = await resolveRequest(input, context);
-  const { directory } = placesOf(request, context);
+  const { directory, option } = placesOf(request, context);
   const force = input.force === true;
   const out = input.out === undefined ? undefined : resolve(cwd, input.out);
   if (out !== undefined) await refuseExisting(out, force);
-  await requirePrograms(directory, context);
+  await requirePrograms({ directory, option }, context);
   await using source = await openSource(request, context, { directory, remember: false });
   const run = await runRequest(request, context, { source, flags });
   const cluster = await findTrialCluster(request, context, { isPlan: true });
-  const place = { ...plainPlace(directory), cluster: cluster?.facts };
+  const place = { ...plainPlace(directory, option), cluster: cluster?.facts };
   const view = await readable(directory, async () => viewRun({ ...run, place }, context));
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());

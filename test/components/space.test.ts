@@ -88,6 +88,28 @@ if (reason === undefined) {
     assert.match(await curlewOk(words, { cwd: box.path }), /big +1\.0\.0 +installed/);
   });
 
+  test('for a trial: the option that dev has is named', async () => {
+    await using box = await tree({
+      'addons/big/1.0.0/Manifest': '',
+      'addons/big/1.0.0/install.sh': '# shellcheck shell=bash\nbig() { true; }\n',
+      'addons/big/1.0.0/data': binaryLike(4_000_000, 'data', 1),
+      'installer.yaml': ADDON['installer.yaml'],
+    });
+    await using _disk = await smallDisk(box, 'trial');
+    for (const [command, option] of [
+      [['dev', 'big', '--root', 'trial'], '--root'],
+      [['install', '--from', 'out', '--installer', 'installer.yaml', '--root', 'trial', '--unconfined'], '--root'],
+      [
+        ['install', '--from', 'out', '--installer', 'installer.yaml', '--install-dir', 'trial/node', '--unconfined'],
+        '--install-dir',
+      ],
+    ] as const) {
+      const { exitCode, stderr } = await curlew(command, { cwd: box.path });
+      assert.is(exitCode, 18, stderr);
+      assert.match(stderr, `use another folder with ${option}; `);
+    }
+  });
+
   test('on a node whose disk is full: no word of a lock, but of the disk', async () => {
     await using box = await tree();
     await using _disk = await smallDisk(box, 'node');

@@ -133,7 +133,7 @@ async function placeBelow(options: ConfineOptions, script: string, made: string[
     throw unsupported(options, reason);
   }
   signal.throwIfAborted();
-  return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
+  return { directory, seen: options.seen, option: '--root', confined: true, connected: network, wrap: wrapBelow(root) };
 }
 
 /** Where confine.sh keeps what it needs to mount the overlay. */

@@ -5,6 +5,7 @@ import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { CurlewError, asError, isMissing } from '../../core/errors.ts';
 import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
+import type { NodePlace } from '../node/node-place.ts';
 import type { MountFacts } from '../plan/disk.ts';
 
 export interface MemoryFacts {
@@ -51,16 +52,19 @@ export async function mountsOf(
 }
 
 /**
- * Hooks run programs from the install folder: throws `FILE_UNUSABLE` if the absolute path is on a noexec mount. The folder need
+ * Hooks run programs from the install folder: throws `FILE_UNUSABLE` if it is on a noexec mount. The folder need
  * not exist.
  */
-export async function requirePrograms(directory: string, { proc = PROC }: FactOptions): Promise<void> {
+export async function requirePrograms(
+  { directory, option }: Pick<NodePlace, 'directory' | 'option'>,
+  { proc = PROC }: FactOptions,
+): Promise<void> {
   const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
   const { noexec, mountPoint } = mountOf(await existing(directory), mounts) ?? {};
   if (noexec !== true) return;
   const what = `cannot install into ${directory}: ${mountPoint} is mounted noexec, and hooks run programs from it`;
   throw new CurlewError('FILE_UNUSABLE', what, {
-    hint: `use another folder with --install-dir, or run: mount -o remount,exec ${mountPoint}`,
+    hint: `use another folder with ${option}, or run: mount -o remount,exec ${mountPoint}`,
   });
 }
 

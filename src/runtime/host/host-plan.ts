@@ -68,7 +68,7 @@ export async function planHost(view: RunView & Cancellable): Promise<HostPlan> {
  */
 export async function requireHost(view: RunView & Cancellable & { readonly report: Report }): Promise<void> {
   const { disk, ports, images } = await planHost(view);
-  requireRoom(disk);
+  requireRoom(disk, view.request.place.option);
   if (images.skipped === NO_RUNTIME) throw noRuntime(NO_RUNTIME);
   // The program that uses the port may end in time; if not, kubernetes itself reports it.
   for (const text of portConflicts(ports)) view.report({ type: 'note', level: 'warning', text });
@@ -78,7 +78,7 @@ export async function requireHost(view: RunView & Cancellable & { readonly repor
 export async function requireImageRoom(images: ImageRoom, { signal }: Cancellable): Promise<void> {
   const steps = [...images.missing.keys()].flatMap((addon) => imageSteps({ addon, imageFormat: 'oci' }, images));
   const { mounts } = await mountsOf([images.root], { signal });
-  requireRoom(planDisk(steps, mounts));
+  requireRoom(planDisk(steps, mounts), '--install-dir');
 }
 
 /** Why images cannot be loaded. */

@@ -27,6 +27,8 @@ export interface NodePlace {
   readonly directory: string;
   /** Path of the same folder for hooks; it differs if hooks are confined. */
   readonly seen: string;
+  /** The option that names another one. */
+  readonly option: '--install-dir' | '--root';
   /** Hooks run in a sandbox and end when their standard input closes, and so with this process. */
   readonly confined: boolean;
   /** Hooks use the network of this machine. */
@@ -40,8 +42,8 @@ export interface NodePlace {
 }
 
 /** The install folder without a sandbox. */
-export function plainPlace(directory: string): NodePlace {
-  return { directory, seen: directory, confined: false, connected: true, wrap: (command) => command };
+export function plainPlace(directory: string, option: NodePlace['option'] = '--install-dir'): NodePlace {
+  return { directory, seen: directory, option, confined: false, connected: true, wrap: (command) => command };
 }
 
 /** A path below the install folder, as hooks see it. */

@@ -225,13 +225,13 @@ export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[])
   return { bytes: bytes + folders.size * BLOCK, files: files.length + folders.size };
 }
 
-/** Throws `NO_SPACE` if a plan does not fit, with the missing space on each file system. */
-export function requireRoom(plan: DiskPlan): void {
+/** Throws `NO_SPACE` if a plan does not fit, with the missing space on each file system. `option` names another install folder. */
+export function requireRoom(plan: DiskPlan, option: string): void {
   if (plan.fits) return;
   const lacking = plan.mounts.filter(({ short, inodes }) => short > 0 || (inodes?.short ?? 0) > 0);
   const lines = shortages(plan);
   const isElsewhere = lacking.every(({ needs }) => needs.every(({ use }) => use === 'images'));
-  const way = isElsewhere ? ' there, such as by removing unused images' : ', or use another folder with --install-dir';
+  const way = isElsewhere ? ' there, such as by removing unused images' : `, or use another folder with ${option}`;
   throw new CurlewError('NO_SPACE', `the disk is too small for this run; nothing was changed\n${lines.join('\n')}`, {
     hint: `free that much${way}; --dry-run shows the details`,
   });

@@ -46,6 +46,7 @@ interface Target {
   readonly directory: string;
   /** Path of the same folder for hooks. */
   readonly seen: string;
+  readonly option: NodePlace['option'];
   /** Root folder of the sandbox; undefined without a sandbox. */
   readonly root: string | undefined;
   /** Hooks use the network of this machine. */
@@ -68,11 +69,13 @@ export function placesOf(request: TargetRequest, { cwd }: Pick<Context, 'cwd'>):
   const seen = resolve(cwd, request.installDir ?? INSTALL_DIRECTORY);
   if (seen === '/') throw usage('--install-dir / is not allowed: name a separate folder');
   const sandbox = sandboxOf(request);
-  if (request.root === undefined) return { directory: seen, seen, root: undefined, ...sandbox };
+  if (request.root === undefined)
+    return { directory: seen, seen, option: '--install-dir', root: undefined, ...sandbox };
   const root = resolve(cwd, request.root);
   if (root === '/') throw usage('--root / is not allowed: it would not confine anything');
   const directory = join(root, seen);
-  return { directory, ...(isConfined(request) ? { seen, root } : { seen: directory, root: undefined }), ...sandbox };
+  const inside = isConfined(request) ? { seen, root } : { seen: directory, root: undefined };
+  return { directory, ...inside, option: '--root', ...sandbox };
 }
 
 function sandboxOf(request: TargetRequest): Pick<Target, 'network' | 'passed'> {
@@ -100,8 +103,8 @@ export function whySkipImages(
 
 /** The install folder, and how hooks are kept to it. */
 export async function placeOf(target: Target, { env, signal, user = -1, program }: Context): Promise<NodePlace> {
-  const { directory, seen, root, network, passed } = target;
-  if (root === undefined) return plainPlace(directory);
+  const { directory, seen, option, root, network, passed } = target;
+  if (root === undefined) return plainPlace(directory, option);
   const shown = program?.().files ?? [];
   return confinedPlace({ root, seen, scripts: ownScripts(), uid: user, network, shown, env, passed, signal });
 }
