@@ -7,9 +7,8 @@ import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
-import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
-import { makeInside, openInside, requireInside } from './folder-inside.ts';
+import { makeInside, nameInside, openInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Upload } from './store.ts';
 
@@ -110,25 +109,21 @@ export async function partialCopy(root: string, source: string, { share }: { sha
 /** Gives a partial file its final name atomically; false if that name exists. Removes the partial name in either case. */
 export async function nameExclusively(root: string, partial: string, target: string): Promise<boolean> {
   try {
-    await makeInside(root, dirname(target));
-    await link(partial, target);
+    await nameInside(root, dirname(target), async () => link(partial, target));
+    return true;
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
     throw error;
   } finally {
     await rm(partial, { force: true });
   }
-  await syncFolder(dirname(target));
-  return true;
 }
 
 /** Gives a partial file its final name and replaces an existing file. */
 export async function nameReplacing(root: string, partial: string, target: string): Promise<void> {
-  await makeInside(root, dirname(target));
-  await rename(partial, target);
+  await nameInside(root, dirname(target), async () => rename(partial, target));
   // rename(2) does nothing if both names are links to the same file.
   await rm(partial, { force: true });
-  await syncFolder(dirname(target));
 }
 
 /** SHA-256 of a file, in hex. */

@@ -7,9 +7,8 @@
 import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, isMissing } from '../../core/errors.ts';
-import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
-import { makeInside, requireInside } from './folder-inside.ts';
+import { nameInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 
 export interface Generation {
@@ -17,8 +16,8 @@ export interface Generation {
   readonly path: string;
 }
 
-/** The folder of a key's generations. */
-export function generationFolder(root: string, key: string): string {
+/** The folder of a key's generations, or of all. */
+export function generationFolder(root: string, key = ''): string {
   return join(root, HIDDEN, 'generations', key);
 }
 
@@ -39,15 +38,13 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
 /** Makes a partial file the generation with this number; false if another writer has created it. */
 export async function claimGeneration(root: string, key: string, number: number, partial: string): Promise<boolean> {
   const folder = generationFolder(root, key);
-  await makeInside(root, folder);
   try {
-    await link(partial, join(folder, String(number)));
+    await nameInside(root, folder, async () => link(partial, join(folder, String(number))));
+    return true;
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
     throw error;
   }
-  await syncFolder(folder);
-  return true;
 }
 
 /** Links the object's own file to the newest generation. Several processes may do this concurrently. */

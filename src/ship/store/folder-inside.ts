@@ -1,8 +1,9 @@
 /** Prevents symbolic links in a store's folder from redirecting reads, writes and removals to places outside of it. */
-import { constants, mkdir, open, readlink, realpath, rm, type FileHandle } from 'node:fs/promises';
+import { constants, mkdir, open, readlink, realpath, rm, rmdir, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { isWithin } from '../../platform/files/is-within.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
 
 function escapes(root: string, path: string): CurlewError {
   return new CurlewError(
@@ -47,6 +48,40 @@ export async function openInside(root: string, path: string): Promise<FileHandle
 /** Creates a folder of the store and its parents. */
 export async function makeInside(root: string, folder: string): Promise<void> {
   await mkdir(await requireInside(root, folder), { recursive: true });
+}
+
+/** Times that a folder may be removed before its first file has a name. */
+const MAX_REMOVALS = 100;
+
+/**
+ * Creates a folder of the store and its parents, and calls `name`, which gives a file its name in it. Others may remove the
+ * folder as long as it is empty ({@link removeEmptyInside}): then both are repeated. The name survives a crash.
+ */
+export async function nameInside(root: string, folder: string, name: () => Promise<void>): Promise<void> {
+  for (let removals = 0; ; removals += 1) {
+    try {
+      await makeInside(root, folder);
+      await name();
+      break;
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || removals === MAX_REMOVALS) throw error;
+    }
+  }
+  await syncFolder(folder).catch((error: unknown) => {
+    // The file was deleted meanwhile, and its folder with it.
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  });
+}
+
+/** Removes the folders above a path, up to `top`, that are empty. Whatever cannot be removed stays. */
+export async function removeEmptyInside(root: string, top: string, path: string): Promise<void> {
+  try {
+    for (let at = dirname(path); at.startsWith(`${top}/`); at = dirname(at)) {
+      await rmdir(join(await requireInside(root, dirname(at)), basename(at)));
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 /** Removes a file, link or folder of the store. A missing path is not an error. */

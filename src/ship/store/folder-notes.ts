@@ -10,9 +10,8 @@ import * as v from 'valibot';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
 import { digest, fits } from '../../core/schema.ts';
-import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
-import { makeInside, openInside, removeInside } from './folder-inside.ts';
+import { nameInside, openInside, removeInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Metadata } from './store.ts';
 
@@ -26,7 +25,8 @@ const MAX_ATTEMPTS = 100;
 
 type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
-export function noteFolder(root: string, key: string): string {
+/** The folder of a key's notes, or of all. */
+export function noteFolder(root: string, key = ''): string {
   return join(root, HIDDEN, 'notes', key);
 }
 
@@ -68,14 +68,12 @@ export async function writeNote(
   partial: { readonly path: string; readonly shared: boolean },
   note: Note,
 ): Promise<Stamp | undefined> {
-  await makeInside(root, noteFolder(root, key));
   const text = JSON.stringify(note);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const stamp = await stat(partial.path, { bigint: true });
     const path = notePath(root, key, stamp);
     try {
-      await writeNew(path, text, 0o644);
-      await syncFolder(noteFolder(root, key));
+      await nameInside(root, noteFolder(root, key), async () => writeNew(path, text, 0o644));
       return stamp;
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;

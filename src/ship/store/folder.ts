@@ -23,7 +23,7 @@ import {
   newestGeneration,
   generationFolder,
 } from './folder-generations.ts';
-import { openInside, removeInside, requireInside } from './folder-inside.ts';
+import { openInside, removeEmptyInside, removeInside, requireInside } from './folder-inside.ts';
 import { readNote, noteFolder, removeNote, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem, tooLarge } from './key.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
@@ -100,6 +100,9 @@ export function createFolderStore(root: string): Store {
         await removeInside(root, generationFolder(root, key), { recursive: true });
         await removeInside(root, join(root, key));
         await removeInside(root, noteFolder(root, key), { recursive: true });
+        await removeEmptyInside(root, root, join(root, key));
+        for (const folder of [generationFolder, noteFolder])
+          await removeEmptyInside(root, folder(root), folder(root, key));
       }),
   };
 }

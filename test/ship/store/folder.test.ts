@@ -1,9 +1,10 @@
-import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import { openStoreSource } from '../../../src/ship/store/source.ts';
 import type { Upload } from '../../../src/ship/store/store.ts';
+import { join, relative } from 'node:path';
 import * as assert from '../../support/assert.ts';
 import { collect, collectItems } from '../../support/bytes.ts';
 import { suite } from '../../support/suite.ts';
@@ -200,6 +201,55 @@ test('a deleted object is gone with its metadata', async ({ signal }) => {
   await store.delete('k', { signal });
   assert.is(await store.head('k', { signal }), undefined);
   assert.equal((await store.put('k', text('1'), { ifNoneMatch: '*', signal })).metadata, {});
+});
+
+test('a folder whose last object is deleted is gone, also among metadata and generations', async ({ signal }) => {
+  await using box = await tree({ 'kept/by-others/.keep': '' });
+  const store = createFolderStore(box.path);
+  const folders = async (): Promise<readonly string[]> => {
+    const entries = await readdir(box.path, { recursive: true, withFileTypes: true });
+    const found = entries.filter((entry) => entry.isDirectory());
+    return found.map((entry) => relative(box.path, join(entry.parentPath, entry.name))).toSorted();
+  };
+  const before = await store.put('v1/a/k', text('1'), { metadata: { a: 'b' }, ifNoneMatch: '*', signal });
+  await store.put('v1/a/k', text('2'), { metadata: { a: 'b' }, ifMatch: before.etag, signal });
+  await store.put('v1/b', text('1'), { ifNoneMatch: '*', signal });
+  await store.delete('v1/a/k', { signal });
+  assert.equal(
+    (await folders()).filter((folder) => folder.includes('v1')),
+    ['.curlew/notes/v1', '.curlew/notes/v1/b', 'v1'],
+  );
+  await store.delete('v1/b', { signal });
+  const own = ['.curlew', '.curlew/generations', '.curlew/notes', '.curlew/partial'];
+  assert.equal(await folders(), [...own, 'kept', 'kept/by-others']);
+});
+
+test('a folder that others remove while it is empty is made again until the object has its name', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const store = createFolderStore(box.path);
+  const removedWhile = async (work: Promise<unknown>): Promise<void> => {
+    const over = new AbortController();
+    const removing = ['v1', '.curlew/notes/v1/k', '.curlew/generations/v1/k'].map(async (folder) => {
+      for (let left = 20; left > 0 && !over.signal.aborted;) {
+        left -= await rmdir(box.at(folder)).then(
+          () => 1,
+          () => 0,
+        );
+      }
+    });
+    await work.finally(() => over.abort());
+    await Promise.all(removing);
+  };
+  for (let round = 0; round < 10; round += 1) {
+    await removedWhile(store.put('v1/k', text('1'), { ifNoneMatch: '*', signal }));
+    const { etag } = (await store.head('v1/k', { signal })) ?? { etag: '' };
+    await removedWhile(store.put('v1/k', text('2'), { ifMatch: etag, signal }));
+    await store.delete('v1/k', { signal });
+    await removedWhile(store.put('v1/k', text('3'), { signal }));
+    await store.delete('v1/k', { signal });
+  }
 });
 
 test('deleting what is a folder of objects leaves them, their metadata and their generations', async ({ signal }) => {
