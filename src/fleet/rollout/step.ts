@@ -3,7 +3,6 @@ import { canonicalJson } from '../../core/digest.ts';
 import { advance, type Hold, type Slot } from './batch.ts';
 import { brake, withRemoved } from './brake.ts';
 import { Memo } from './content.ts';
-import { failedIn, hasFailed, unresolvedOf } from './failures.ts';
 import type {
   ClusterAddon,
   ClusterAddonSpec,
@@ -24,6 +23,7 @@ import { asks, DELETIONS, pruningOf } from './pruning.ts';
 import { seenAt, whyOf } from './reported.ts';
 import { isFailure, type State } from './strategy.ts';
 import { begins, Fleet, identityOn, isRemoval, isUnderRemoval, targetOf, type Rollout, type Target } from './target.ts';
+import { failedIn, hasFailed, unresolvedOf } from './unresolved-failures.ts';
 
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
