@@ -12,7 +12,7 @@ import type { SeenCatalog } from './catalogs.ts';
 import { type Answer, dataContent, textAnswer } from './content.ts';
 import { asServerError, statusOf } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
-import type { Choices } from './choices.ts';
+import type { ChosenSpecs } from './chosen-specs.ts';
 import { type Choice, formatChoice, parseChoice, specNameOf, withAddons } from './page/choice.ts';
 import { changesPage } from './page/changes.ts';
 import { choosePage, type ChoiceResult } from './page/choose.ts';
@@ -37,7 +37,7 @@ export interface PagesOptions extends Pick<
   'planner' | 'catalogs' | 'executable' | 'tool' | 'now' | 'signal'
 > {
   readonly bundles: Bundles;
-  readonly choices: Choices;
+  readonly chosenSpecs: ChosenSpecs;
   /** Nodes must get signed releases. */
   readonly signed: boolean;
 }
@@ -51,7 +51,7 @@ const DESCRIBED = 8 << 20;
 const LISTED_MS = 60_000;
 
 export function createPages(store: Store, options: PagesOptions): Pages {
-  const { catalogs, bundles, choices, planner, executable, signed, tool, signal: own } = options;
+  const { catalogs, bundles, chosenSpecs, planner, executable, signed, tool, signal: own } = options;
   const listed = createSingleFlightCache<readonly string[]>({ freshMs: LISTED_MS, now: options.now });
   const described = createSingleFlightCache<Description>({
     most: DESCRIBED,
@@ -84,7 +84,7 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     const packagesOf = ({ installer }: KnownSpec): ChoiceResult['packages'] =>
       resolveSpec(installer, catalog, arch).packages;
     try {
-      const { id, spec } = await choices(choice, { signal });
+      const { id, spec } = await chosenSpecs(choice, { signal });
       made = { id, yaml: spec.text };
       packages = packagesOf(spec);
       const { size, etag } = await bundles.whole({ spec, release, arch, signal });
@@ -93,7 +93,7 @@ export function createPages(store: Store, options: PagesOptions): Pages {
     } catch (error) {
       const problems = problemsOf(error);
       // Settings that no spec can have must not hide the packages, whose schemas describe them.
-      packages ??= packagesOf((await choices({ ...choice, settings: new Map() }, { signal })).spec);
+      packages ??= packagesOf((await chosenSpecs({ ...choice, settings: new Map() }, { signal })).spec);
       return { packages, made, problems };
     }
   };

@@ -12,7 +12,7 @@ import { type BundlesOptions, createBundles, type Executable, type CachedPlans }
 import { type Catalogs, type CatalogsOptions, createCatalogs } from './catalogs.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
-import { createChoices, requireAddons } from './choices.ts';
+import { createChosenSpecs, requireAddons } from './chosen-specs.ts';
 import { parseChoice } from './page/choice.ts';
 import { createPages } from './pages.ts';
 import type { Installers, KnownSpec } from './installers.ts';
@@ -85,7 +85,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
   const catalogs = createCatalogs(store, options);
   const planner = createPlanner(store, options);
   const bundles = createBundles(store, { ...options, planner, catalogs });
-  const choices = createChoices(planner);
+  const chosenSpecs = createChosenSpecs(planner);
   const images = createImages(store, { ...options, planner, catalogs });
   const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogs });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
@@ -93,10 +93,10 @@ export function createSite(store: Store, options: SiteOptions): Site {
     return content === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content };
   };
   const signed = verify !== undefined;
-  const pages = createPages(store, { ...options, catalogs, bundles, choices, planner, signed });
+  const pages = createPages(store, { ...options, catalogs, bundles, chosenSpecs, planner, signed });
   const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) => {
     if (id !== undefined) return { id, spec: await installers.read(id, { signal }) };
-    const chosen = await choices(parseChoice(query), { signal });
+    const chosen = await chosenSpecs(parseChoice(query), { signal });
     requireAddons(chosen.spec);
     return chosen;
   };

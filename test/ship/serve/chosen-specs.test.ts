@@ -7,7 +7,7 @@ import { serveStore } from '../../support/served.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
-const test = suite('ship/serve/choices');
+const test = suite('ship/serve/chosen-specs');
 const CHOICE = 'flannel=0.26.1&flannel:mode:text=direct&flannel:mtu=1400';
 
 test('what visitors choose and post becomes a spec in the planning thread, once for each choice', async ({

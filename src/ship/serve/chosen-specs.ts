@@ -7,12 +7,12 @@ import { type Choice, type ChosenSpec, formatChoice } from './page/choice.ts';
 import type { Planner } from './planner.ts';
 
 /** The installer spec of a choice. `SPEC_INVALID` for settings that no spec can have. The signal is that of the client. */
-export type Choices = (choice: Choice, options: Cancellable) => Promise<ChosenSpec>;
+export type ChosenSpecs = (choice: Choice, options: Cancellable) => Promise<ChosenSpec>;
 
 /** Number of cached specs: a visitor requests the page, the spec, the script and the bundle of one choice. */
 const MAX_CACHED = 256;
 
-export function createChoices(planner: Planner): Choices {
+export function createChosenSpecs(planner: Planner): ChosenSpecs {
   const made = createSingleFlightCache<ChosenSpec>({ most: MAX_CACHED });
   const shared = createSharedWork({ onEmpty: (key) => made.drop(key) });
   return async ({ versions, settings }, { signal: gone }) => {
