@@ -18,9 +18,8 @@ import type { PackageRoom } from '../../runtime/plan/disk.ts';
 import { firstAnswer } from '../../platform/limit/first-answer.ts';
 import { SshError, type Ssh } from '../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
-import { listHosts, lostMachines, type ListedHost } from './provided-hosts.ts';
+import { bornOutdated, listHosts, lostMachines, type ListedHost } from './provided-hosts.ts';
 import { seenNode } from './nodes.ts';
-import { verdictOf } from './provider.ts';
 
 /** On a host: curlew's own files there, which only root can read. */
 export const REMOTE = '/var/lib/curlew-remote';
@@ -180,20 +179,6 @@ export async function lookAt(
     busy: busy.map(({ host }) => host),
     unasked,
   };
-}
-
-/** Called outdated since it was new: without this, each apply would make one more new machine, or several. */
-function bornOutdated(
-  { host: { name: host, provided }, facts, outdated }: HostLook,
-  born: ReadonlySet<string> | undefined,
-): readonly (Held & { host: string })[] {
-  if (provided === undefined || outdated === undefined) return [];
-  const { by, wanted } = provided;
-  const isRecorded = facts?.born?.mark === verdictOf(wanted, outdated);
-  if (!isRecorded && born?.has(host) !== true) return [];
-  const since = isRecorded ? `at ${facts.born.at ?? 'an unknown time'}` : 'just now';
-  const reason = `the provider ${by.name} still calls it outdated after it was made new ${since}: ${outdated}: correct ${by.program}`;
-  return [{ host, reason }];
 }
 
 /** The run that makes a host a node loads them by itself. */

@@ -2,8 +2,9 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { SshError } from '../ssh/ssh.ts';
 import type { Held, SeenMachine } from '../cluster.ts';
+import type { HostFacts } from '../facts.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
-import { isReady, listProvided, type Provided, type Provider } from './provider.ts';
+import { isReady, listProvided, verdictOf, type Provided, type Provider } from './provider.ts';
 
 export interface ListedHost {
   readonly host: WrittenHost;
@@ -92,6 +93,20 @@ export function runsElsewhere({ host, exists }: ListedHost, node: SeenMachine | 
   if (exists !== false || node?.ready !== true) return undefined;
   const { name = '' } = host.provided?.by ?? {};
   return `its node is ready, and the provider ${name} does not have it: look whether it uses another account or region; if it was just deleted, its node says so within a minute`;
+}
+
+/** Why a machine that is called outdated since it was new is not replaced again: each apply would make one more new machine, or several. */
+export function bornOutdated(
+  { host: { name: host, provided }, facts, outdated }: ListedHost & { readonly facts?: Pick<HostFacts, 'born'> },
+  born: ReadonlySet<string> | undefined,
+): readonly (Held & { host: string })[] {
+  if (provided === undefined || outdated === undefined) return [];
+  const { by, wanted } = provided;
+  const isRecorded = facts?.born?.mark === verdictOf(wanted, outdated);
+  if (!isRecorded && born?.has(host) !== true) return [];
+  const since = isRecorded ? `at ${facts.born.at ?? 'an unknown time'}` : 'just now';
+  const reason = `the provider ${by.name} still calls it outdated after it was made new ${since}: ${outdated}: correct ${by.program}`;
+  return [{ host, reason }];
 }
 
 /** Why nothing may be created: what a running cluster has is not missing because a provider looks in another place. */
