@@ -117,6 +117,9 @@ export const EXECUTABLE_SUMS = 'SHA256SUMS';
 /** The default install folder on a node. */
 export const INSTALL_DIRECTORY = '/var/lib/curlew';
 
+/** Where containerd listens on a node, as far as nothing names another address. */
+export const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
+
 /** Records of the files of installed packages are in the same folders under this one. */
 export const PLACED = 'placed';
 

@@ -1,6 +1,7 @@
 /** The facts of a host about itself, and to which cluster it belongs. Pure. */
 import { fieldsOf, jsonIn } from '../core/json.ts';
 import { ADMIN_CONF, ATTEMPT, CONFIGS, madeOf } from '../core/kubeadm.ts';
+import { CONTAINERD_SOCKET } from '../core/layout.ts';
 import type { RecordedSettings } from './cluster.ts';
 
 export interface HostFacts {
@@ -121,7 +122,7 @@ p clock "$(date +%s)"
 for hex in $(awk '$4 == "0A" { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort -u | head -n 1000); do p port "$((0x$hex))"; done
 for name in bash flock gzip setsid sha256sum tar; do command -v $name >/dev/null || p missing $name; done
 p disk "$(($(df -Pk /var/lib | awk 'NR == 2 { print $4 }') + $(du -ck "$1"/*.partial 2>/dev/null | awk 'END { print $1 + 0 }')))"
-if [ ! -e /etc/kubernetes/kubelet.conf ] && ! timeout 5 ctr version >/dev/null 2>&1; then
+if [ ! -e /etc/kubernetes/kubelet.conf ] && ! { [ -S ${CONTAINERD_SOCKET} ] && timeout 5 ctr version >/dev/null 2>&1; }; then
   root="$(sed -n '/^ *[[]/q; s/^ *root *= *//p' /etc/containerd/config.toml 2>/dev/null | tr -d '\\042\\047' | sed 's/ *#.*//; s/ *$//' | tail -n 1)"
   at="\${root:=/var/lib/containerd}"
   while [ ! -e "$at" ]; do at="$(dirname "$at")"; done

@@ -1,6 +1,8 @@
-/** Saved plans of a cluster over SSH: they are applied only while file, bundle and machines are as they were. */
+/** Plans of a cluster over SSH: saved ones are applied only while file, bundle and machines are as they were; and what a host says of itself. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { previewApply } from '../../src/app/cluster-apply.ts';
+import { CONTAINERD_SOCKET } from '../../src/core/layout.ts';
+import { FACTS_SCRIPT, readFacts, type HostFacts } from '../../src/machine/facts.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import * as assert from '../support/assert.ts';
@@ -57,6 +59,35 @@ if [ -e '${locked}' ]; then case "$*" in *localhost*) exit 255;; esac; fi`;
   await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${away}\n`));
   await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
   assert.equal(await at.calls(), ['']);
+});
+
+tests('a host says how much room there is for images, where its container runtime will have them', async () => {
+  await using at = await hostScene('p1');
+  const said = async (): Promise<HostFacts['imageDisk']> =>
+    readFacts(await at.on('p1', `set -- ${REMOTE}; ${FACTS_SCRIPT}`))?.imageDisk;
+  await at.on('p1', 'mkdir -p /var/lib/containerd && mount -t tmpfs -o size=8m none /var/lib/containerd');
+  assert.equal(await said(), { path: '/var/lib/containerd', total: 8 << 20, free: 8 << 20 });
+  await at.on('p1', 'mount -t tmpfs -o size=6m none /srv && mkdir -p /etc/containerd');
+  await at.on(
+    'p1',
+    `printf 'version = 3\\nroot = "/srv/not yet" # ours\\n[x]\\nroot = "/other"\\n' >/etc/containerd/config.toml`,
+  );
+  assert.equal(await said(), { path: '/srv/not yet', total: 6 << 20, free: 6 << 20 });
+});
+
+tests('only a host on which containerd listens is asked whether it answers', async () => {
+  await using at = await hostScene('p1');
+  const ctr = `#!/bin/sh\necho "$*" >>/run/asked\n`;
+  await at.on('p1', `printf '%s' '${ctr}' >/usr/local/bin/ctr && chmod 755 /usr/local/bin/ctr`);
+  const said = async (): Promise<readonly unknown[]> => {
+    const facts = readFacts(await at.on('p1', `set -- ${REMOTE}; ${FACTS_SCRIPT}`));
+    return [facts?.imageDisk?.path, await at.on('p1', 'cat /run/asked 2>/dev/null || :')];
+  };
+  assert.equal(await said(), ['/var/lib/containerd', '']);
+  const listen = `mkdir /run/containerd; '${process.execPath}' -e 'const at = process.argv[1];
+require("node:net").createServer().listen(at, () => process.kill(process.pid, "SIGKILL"))' ${CONTAINERD_SOCKET} || :`;
+  await at.on('p1', listen);
+  assert.equal(await said(), [undefined, 'version\n']);
 });
 
 test.run();

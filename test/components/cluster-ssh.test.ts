@@ -4,7 +4,6 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { AppliedCluster } from '../../src/machine/run/follow-plan.ts';
 import type { Report } from '../../src/core/events.ts';
 import type { PlannedCluster } from '../../src/machine/run/planned-cluster.ts';
-import { FACTS_SCRIPT, readFacts, type HostFacts } from '../../src/machine/facts.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import { inspect } from '../../src/app/inspect.ts';
 import { appears } from '../support/appears.ts';
@@ -332,20 +331,6 @@ tests('a host without room for the bundle is refused', async () => {
     reasons(await at.plan({ bundle: 'b.tar.gz' })),
     /^p1: it has [78] MiB free in \/var\/lib, and the bundle needs 1025: make room/,
   );
-});
-
-tests('a host says how much room there is for images, where its container runtime will have them', async () => {
-  await using at = await hostScene('p1');
-  const said = async (): Promise<HostFacts['imageDisk']> =>
-    readFacts(await at.on('p1', `set -- ${REMOTE}; ${FACTS_SCRIPT}`))?.imageDisk;
-  await at.on('p1', 'mkdir -p /var/lib/containerd && mount -t tmpfs -o size=8m none /var/lib/containerd');
-  assert.equal(await said(), { path: '/var/lib/containerd', total: 8 << 20, free: 8 << 20 });
-  await at.on('p1', 'mount -t tmpfs -o size=6m none /srv && mkdir -p /etc/containerd');
-  await at.on(
-    'p1',
-    `printf 'version = 3\\nroot = "/srv/not yet" # ours\\n[x]\\nroot = "/other"\\n' >/etc/containerd/config.toml`,
-  );
-  assert.equal(await said(), { path: '/srv/not yet', total: 6 << 20, free: 6 << 20 });
 });
 
 tests('an operator who is there keeps others out, and one who is gone does not', async () => {

@@ -46,12 +46,16 @@ interface SshdOptions {
   readonly hostname?: string;
 }
 
-/** What {@link SshdOptions.hostname} does; /tmp, /proc, /dev and /run are those of this machine, and the home of root is empty. */
+/**
+ * What {@link SshdOptions.hostname} does; /tmp, /proc and /dev are those of this machine, and /run, without a daemon, and the home of
+ * root are empty.
+ */
 export const OWN_FILES = `set -e
 mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" "$1/m"
 mount -t overlay -o "lowerdir=/,upperdir=$1/u,workdir=$1/w" overlay "$1/m"
-for folder in proc dev sys tmp run; do mount --rbind "/$folder" "$1/m/$folder"; done
-mount -t tmpfs none "$1/m/root"
+for folder in proc dev sys tmp; do mount --rbind "/$folder" "$1/m/$folder"; done
+for folder in root run; do mount -t tmpfs none "$1/m/$folder"; done
+mkdir -m 755 "$1/m/run/sshd"
 hostname "$2" && echo "$2-id" >"$1/m/etc/machine-id"
 shift 2; exec chroot "$0" "$@"`;
 

@@ -208,7 +208,7 @@ if [ "$(cat status.new)" = 0 ] && [ -s settings.new ]; then mv settings.new sett
 fi
 printf %s "$id" >id
 for try in 1 2 3 4 5 6 7 8 9; do if [ -s pid ]; then break; fi; sleep 0.1; done
-if [ -n "$started" ] || busy; then tail -n +1 -f --pid="$(cat pid)" log; else cat log; fi
+if [ -n "$started" ] || busy; then tail -n +1 -f -s 0.2 --pid="$(cat pid)" log; else cat log; fi
 if [ -s status ]; then exit "$(cat status)"; fi
 if ! busy; then rm -f input; fi
 echo 'it was cut, as by a restart of the host: run the same command again' >&2; exit 70`;
@@ -241,7 +241,7 @@ export async function runCommand(
 }
 
 const FOLLOW = `cd "$1" && [ -e run.lock ] && ! flock -s -n run.lock true || exit 0
-tail -n +1 -f --pid="$(cat pid)" log; exec flock -s run.lock true`;
+tail -n +1 -f -s 0.2 --pid="$(cat pid)" log; exec flock -s run.lock true`;
 
 /** Follows whatever curlew runs on a host to its end, whoever has begun it, and however it ends. Throws `SshError`. */
 export async function followRun(remote: Remote, host: SshHost, line: (text: string) => void): Promise<void> {

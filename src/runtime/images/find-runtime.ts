@@ -1,6 +1,7 @@
 /** Finds the container runtime of this machine. */
 import { connect } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { CONTAINERD_SOCKET } from '../../core/layout.ts';
 import { containerd } from './containerd.ts';
 import { docker } from './docker.ts';
 import { RUNTIME_NAMES, type ImageRuntime, type RuntimeName } from './image-runtime.ts';
@@ -8,7 +9,6 @@ import { runClient, type Env } from './program.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
 
 const ANSWER_MS = 10_000;
-const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 /** Unpacking a layer uses one processor; more than a few at once only wait for the disk. */
 const MIN_WIDTH = 2;
 const MAX_WIDTH = 4;
