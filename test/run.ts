@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { compiledPath, compileTests } from './runner/compile.ts';
 import { startLender } from './runner/lender.ts';
 import { createHosts, type Hosts } from './runner/hosts.ts';
-import { busyLoops, cpuSeconds } from './runner/machine.ts';
+import { busyLoops, cpuSeconds, roomOn } from './runner/machine.ts';
 import { failureText, minutes, progressLine, skippedLines, slowestLines } from './runner/report.ts';
 import { runStep, runTestFile } from './runner/run-process.ts';
 import { inOrder, runJobs, timeLeft, type Job, type Result, type Times } from './runner/schedule.ts';
@@ -54,6 +54,8 @@ const { values, positionals } = parseArgs({
 const tier = tierOf(values.tier);
 /** Many tests wait for other processes and for disks. */
 const width = Number(values.width ?? availableParallelism() + 1);
+/** Not where a width is asked for. */
+const spare = values.width === undefined ? { most: 2 * width, hasRoom: roomOn(), everyMs: 500 } : undefined;
 const repeat = Number(values.repeat);
 const LIMIT = tier === 'soak' ? 'soak' : 'test';
 const shard = values.shard === undefined ? undefined : readShard(values.shard);
@@ -215,7 +217,9 @@ async function main(): Promise<number> {
   };
   const hosts = createHosts(env);
   const jobs = planJobs(files, times, { needsBuild, env, hosts });
-  console.log(`${jobs.length} jobs, ${width} at a time, seed ${values.seed}; logs: ${LOGS}`);
+  console.log(
+    `${jobs.length} jobs, ${width} at a time${spare === undefined ? '' : ` or up to ${spare.most} while a processor is free`}, seed ${values.seed}; logs: ${LOGS}`,
+  );
   let done = 0;
   const report = (job: Job, result: Result, waiting: readonly Job[]): void => {
     done += 1;
@@ -232,7 +236,7 @@ async function main(): Promise<number> {
   };
   try {
     using _load = busyLoops(Number(values.load));
-    await runJobs(jobs, report, { width, signal: stop.signal });
+    await runJobs(jobs, report, { width, spare, signal: stop.signal });
   } finally {
     await hosts[Symbol.asyncDispose]();
     await lender?.[Symbol.asyncDispose]();

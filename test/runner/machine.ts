@@ -1,6 +1,7 @@
 /** The machine that tests run on: what they have used of it, and load beside them. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
 
 /** Clock ticks a second in /proc, on every Linux that Node runs on. */
 const TICKS = 100;
@@ -25,6 +26,43 @@ export function residentBytes(pid = 0): number {
   } catch {
     return 0;
   }
+}
+
+/** What a machine has, has used and has left. */
+export interface Usage {
+  readonly processors: number;
+  /** Seconds of any time before. */
+  readonly now: () => number;
+  /** Processor seconds of all processes, since the start of the machine. */
+  readonly used: () => number;
+  readonly freeBytes: () => number;
+}
+
+const MACHINE: Usage = {
+  processors: availableParallelism(),
+  now: () => performance.now() / 1000,
+  used: () => cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0) / 1000,
+  freeBytes: () => process.availableMemory(),
+};
+
+/** A shorter time says little: what files do comes in bursts. */
+const LOOK_S = 2;
+/** Memory of a test file with the servers that it starts. */
+const FILE_BYTES = 2 * 2 ** 30;
+
+/**
+ * Whether a processor has been free, and there is memory for a further test file, since the machine was last looked at, which is some
+ * seconds ago at least: what began with the last answer counts in the next.
+ */
+export function roomOn({ processors, now, used, freeBytes }: Usage = MACHINE): () => boolean {
+  let last = { at: now(), used: used() };
+  return () => {
+    const seconds = now() - last.at;
+    if (seconds < LOOK_S) return false;
+    const busy = (used() - last.used) / seconds;
+    last = { at: now(), used: used() };
+    return busy <= processors - 1 && freeBytes() >= FILE_BYTES;
+  };
 }
 
 /** Keeps this many processors busy until it is disposed of. */

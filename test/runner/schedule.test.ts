@@ -42,6 +42,41 @@ test('so many run beside each other, and one that runs alone beside none', async
   assert.is(trace.indexOf('-c'), trace.indexOf('+c') + 1);
 });
 
+test('more run where the machine has room, up to a number, in their order and beside none that runs alone', async ({
+  signal,
+}) => {
+  const trace: string[] = [];
+  // The first two end only once the third has begun.
+  let begin: (result: Result) => void = () => undefined;
+  const begun = new Promise<Result>((resolve) => (begin = resolve));
+  const held = (name: string): Job => job(name, { run: async () => begun });
+  const third = job('c', {
+    run: async () => {
+      trace.push('c');
+      begin(OK);
+      return Promise.resolve(OK);
+    },
+  });
+  let looks = 0;
+  const spare = { most: 3, hasRoom: () => (looks += 1) > 1, everyMs: 0 };
+  await runJobs([held('a'), held('b'), third, job('d')], () => undefined, { width: 2, spare, signal });
+  assert.equal(trace, ['c']);
+
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const jobs = names.map((name) => traced(trace, name, name === 'e' ? { alone: 'clock' } : {}));
+  trace.length = 0;
+  await runJobs(jobs, () => undefined, { width: 1, spare, signal });
+  assert.equal(trace.slice(0, 3), ['+a', '+b', '+c']);
+  assert.equal(trace.slice(-2), ['+e', '-e']);
+
+  trace.length = 0;
+  await runJobs(jobs, () => undefined, { width: 1, spare: { ...spare, hasRoom: () => false }, signal });
+  assert.equal(
+    trace,
+    names.flatMap((name) => [`+${name}`, `-${name}`]),
+  );
+});
+
 test('a job waits for its predecessor, and is a failure where that failed', async ({ signal }) => {
   const failed = job('build', { run: async () => Promise.resolve({ ...OK, passed: 0, failed: 1 }) });
   const ends: Record<string, Result> = {};

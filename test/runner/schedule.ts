@@ -1,4 +1,5 @@
 /** The order in which jobs run next to each other. */
+import { setTimeout as wait } from 'node:timers/promises';
 
 export interface Job {
   /** Path of a test file, or the title of a step. */
@@ -55,14 +56,27 @@ export function timeLeft(jobs: readonly Job[], times: Times, width: number): num
   return ((sum / Math.max(known.length, 1)) * jobs.length) / width;
 }
 
+/** Jobs above the width: many only wait, for timers and for other processes. */
+export interface Spare {
+  /** Jobs at a time, with those of the width. */
+  readonly most: number;
+  /** Whether the machine has had room for one more job since this was last asked. */
+  readonly hasRoom: () => boolean;
+  readonly everyMs: number;
+}
+
 /**
- * Runs jobs in the order given, `width` at a time, and calls `done` after each. A job whose predecessor failed is not run
- * and counts as a failure. Resolves when all have ended, or when the signal is aborted and those that ran have ended.
+ * Runs jobs in the order given, `width` at a time and more where there is room, and calls `done` after each. A job whose predecessor
+ * failed is not run and counts as a failure. Resolves when all have ended, or when the signal is aborted and those that ran have ended.
  */
 export async function runJobs(
   jobs: readonly Job[],
   done: (job: Job, result: Result, waiting: readonly Job[]) => void,
-  { width, signal }: { readonly width: number; readonly signal: AbortSignal },
+  {
+    width,
+    spare,
+    signal,
+  }: { readonly width: number; readonly spare?: Spare | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   const waiting = [...jobs];
   const running = new Map<Job, Promise<void>>();
@@ -80,11 +94,16 @@ export async function runJobs(
     );
   };
   while (!signal.aborted && (waiting.length > 0 || running.size > 0)) {
-    const job = running.size < width ? next() : undefined;
+    const further = running.size < Math.max(width, spare?.most ?? 0) ? next() : undefined;
+    const isAbove = further !== undefined && running.size >= width;
+    const job = isAbove && spare?.hasRoom() !== true ? undefined : further;
     if (job === undefined) {
       if (running.size === 0)
         throw new Error(`jobs wait for each other: ${waiting.map(({ name }) => name).join(', ')}`);
-      await Promise.race(running.values());
+      const ended: readonly Promise<void>[] = [...running.values()];
+      const looks =
+        spare !== undefined && further !== undefined ? [wait(spare.everyMs, undefined, { ref: false })] : [];
+      await Promise.race([...ended, ...looks]);
       continue;
     }
     waiting.splice(waiting.indexOf(job), 1);
