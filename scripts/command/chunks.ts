@@ -5,13 +5,14 @@
 import { build, type BuildOptions, type BuildResult, type Plugin, type TransformOptions } from 'esbuild';
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { groupModules } from './groups.ts';
 
 /** The entry point whose chunk is `main.js`. */
 export const COMMAND = 'src/cli/main.ts';
 /** The module that it loads once it listens for signals. */
 const STARTED = 'src/cli/start.ts';
-/** The name by which a file asks for all that the command reads before its first line. */
-const START = 'start-of-command';
+/** Begins the names by which a file asks for modules that are read together. */
+const GROUP = 'modules-of-group-';
 
 /** How texts come out of the bundler: small, with the names, so that what a user reports can be read. */
 export const READABLE = {
@@ -21,10 +22,13 @@ export const READABLE = {
   logLevel: 'warning',
 } as const satisfies BuildOptions & TransformOptions;
 
+/** Options with paths of entry points. */
+type Entered = Omit<BuildOptions, 'entryPoints'> & { readonly entryPoints: string[] };
+
 /** Bundles `COMMAND` and the other entry points of `options` without writing. Same sources, same bytes. */
 export async function buildInChunks(
   root: string,
-  options: BuildOptions,
+  options: Entered,
 ): Promise<BuildResult<{ metafile: true; write: false }>> {
   const all = {
     ...READABLE,
@@ -38,17 +42,17 @@ export async function buildInChunks(
     metafile: true,
     write: false,
   } as const;
-  return build({ ...all, plugins: [...(options.plugins ?? []), await oneStart(root, all)] });
+  return build({ ...all, plugins: [...(options.plugins ?? []), await fewChunks(root, all)] });
 }
 
 /**
- * Modules that each start of the command needs, in one chunk. A bundler makes one for each set of entry points that
- * share modules, so that a start would read dozens of small files. Whatever is loaded later asks for them, too, and
- * they then have one set.
+ * A bundler makes a chunk for each set of entry points that share modules, so that a command would read up to two hundred
+ * small files. Here each module that is loaded later asks for all that the start has loaded, which is one chunk then, and for
+ * whole groups of others.
  */
-async function oneStart(root: string, options: BuildOptions): Promise<Plugin> {
+async function fewChunks(root: string, options: Entered): Promise<Plugin> {
   const { metafile } = await build({ ...options, logLevel: 'silent', metafile: true, write: false });
-  const { inputs } = metafile;
+  const { inputs, outputs } = metafile;
   const imported = (path: string, dynamic: boolean): readonly string[] => {
     const found = inputs[path]?.imports ?? [];
     return found.flatMap((one) =>
@@ -56,29 +60,63 @@ async function oneStart(root: string, options: BuildOptions): Promise<Plugin> {
     );
   };
   const start = new Set<string>();
-  const queue = [...imported(COMMAND, false), ...(STARTED in inputs ? [STARTED] : [])];
-  for (const path of queue) {
-    if (start.has(path)) continue;
-    start.add(path);
-    queue.push(...imported(path, false));
+  const loadedWith = (path: string): ReadonlySet<string> => {
+    const loaded = new Set([path]);
+    for (const one of loaded) for (const other of imported(one, false)) if (!start.has(other)) loaded.add(other);
+    return loaded;
+  };
+  for (const path of [COMMAND, ...(STARTED in inputs ? [STARTED] : [])]) {
+    for (const one of loadedWith(path)) if (one !== COMMAND) start.add(one);
   }
-  const later = new Set(Object.keys(inputs).flatMap((path) => imported(path, true)));
+  const later = [...new Set(Object.keys(inputs).flatMap((path) => imported(path, true)))].filter(
+    (path) => !start.has(path),
+  );
+  const bytes = new Map<string, number>();
+  for (const output of Object.values(outputs)) {
+    for (const [path, { bytesInOutput }] of Object.entries(output.inputs)) {
+      bytes.set(path, (bytes.get(path) ?? 0) + bytesInOutput);
+    }
+  }
+  const isOwn = (path: string): boolean => path.startsWith('src/');
+  const groups = [
+    { paths: [...start], entries: later },
+    ...groupModules({
+      entries: [...later, ...options.entryPoints.filter((path) => path !== COMMAND && !later.includes(path))],
+      loadedWith: memoized(loadedWith),
+      bytesOf: (path) => bytes.get(path) ?? 0,
+      isOwn,
+    }),
+  ];
+  const asked = new Map<string, string[]>();
+  for (const [at, { entries }] of groups.entries()) {
+    for (const entry of entries) asked.set(entry, [...(asked.get(entry) ?? []), `import '${GROUP}${at}';`]);
+  }
   return {
-    name: 'one-start',
+    name: 'few-chunks',
     setup: (bundler) => {
-      bundler.onResolve({ filter: new RegExp(`^${START}$`) }, () => ({ path: START, namespace: START }));
-      bundler.onLoad({ filter: /./, namespace: START }, () => {
-        const lines = [...start]
-          .filter((path) => path.startsWith('src/'))
+      bundler.onResolve({ filter: new RegExp(`^${GROUP}`) }, ({ path }) => ({ path, namespace: GROUP }));
+      bundler.onLoad({ filter: /./, namespace: GROUP }, ({ path }) => {
+        const { paths } = groups[Number(path.slice(GROUP.length))] ?? { paths: [] };
+        const lines = paths
+          .filter(isOwn)
           .toSorted()
-          .map((path) => `import ${JSON.stringify(`./${path}`)};`);
+          .map((one) => `import ${JSON.stringify(`./${one}`)};`);
         return { contents: lines.join('\n'), resolveDir: root };
       });
       bundler.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-        const own = relative(root, path);
-        if (!later.has(own) || start.has(own)) return undefined;
-        return { contents: `${await readFile(path, 'utf8')}\nimport '${START}';\n`, loader: 'ts' };
+        const lines = asked.get(relative(root, path));
+        if (lines === undefined) return undefined;
+        return { contents: `${await readFile(path, 'utf8')}\n${lines.join('\n')}\n`, loader: 'ts' };
       });
     },
+  };
+}
+
+function memoized<Value>(of: (path: string) => Value): (path: string) => Value {
+  const known = new Map<string, Value>();
+  return (path) => {
+    const value = known.get(path) ?? of(path);
+    known.set(path, value);
+    return value;
   };
 }

@@ -69,6 +69,39 @@ test('a module is one for all chunks that share it, and what it changes is seen 
   assert.equal(compiled.toSorted(), ['chunk.js', 'main.js', 'one.js', 'other.js']);
 });
 
+test('small modules that later ones share are one chunk, though no two of these share the same', async () => {
+  const five = [0, 1, 2, 3, 4];
+  const shared = five.map((at) => [`src/core/word${at}.ts`, `export const word${at} = process.pid + ${at};`] as const);
+  const later = five.map((at) => {
+    const others = five.filter((other) => other !== at).map((other) => `word${other}`);
+    const lines = others.map((word) => `import { ${word} } from '../core/${word}.ts'; seen.push(${word});`);
+    return [`src/app/later${at}.ts`, lines.join('\n')] as const;
+  });
+  const loads = five.map((at) => `import('../app/later${at}.ts')`);
+  const { seen, compiled } = await started({
+    'src/cli/main.ts': `later = Promise.all([${loads.join()}]);`,
+    ...Object.fromEntries([...shared, ...later]),
+  });
+  assert.is(seen.length, 20);
+  assert.equal(compiled.toSorted(), ['chunk.js', ...five.map((at) => `later${at}.js`), 'main.js']);
+});
+
+test('a large module is not loaded for what only a few others share with its users', async () => {
+  const { compiled, seen } = await started({
+    'src/cli/main.ts': `later = import('../app/one.ts').then(() => import('../app/two.ts'));`,
+    'src/core/large.ts': `export const large = ${JSON.stringify('x'.repeat(100_000))};`,
+    'src/core/small.ts': `export const small = process.pid;`,
+    'src/app/one.ts': `import { small } from '../core/small.ts'; seen.push(small);`,
+    'src/app/two.ts': `import { small } from '../core/small.ts'; import { large } from '../core/large.ts'; seen.push(small, large);
+      if (large === '') void import('./three.ts');`,
+    'src/app/three.ts': `import { large } from '../core/large.ts'; export const three = large.length;`,
+  });
+  assert.is(seen.length, 3);
+  // The chunk of the small one, before the second module and the large one.
+  assert.equal(compiled.slice(1, 3).toSorted(), ['chunk.js', 'one.js']);
+  assert.is(compiled.length, 5);
+});
+
 test('chunks that require each other see what the other declares, and run once', () => {
   const ran: string[] = [];
   const chunks: Readonly<Record<string, string>> = {
