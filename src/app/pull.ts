@@ -1,7 +1,8 @@
 /** Downloads a bundle or package: resumes, and verifies bytes as they arrive. */
 import { chmod, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, requireRefusal } from '../core/errors.ts';
+import type { RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
@@ -32,19 +33,34 @@ export const pullFile = useCase(PULL, async (request, context: Context): Promise
   const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
   return withPlaces(request, context, async (places, file, trust) => {
     const check = trust?.check;
-    const pulled = await pull(places, file, { sha256, check, force, connections, pace, report, signal });
-    await keepPrivate(pulled, context);
+    let isJudged = false;
+    const isPrivate = async (source: RangeSource): Promise<boolean> => {
+      isJudged = true;
+      return hasSecrets(source, file, context);
+    };
+    const options = { sha256, check, force, isPrivate, connections, pace, report, signal };
+    const pulled = await pull(places, file, options);
+    if (!isJudged) await keepPrivate(file, isPrivate);
     await trust?.keep(file);
     return { ...pulled, signedBy: trust?.signedBy() };
   });
 });
 
 /** Only the content of a file says whether it is a bundle with secrets: servers may send any file. */
-async function keepPrivate({ file, contents }: Pulled, context: Context): Promise<void> {
-  if (contents === undefined) return;
+async function hasSecrets(source: RangeSource, file: string, context: Context): Promise<boolean> {
+  const index = await readIndex(source, context).catch((error: unknown) => {
+    requireRefusal(error, context.signal);
+    return undefined;
+  });
+  if (index === undefined) return false;
+  const secrets = await secretsOfBundle(source, index, context);
+  return secrets.length > 0 && modeFor(secrets, basename(file), context) === 0o600;
+}
+
+/** For a file that was complete before. */
+async function keepPrivate(file: string, isPrivate: (source: RangeSource) => Promise<boolean>): Promise<void> {
   await using source = await openFileSource(file);
-  const secrets = await secretsOfBundle(source, await readIndex(source, context), context);
-  if (secrets.length > 0) await chmod(file, modeFor(secrets, basename(file), context));
+  if (await isPrivate(source)) await chmod(file, 0o600);
 }
 
 /** Plans {@link pullFile}, and verifies the signature; writes nothing. */

@@ -65,15 +65,22 @@ async function problemOf(path: string, stats: Stats): Promise<string | undefined
   return (await isAsMadeHere(path, stats)) ? undefined : problem;
 }
 
-/** File systems of other operating systems give all files the same owner and mode, and a file server may assign its own. */
 async function isAsMadeHere(path: string, stats: Stats): Promise<boolean> {
-  const probe = join(dirname(path), partialName());
+  const made = await statsOfNew(dirname(path), 0o600);
+  return made?.uid === stats.uid && (made.mode & 0o022) === (stats.mode & 0o022);
+}
+
+/**
+ * What a new file in this folder is that is created with this mode, which the umask limits; undefined if none can be created.
+ * File systems of other operating systems give all files the same owner and mode, and a file server may assign its own.
+ */
+export async function statsOfNew(folder: string, mode: number): Promise<Stats | undefined> {
+  const probe = join(folder, partialName());
   try {
-    await using file = await open(probe, 'wx', 0o600);
-    const made = await file.stat();
-    return made.uid === stats.uid && (made.mode & 0o022) === (stats.mode & 0o022);
+    await using file = await open(probe, 'wx', mode);
+    return await file.stat();
   } catch {
-    return false;
+    return undefined;
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);
   }

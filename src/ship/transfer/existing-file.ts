@@ -13,12 +13,11 @@ import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
-import { openPartial, pathsBeside } from './partial-file.ts';
+import { openPartial, pathsBeside, type FinishOptions } from './partial-file.ts';
 
-export interface ExistingOptions extends Reporting {
+export interface ExistingOptions extends Reporting, FinishOptions {
   readonly sha256: Digest | undefined;
   readonly check?: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
-  readonly force: boolean;
 }
 
 /** A file that is complete. */
@@ -36,7 +35,7 @@ interface Complete {
 export async function completeHere(
   file: string,
   { sha256, size }: { readonly sha256: Digest; readonly size: number | undefined },
-  options: Pick<ExistingOptions, 'force' | 'report' | 'signal'>,
+  options: Pick<ExistingOptions, 'force' | 'isPrivate' | 'report' | 'signal'>,
 ): Promise<{ readonly size: number; readonly contents: Digest | undefined } | undefined> {
   const paths = pathsBeside(file);
   const present = await sizeOf(file);

@@ -4,9 +4,9 @@ import type { Digest } from '../../core/digest.ts';
 import { redact } from '../../core/errors.ts';
 import { download, isStrong, type DownloadRequest } from '../../platform/http/download.ts';
 import type { Http } from '../../platform/http/http.ts';
-import { openPartial, type PartialFile, type PartialPaths } from './partial-file.ts';
+import { openPartial, type FinishOptions, type PartialFile, type PartialPaths } from './partial-file.ts';
 
-export interface UrlFile {
+export interface UrlFile extends FinishOptions {
   /** Beginning of messages. */
   readonly doing: string;
   readonly url: string;
@@ -17,8 +17,6 @@ export interface UrlFile {
   readonly check: (digest: Digest) => void;
   /** Most bytes of the body; default: {@link BODY_LIMIT}. */
   readonly limit?: number | undefined;
-  /** Replaces another file of this name. */
-  readonly force: boolean;
 }
 
 /** Most bytes of a file, whatever length a server reports; most disks are full before. */
@@ -48,7 +46,7 @@ export interface UrlBody {
  */
 export async function fetchUrl(
   http: Http,
-  { doing, url, paths, digest, check, limit = BODY_LIMIT, force }: UrlFile,
+  { doing, url, paths, digest, check, limit = BODY_LIMIT, ...finish }: UrlFile,
   { onBytes, onSize, onFetched, signal }: UrlOptions,
 ): Promise<UrlBody> {
   const identity = { size: undefined, contents: digest, from: redact(url), etag: undefined };
@@ -72,7 +70,7 @@ export async function fetchUrl(
       await file.restart();
       continue;
     }
-    await file.finish({ force });
+    await file.finish(finish);
     return { size, digest: actual, etag, lastModified };
   }
 }

@@ -8,16 +8,18 @@
  *   lists are resumed (`noted`), and only from a server that still has the same version.
  * - Bytes of another version are removed, or moved aside for their payloads.
  * - The final name is given last, to a complete and synced file; then the note goes.
+ * - Until then only its owner may read the file: it may have secrets, which only the whole file shows.
  */
 import { jsonIn } from '../../core/json.ts';
 import { constants, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import * as v from 'valibot';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { fileSource } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { digest, fits, longList, size } from '../../core/schema.ts';
-import { openOrMake, readLeft } from '../../platform/files/left-file.ts';
+import { openOrMake, readLeft, statsOfNew } from '../../platform/files/left-file.ts';
 import { differs } from '../../platform/http/download.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
@@ -53,7 +55,13 @@ export interface PartialFile extends AsyncDisposable {
   /** Discards all bytes, first in the note on disk: the next ones may be of another version. */
   readonly restart: () => Promise<void>;
   /** Gives the file its name. Another file of that name is replaced with `force`, and `FILE_EXISTS` without. */
-  readonly finish: (options: { readonly force: boolean }) => Promise<void>;
+  readonly finish: (options: FinishOptions) => Promise<void>;
+}
+
+export interface FinishOptions {
+  readonly force: boolean;
+  /** Whether only its owner may read the complete file; default: the umask decides. */
+  readonly isPrivate?: ((source: RangeSource) => Promise<boolean>) | undefined;
 }
 
 /** A note is one line; lines are added until the file is as long as this. */
@@ -183,7 +191,7 @@ export async function openPartial(
     const isUseful = note.contents !== undefined && older !== undefined;
     await guarded(doing, () => (isUseful ? moveAside(partial, older) : rm(partial, { force: true })));
   }
-  const handle = await openOrMake(partial);
+  const handle = await openOrMake(partial, 0o600);
   let file: PartialFile | undefined;
   try {
     const identity = {
@@ -192,6 +200,8 @@ export async function openPartial(
       etag: requested.etag ?? known?.etag,
     };
     const stats = await guarded(doing, () => handle.stat());
+    // Another program may have begun the file. Some file systems allow no other mode.
+    if ((stats.mode & 0o077) !== 0) await handle.chmod(0o600).catch(() => undefined);
     const have = createRanges(known?.have ?? (keep === 'all' ? [{ offset: 0, end: stats.size }] : []));
     const listed = have.bytes();
     have.remove({ offset: Math.min(stats.size, requested.size ?? stats.size), end: Number.MAX_SAFE_INTEGER });
@@ -277,6 +287,12 @@ function coalesced(save: () => Promise<void>) {
   };
 }
 
+/** Gives a file the mode of a new one in the same folder, unless it has it. */
+async function takeMode(handle: FileHandle, folder: string, mode: number): Promise<void> {
+  const wanted = await statsOfNew(folder, mode);
+  if (wanted !== undefined && wanted.mode !== (await handle.stat()).mode) await handle.chmod(wanted.mode & 0o777);
+}
+
 function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: FileIdentity): PartialFile {
   const { file, partial } = paths;
   const doing = `write ${partial}`;
@@ -300,9 +316,10 @@ function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: 
     await guarded(doing, () => writeFully(handle, chunk, offset));
     have.add({ offset, end: offset + chunk.byteLength });
   };
+  const sourceNow = (): RangeSource => fileSource(handle, partial, identity.size ?? 0);
   return {
     get source() {
-      return fileSource(handle, partial, identity.size ?? 0);
+      return sourceNow();
     },
     have,
     identity: () => identity,
@@ -329,10 +346,11 @@ function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: 
       have.remove({ offset: 0, end: Number.MAX_SAFE_INTEGER });
       await saving.call();
     },
-    finish: async ({ force }) =>
+    finish: async ({ force, isPrivate }) =>
       guarded(`write ${file}`, async () => {
         await saving.idle();
         if (identity.size !== undefined) await handle.truncate(identity.size);
+        await takeMode(handle, dirname(file), (await isPrivate?.(sourceNow())) === true ? 0o600 : 0o644);
         await handle.sync();
         await nameFile(partial, file, force);
         isNoted = true;

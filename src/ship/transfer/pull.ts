@@ -173,7 +173,7 @@ function withoutLength({ options: { sha256, check, elsewhere } }: Transfer, erro
 /** From a place that does not report the length of the file, whose digest is known. */
 async function inOneStream(run: Transfer, { store, key }: FetchPlace, { http, url }: NoLength): Promise<Pulled> {
   const { file, options } = run;
-  const { doing, sha256: digest, size: limit, force, pace, elsewhere, signal } = options;
+  const { doing, sha256: digest, size: limit, force, isPrivate, pace, elsewhere, signal } = options;
   if (!force) await requireFreeName(file);
   await run.filling?.file[Symbol.asyncDispose]();
   run.filling = undefined;
@@ -187,7 +187,7 @@ async function inOneStream(run: Transfer, { store, key }: FetchPlace, { http, ur
   let [bytes, total]: [number, number | undefined] = [0, limit];
   await fetchUrl(
     http,
-    { doing, url, paths: pathsBeside(file), digest, check, limit, force },
+    { doing, url, paths: pathsBeside(file), digest, check, limit, force, isPrivate },
     {
       signal,
       onSize: (size) => void (total = size),

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import {
   inspectPartial,
@@ -7,6 +7,8 @@ import {
   type FileIdentity,
 } from '../../../src/ship/transfer/partial-file.ts';
 import * as assert from '../../support/assert.ts';
+import { collect } from '../../support/bytes.ts';
+import { never } from '../../support/context.ts';
 import { noise } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -60,6 +62,40 @@ test('bytes of one run are resumed by the next, and a restart forgets them on di
   }
   assert.is(await readFile(box.at(NAME), 'utf8'), 'new');
   assert.equal(await readdir(box.path), [NAME]);
+});
+
+test('only the owner can read a file until it is complete, and then also everybody unless it is private', async () => {
+  await using box = await tree({ 'begun/web.tar.gz.partial': 'hello' });
+  const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+  for (const [folder, isPrivate, mode] of [
+    ['new', undefined, 0o644],
+    ['begun', async () => false, 0o644],
+    ['private', async () => true, 0o600],
+  ] as const) {
+    await mkdir(box.at(folder), { recursive: true });
+    const paths = pathsBeside(box.at(folder, NAME));
+    await using file = await openPartial(paths, { ...NEW, size: 5 }, 'all');
+    assert.is(await modeOf(paths.partial), 0o600, folder);
+    await file.write(0, Buffer.from('hello'));
+    const judged: string[] = [];
+    await file.finish({
+      force: false,
+      isPrivate:
+        isPrivate &&
+        (async (source) => {
+          judged.push(
+            (await collect(source.read(0, 5, { signal: never }))).toString(),
+            ...(await readdir(box.at(folder))),
+          );
+          return isPrivate();
+        }),
+    });
+    assert.equal(
+      judged.filter((one) => !one.endsWith('.json')),
+      isPrivate === undefined ? [] : ['hello', `${NAME}.partial`],
+    );
+    assert.is(await modeOf(paths.file), mode, folder);
+  }
 });
 
 test('bytes of another version, or without a note, do not count unless the caller verifies them', async () => {
