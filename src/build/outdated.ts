@@ -1,6 +1,7 @@
 /** Compares what the directives of add-ons resolve to now with their locks. Builds no package. */
 import { rm } from 'node:fs/promises';
 import { mapLimited } from '../platform/limit/each.ts';
+import { requireRefusal, type CurlewError } from '../core/errors.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
@@ -20,19 +21,30 @@ export interface OutdatedAddon {
   /** Source of the lock; undefined if there is none to compare with. */
   readonly lockedBy: 'committed lock' | 'package' | undefined;
   readonly changes: readonly LockChange[];
+  /** Why it cannot be compared, such as an asset that no longer has the digest in the Manifest; undefined if it was. */
+  readonly problem?: Pick<CurlewError, 'code' | 'message' | 'hint'> | undefined;
 }
 
-/** Resolves everything again: checks or fetches manifests, assets and packages, but not image layers. */
+/**
+ * Resolves everything again: checks or fetches manifests, assets and packages, but not image layers. What is wrong with one
+ * add-on is in its row.
+ */
 export async function findOutdated(
   plan: BuildPlan,
   ports: BuildPorts,
   { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
 ): Promise<readonly OutdatedAddon[]> {
   await makeFolder(ports.cache);
-  const outdated = await mapLimited(plan.addons, async (addon, within) => outdatedAddon(addon, plan, ports, within), {
-    width: jobs,
-    signal,
-  });
+  const outdated = await mapLimited(
+    plan.addons,
+    async (addon, within) =>
+      outdatedAddon(addon, plan, ports, within).catch((error: unknown): OutdatedAddon => {
+        requireRefusal(error, within.signal);
+        const { code, message, hint } = error;
+        return { ref: addon.ref, lockedBy: undefined, changes: [], problem: { code, message, hint } };
+      }),
+    { width: jobs, signal },
+  );
   await removeBodies(ports);
   return outdated;
 }

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseLock } from '../../src/manifest/lock.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll, outdatedAll } from '../support/builds.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
@@ -131,6 +132,34 @@ test('outdated shows both sides, changes nothing, and fetches no layer', async (
   assert.equal(
     registry.blobRequests().filter(({ path }) => after.layers.some(({ digest }) => path.endsWith(digest))),
     [],
+  );
+});
+
+test('outdated lists an add-on whose asset is not the one of the Manifest, and compares the others', async () => {
+  const files = { tool: 'x', gone: 'z' };
+  await using web = await serveFiles(files);
+  await using box = await tree({
+    ...addon('a', `asset tool ${web.url}/tool#${digestOf('x').replace(':', '=')}\n`),
+    ...addon('b', 'asset data ./data\n', { data: 'one' }),
+    ...addon('c', `asset gone ${web.url}/gone\n`),
+  });
+  await buildAll({ root: box.path, lock: 'update' });
+  files.tool = 'y';
+  Reflect.deleteProperty(files, 'gone');
+  await writeFile(box.at('addons/b/1.0/data'), 'two');
+  const found = await outdatedAll({ root: box.path });
+  assert.equal(
+    found.map(({ ref, changes, problem }) => [ref.name, changes.length, problem?.code, problem?.message]),
+    [
+      [
+        'a',
+        0,
+        'DIGEST_MISMATCH',
+        `cannot fetch asset tool: ${web.url}/tool has the digest ${digestOf('y')}, not ${digestOf('x')}`,
+      ],
+      ['b', 1, undefined, undefined],
+      ['c', 0, 'NOT_FOUND', `cannot fetch asset gone: ${web.url}/gone returned 404 (no such file)`],
+    ],
   );
 });
 

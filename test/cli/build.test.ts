@@ -1,10 +1,12 @@
 /** `curlew build` and `curlew publish`: which add-ons become packages, and where these are put. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { ERROR_CODES } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('cli/build');
 
@@ -100,6 +102,18 @@ test('a package may have no hook, and need what several others do', async () => 
   await using _ = box;
   const { exitCode, stderr } = await runCommand(['build'], box.path, { HOME: box.at('home') });
   assert.is(exitCode, 0, stderr);
+});
+
+test('outdated has the status of what could not be compared, and shows the rest', async () => {
+  await using web = await serveFiles({});
+  await using box = await tree({ ...addon('a', `asset f ${web.url}/f\n`), ...addon('b', '') });
+  const lock = { format: 1, images: [], assets: [], hostPackages: [], containerBuilds: [] };
+  for (const name of ['a', 'b'])
+    await writeFile(box.at('addons', name, '1.0/Manifest.lock'), `${JSON.stringify(lock)}\n`);
+  const { exitCode, stdout } = await runCommand(['outdated'], box.path, { HOME: box.at('home') });
+  assert.is(exitCode, ERROR_CODES.NOT_FOUND, stdout);
+  assert.match(stdout, `a 1.0: cannot fetch asset f: ${web.url}/f returned 404`);
+  assert.match(stdout, 'b 1.0: matches its committed lock');
 });
 
 test.run();
