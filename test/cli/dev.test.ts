@@ -47,6 +47,14 @@ inSandbox('dev builds the newest version and installs it in a trial, each time',
   assert.equal(await readdir(box.at('out/trial/var/lib/curlew/previous')).catch(() => []), []);
 });
 
+inSandbox('dev names the line of a failed hook in a file that can be opened', async () => {
+  await using box = await boxWith('false');
+  const { exitCode, stderr } = await runCommand(['dev', 'web'], box.path);
+  assert.is(exitCode, 20, stderr);
+  const [, file = '', line] = / failed with status 1 at (\S+):(\d+) in web: false$/m.exec(stderr) ?? [];
+  assert.match((await readFile(file, 'utf8')).split('\n')[Number(line) - 1] ?? '', 'false', stderr);
+});
+
 inSandbox('dev that was stopped names the command that resumes its trial, which does', async () => {
   await using box = await boxWith('touch /opt/ready; [ -e "$DIR/go" ] || sleep 300');
   for (const [given, root] of [

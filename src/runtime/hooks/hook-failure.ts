@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { basename, dirname } from 'node:path';
 import { CurlewError, type ErrorCode } from '../../core/errors.ts';
 import { ownerOf } from '../../core/layout.ts';
+import { ownPath, type NodePlace } from '../node/node-place.ts';
 import { withoutName, type ControlRecord, type FailurePlace } from './control.ts';
 import { lastLines } from './log-tail.ts';
 
@@ -47,6 +48,8 @@ export interface FailedHook {
   readonly function: string;
   readonly log: string;
   readonly notes: HookNotes;
+  /** The install folder: messages name the files of hooks as the user can open them. */
+  readonly node: Pick<NodePlace, 'directory' | 'seen'>;
   /**
    * Exit status or signal. `exited`: it called `exit 0`. `limit`: it exceeded its time limit. `cancelled`: the run was
    * canceled.
@@ -148,9 +151,10 @@ function blamed({ addon, notes: { stage } }: FailedHook): string {
   return tail === undefined ? addon : (ownerOf(tail)?.name ?? addon);
 }
 
-function reason({ addon, function: hook, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
-  const { place, bail, stage } = notes;
-  const sourcing = stage !== undefined && stage.stage !== 'call' ? ` while ${stage.what} was read` : '';
+function reason({ addon, function: hook, node, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
+  const { bail, stage } = notes;
+  const place = notes.place && { ...notes.place, file: ownPath(node, notes.place.file) };
+  const sourcing = stage !== undefined && stage.stage !== 'call' ? ` while ${ownPath(node, stage.what)} was read` : '';
   // After SIGTERM the hook reports its place. Outside of its own code, that is a line of the runner.
   const interrupted = place?.status === ENDED && basename(place.file) !== RUNNER ? ` ${placeText(place)}` : '';
   if (exit === 'limit')
@@ -164,13 +168,13 @@ function reason({ addon, function: hook, notes, exit, limitMs }: FailedHook, lin
   const killer = typeof exit === 'string' ? exit : place === undefined ? signalOf(exit) : undefined;
   if (killer !== undefined) return `was killed by ${killer} (signal ${constants.signals[killer]})${sourcing}`;
   if (bail !== undefined && place === undefined) {
-    return `gave up${sourcing} at ${bail.file}:${bail.line}${inFunction(bail.function)}: ${withoutName(addon, bail.text)}`;
+    return `gave up${sourcing} at ${ownPath(node, bail.file)}:${bail.line}${inFunction(bail.function)}: ${withoutName(addon, bail.text)}`;
   }
   const syntax = syntaxError(stage?.what, lines);
-  if (sourcing !== '' && syntax !== undefined) return `failed: ${syntax}`;
+  if (sourcing !== '' && syntax !== undefined) return `failed: ${ownPath(node, syntax.file)}:${syntax.rest}`;
   // While a file is read, the place is then that of the runner, which reads it.
   const ended = place === undefined || basename(place.file) === RUNNER ? expansionError(lines) : undefined;
-  if (ended !== undefined) return `failed${sourcing} with status ${exit} at ${ended}`;
+  if (ended !== undefined) return `failed${sourcing} with status ${exit} at ${ownPath(node, ended.file)}:${ended.rest}`;
   if (place === undefined) return `ended with status ${exit}${sourcing} at an unknown line, ${HIDDEN}`;
   return `failed${sourcing} with status ${exit} ${placeText(place)}`;
 }
@@ -195,18 +199,24 @@ function signalOf(status: number): NodeJS.Signals | undefined {
 /** Errors in expansions: of an unset variable or `${variable:?message}`, in arithmetic, in a substitution. */
 const EXPANSION = /^(\/.*): line (\d+): (\w+: .*|.*\(error token is ".*"\)|.*: bad substitution)$/;
 
-/** `file:line: message` from bash's last line, if an error in an expansion ended the shell, which runs no trap. */
-function expansionError(lines: readonly string[]): string | undefined {
-  const [, file, line, text] = EXPANSION.exec(lines.at(-1) ?? '') ?? [];
-  return file === undefined ? undefined : `${file}:${line}: ${text}`;
+/** A file, and `line: message` from bash's output. */
+interface BashError {
+  readonly file: string;
+  readonly rest: string;
 }
 
-/** `file:line: syntax error …` from bash's output about a file that it could not parse. */
-function syntaxError(file: string | undefined, lines: readonly string[]): string | undefined {
+/** From bash's last line, if an error in an expansion ended the shell, which runs no trap. */
+function expansionError(lines: readonly string[]): BashError | undefined {
+  const [, file, line, text] = EXPANSION.exec(lines.at(-1) ?? '') ?? [];
+  return file === undefined ? undefined : { file, rest: `${line}: ${text}` };
+}
+
+/** The syntax error in a file that bash could not parse. */
+function syntaxError(file: string | undefined, lines: readonly string[]): BashError | undefined {
   if (file === undefined) return undefined;
   for (const line of lines) {
     const [, number, text] = /: line (\d+): (.*(?:syntax error|unexpected).*)$/.exec(line) ?? [];
-    if (number !== undefined && line.startsWith(file)) return `${file}:${number}: ${text ?? ''}`;
+    if (number !== undefined && line.startsWith(file)) return { file, rest: `${number}: ${text ?? ''}` };
   }
   return undefined;
 }

@@ -157,7 +157,7 @@ export async function runShell(
     await follower.finish();
     // The log must be complete before its end is quoted.
     await settleLog();
-    const failed = { ...request, log, notes, trial: trialOf(shell) };
+    const failed = { ...request, log, notes, node: shell.place, trial: trialOf(shell) };
     if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
     if (limit?.aborted === true) throw await hookFailure({ ...failed, exit: 'limit' });
     if (exit !== 0) throw await hookFailure({ ...failed, exit });

@@ -23,7 +23,7 @@ export async function runHook(shell: HookShell, request: HookStart, options: Hoo
   await rm(result, { force: true });
   try {
     const outcome = await runShell(shell, request, options, runnerArgs(shell, result, request));
-    return { ...outcome, carried: await settleResult(request, result, outcome) };
+    return { ...outcome, carried: await settleResult(shell, request, result, outcome) };
   } finally {
     await rm(`${result}.part`, { force: true });
   }
@@ -57,7 +57,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
   const request = { addon: 'all add-ons', function: LOOK_UP, attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerArgs(shell, result, undefined));
   const text = await readResult(result, 'the function lookup');
-  if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
+  if (text === undefined) throw await hookFailure({ ...request, ...outcome, node: shell.place, exit: 'exited' });
   await rm(result, { force: true });
   return new Set(text.slice(0, -WHOLE.length).split('\n'));
 }
@@ -107,12 +107,13 @@ async function readBounded(path: string, whose: string): Promise<string | undefi
 
 /** A hook that ended with status 0 but without a complete result has called `exit`. */
 async function settleResult(
+  { place: node }: HookShell,
   request: HookStart,
   result: string,
   { log, notes }: Pick<HookOutcome, 'log' | 'notes'>,
 ): Promise<Digest> {
   const text = await readResult(result, `${request.addon}: ${request.function}`);
-  if (text === undefined) throw await hookFailure({ ...request, log, notes, exit: 'exited' });
+  if (text === undefined) throw await hookFailure({ ...request, log, notes, node, exit: 'exited' });
   const file = await open(result, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     await file.sync();

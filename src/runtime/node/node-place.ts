@@ -47,7 +47,12 @@ export function plainPlace(directory: string, option: NodePlace['option'] = '--i
 }
 
 /** A path below the install folder, as hooks see it. */
-export function seenPath({ directory, seen }: NodePlace, path: string): string {
+export function seenPath({ directory, seen }: Pick<NodePlace, 'directory' | 'seen'>, path: string): string {
   const below = relative(directory, path);
   return below.startsWith('..') || isAbsolute(below) ? path : join(seen, below);
+}
+
+/** The path of this process for a path of hooks: the inverse of {@link seenPath}. */
+export function ownPath({ directory, seen }: Pick<NodePlace, 'directory' | 'seen'>, path: string): string {
+  return seenPath({ directory: seen, seen: directory }, path);
 }

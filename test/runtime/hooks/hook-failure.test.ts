@@ -1,7 +1,10 @@
 /** Failures that a hook handles, the one that ends it, and its messages about them. */
+import { writeFile } from 'node:fs/promises';
+import { hookFailure } from '../../../src/runtime/hooks/hook-failure.ts';
 import * as assert from '../../support/assert.ts';
 import { hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
 
 const test = suite('failures that hooks handle');
 
@@ -51,6 +54,27 @@ test('an add-on that names itself in its messages is named once', async () => {
   const failure = /^demo: demo gave up at \S+install\.sh:4 in demo: no disk$/m;
   await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', failure);
   assert.equal(box.notes(), ['demo: care', 'demo: demos: all', 'demo: no disk']);
+});
+
+test('the files of a hook in a sandbox are named as the user can open them', async () => {
+  await using box = await tree({ log: '' });
+  const node = { directory: '/trial/var/lib/curlew', seen: '/var/lib/curlew' };
+  const file = '/var/lib/curlew/addons/demo/1/install.sh';
+  const at = { function: 'demo', file, line: 2 };
+  const place = { ...at, depth: 0, status: 1, command: 'false' };
+  const stage = { kind: 'stage', stage: 'source', what: file } as const;
+  for (const [notes, output, why] of [
+    [{ place }, '', 'failed with status 1 at FILE:2 in demo: false'],
+    [{ bail: { kind: 'bail', ...at, text: 'no' } }, '', 'gave up at FILE:2 in demo: no'],
+    [{ stage }, '', 'ended with status 1 while FILE was read at an unknown line, as after exec'],
+    [{ stage }, `${file}: line 3: syntax error near x`, 'failed: FILE:3: syntax error near x'],
+    [{}, `${file}: line 3: X: unbound variable`, 'failed with status 1 at FILE:3: X: unbound variable'],
+  ] as const) {
+    await writeFile(box.at('log'), output);
+    const failed = { addon: 'demo', function: 'demo', node, log: box.at('log'), notes, exit: 1 };
+    const { message } = await hookFailure(failed);
+    assert.match(message, `demo: demo ${why.replace('FILE', '/trial/var/lib/curlew/addons/demo/1/install.sh')}`);
+  }
 });
 
 test.run();

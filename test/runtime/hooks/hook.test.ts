@@ -24,7 +24,8 @@ test('what is cancelled between two lines of a hook names no line of the program
   await using box = await hooks(['demo() { :; }']);
   const at = { depth: 0, status: 143, function: '', line: 0, command: 'CURLEW_TEXT="$(builtin compgen -A function)"' };
   const place = { ...at, file: box.at('scripts/hook-runner.sh') };
-  const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), exit: 'cancelled' as const };
+  const { place: node } = box.shell;
+  const failed = { addon: 'demo', function: 'demo', node, log: box.at('demo.log'), exit: 'cancelled' as const };
   assert.is((await hookFailure({ ...failed, notes: { place } })).message, 'demo: demo was canceled');
 });
 
@@ -146,7 +147,8 @@ test('a hook with its own RETURN trap that returns a status is named with the pl
 test('a hook that was killed is said to be, with and without a sandbox', async () => {
   await using box = await hooks(['demo() { kill -9 $$; }']);
   await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /^demo: demo was killed by SIGKILL \(signal 9\)$/m);
-  const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), notes: {}, exit: 137 };
+  const { place: node } = box.shell;
+  const failed = { addon: 'demo', function: 'demo', node, log: box.at('demo.log'), notes: {}, exit: 137 };
   assert.is((await hookFailure(failed)).message, 'demo: demo was killed by SIGKILL (signal 9)');
 });
 
