@@ -10,7 +10,7 @@ import { largePackage, notedBytes } from '../support/pulls.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { serveFiles, serveFolder } from '../support/web-server.ts';
+import { serveFiles, serveFolder, startServer } from '../support/web-server.ts';
 
 const test = suite('cli: pull', { timeoutMs: 240_000 });
 const WEB = largePackage();
@@ -90,6 +90,19 @@ test('Ctrl-C keeps what has come, and says how to go on', async ({ signal }) => 
   assert.match(stderr, /stopped after \d+ of 100\d+ bytes\n {2}hint: run the same command again to resume/);
   assert.equal((await readdir(box.path)).toSorted(), [`${NAME}.partial`, `${NAME}.partial.json`]);
   assert.is((await runCommand(['pull', `${server.url}/${NAME}`], box.path)).exitCode, 0);
+});
+
+test('a page that is no bundle, or not the one with the digest, leaves nothing, because nothing could be resumed', async () => {
+  await using box = await tree();
+  await using server = await startServer(() => ({ status: 200, body: 'page '.repeat(200) }));
+  const pull = async (...words: readonly string[]): Promise<string> => {
+    const { exitCode, stderr } = await runCommand(['pull', `${server.url}/healthz`, ...words], box.path);
+    assert.ok(exitCode !== 0, stderr);
+    assert.equal(await readdir(box.path), []);
+    return stderr;
+  };
+  assert.match(await pull(), `PACKAGE_INVALID: ${server.url}/healthz: not a package or bundle of curlew`);
+  await pull('--sha256', hexOf(digestOf('another page')));
 });
 
 test('with a key, the signature beside the file is checked first, and comes along', async () => {

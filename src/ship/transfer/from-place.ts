@@ -234,7 +234,7 @@ async function endOf(run: Transfer, filling: FileFilling, opened: OpenPlace): Pr
   const { file } = filling;
   const { size } = file.source;
   try {
-    return await readArchiveEnd(file.source, { signal: run.options.signal });
+    return await readArchiveEnd({ ...file.source, name: opened.name }, { signal: run.options.signal });
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
     if (acceptsAnyFile(run)) return undefined;

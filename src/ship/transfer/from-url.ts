@@ -42,7 +42,7 @@ export interface UrlBody {
 /**
  * Fetches to `paths.file`. What an earlier run left is resumed if the server still has the same version by its strong entity
  * tag (`If-Range`), or if the digest is known; wrong bytes are then fetched again, once. Throws as {@link download} and `check`
- * do, and `FILE_EXISTS`; the partial file stays.
+ * do, and `FILE_EXISTS`; the partial file stays, unless all of its bytes are wrong.
  */
 export async function fetchUrl(
   http: Http,
@@ -65,9 +65,10 @@ export async function fetchUrl(
     try {
       check(actual);
     } catch (error) {
+      // Wrong bytes are not resumed.
+      await file.restart();
       if (!resumed) throw error;
       onBytes(-size);
-      await file.restart();
       continue;
     }
     await file.finish(finish);

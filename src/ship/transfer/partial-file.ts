@@ -9,6 +9,7 @@
  * - Bytes of another version are removed, or moved aside for their payloads.
  * - The final name is given last, to a complete and synced file; then the note goes.
  * - Until then only its owner may read the file: it may have secrets, which only the whole file shows.
+ * - Without a byte that can be resumed, neither file stays.
  */
 import { jsonIn } from '../../core/json.ts';
 import { constants, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
@@ -299,6 +300,7 @@ function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: 
   const notes = noteWriter(paths.note);
   let identity = opened;
   let isNoted = true;
+  let isFinished = false;
   const saving = coalesced(async () => {
     const text = formatNote(identity, have.list());
     isNoted = true;
@@ -353,7 +355,7 @@ function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: 
         await takeMode(handle, dirname(file), (await isPrivate?.(sourceNow())) === true ? 0o600 : 0o644);
         await handle.sync();
         await nameFile(partial, file, force);
-        isNoted = true;
+        [isNoted, isFinished] = [true, true];
         await removePartial(paths);
       }),
     [Symbol.asyncDispose]: async () => {
@@ -362,6 +364,8 @@ function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: 
       await saving.idle();
       await notes.close();
       await handle.close();
+      // Nothing can be resumed from it, and it has the name of nothing useful.
+      if (!isFinished && have.bytes() === 0) await removePartial({ file, partial, note: paths.note });
     },
   };
 }
