@@ -47,6 +47,8 @@ export const watchDev = useCase(DEV, async (request, context: Context): Promise<
       for (const line of successLines(await tryOnce(request, await newestOf(request, context), context)))
         note('info', line);
     } catch (error) {
+      // An install that was stopped says how to continue.
+      if (signal.aborted) throw error;
       requireRefusal(error, signal);
       for (const line of failureLines(error)) note('warning', line);
     }

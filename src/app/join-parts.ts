@@ -1,7 +1,7 @@
 /** Joins or checks the parts of a bundle. */
 import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../ship/bundle/parts/join-parts.ts';
-import { CurlewError, errorAbout, redact } from '../core/errors.ts';
+import { canceledOr, CurlewError, errorAbout, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { isAddress } from '../steps/archives/open-anywhere.ts';
 import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
@@ -51,7 +51,11 @@ export async function* readBundleParts(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   requireValid(CHECK_PARTS, request);
   const { head, place } = await partsOf(request, context);
-  yield* joinedBytes(head, place);
+  try {
+    yield* joinedBytes(head, place);
+  } catch (error) {
+    throw canceledOr(error, context.signal, 'what was written is incomplete');
+  }
 }
 
 /** The file gets its name when it is complete. On a terminal, asks for media with missing parts. */

@@ -5,7 +5,7 @@ import { describeDelta } from '../ship/bundle/delta/delta-read.ts';
 import { MAX_MANIFEST_BYTES } from '../cluster/channel/objects.ts';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
+import { canceledOr, CurlewError, NOTHING_WRITTEN } from '../core/errors.ts';
 import { fileNameProblem, INSTALLER_YAML } from '../core/layout.ts';
 import { formatSums } from '../core/parts.ts';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
@@ -62,9 +62,15 @@ export const signFiles = useCase(SIGN_FILES, async (request, context: Context): 
   if (name !== undefined && !isBundleName(name)) {
     throw new CurlewError('USAGE', `--name ${name}: not the name of a bundle`, { hint: NAME_HINT });
   }
-  const key = await readSigningKey(path, context);
   const signed: SignedFile[] = [];
-  for (const file of files) signed.push(await signFile(file, { request, context, key, claim, written: signed }));
+  try {
+    const key = await readSigningKey(path, context);
+    for (const file of files) signed.push(await signFile(file, { request, context, key, claim, written: signed }));
+  } catch (error) {
+    const done = signed.map(({ path: one }) => one).join(', ');
+    const left = done === '' ? NOTHING_WRITTEN : `signed: ${done}; the same command signs all files again`;
+    throw canceledOr(error, context.signal, left);
+  }
   return signed;
 });
 

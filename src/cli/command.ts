@@ -1,7 +1,7 @@
 /** The interface of commands: the request that they read, a function that returns data, and a renderer for people. */
 import type { Context } from '../core/context.ts';
 import { visible } from '../core/diagnostic.ts';
-import { CurlewError } from '../core/errors.ts';
+import { canceledOr, CurlewError, NOTHING_WRITTEN } from '../core/errors.ts';
 import { flag } from '../core/field.ts';
 import type { Request, ValuesOf } from '../core/request.ts';
 import type { Paint } from './render/paint.ts';
@@ -11,6 +11,9 @@ export interface CommandContext extends Context {
   /** Clears the progress display while `work` uses the terminal; absent without a display. */
   readonly around?: Progress['around'];
 }
+
+/** What a canceled change of machines has left. */
+export const STEPS_STAY = 'steps that are done stay: the same command continues with the others';
 
 /** Exit status of a preview by which something would change, and of what differs or waits, as of diff tools. */
 export const UNSETTLED = 2;
@@ -57,25 +60,36 @@ interface Parts<Result, Of extends Request> extends Omit<Command<Result, Of>, 'o
   readonly render: (...shown: Parameters<Command<Result, Of>['render']>) => string | readonly string[];
   /** The option without which the command only shows what it would do: it excludes `--dry-run`. */
   readonly changesBy?: '--yes' | '--confirm';
+  /** What the command has left when it was canceled, and what the same command does then, unless its use case says it. */
+  readonly left?: string;
 }
 
 /** The command of a request. The cast removes the types, because the table contains commands with different options. */
 export function commandFor<Of extends Request, Result>(
   of: Of,
-  { changesBy, run, render, ...parts }: Parts<Result, Of>,
+  { changesBy, left, run, render, ...parts }: Parts<Result, Of>,
 ): Command<Result> {
   return {
     of,
     ...parts,
     run: async (args: Arguments<Of>, context) => {
-      if (changesBy !== undefined) requirePreview(of.name, changesBy, { ...args.request, ...args.options });
-      return run(args, context);
+      const given = { ...args.request, ...args.options };
+      if (changesBy !== undefined) requirePreview(of.name, changesBy, given);
+      const isShown = given['dryRun'] === true || (changesBy !== undefined && !isChange(given));
+      const all = isShown ? NOTHING_WRITTEN : left;
+      return run(args, context).catch((error: unknown) => {
+        throw all === undefined ? error : canceledOr(error, context.signal, all);
+      });
     },
     render: (result, args: Arguments<Of>, paint) => {
       const shown = render(result, args, paint);
       return typeof shown === 'string' ? shown : shown.map(visible).join('\n');
     },
   };
+}
+
+function isChange(given: Readonly<Record<string, unknown>>): boolean {
+  return given['yes'] === true || given['confirm'] !== undefined;
 }
 
 /** The name of a command in the line that says that it has ended, so that a dry run does not look like the run itself. */
@@ -85,8 +99,7 @@ export function nameWhenDone(command: string, given: Readonly<Record<string, unk
 
 /** `USAGE` for a preview that is also to be carried out. */
 function requirePreview(command: string, change: string, given: Readonly<Record<string, unknown>>): void {
-  const isChange = given['yes'] === true || given['confirm'] !== undefined;
-  if (!isChange || given['dryRun'] !== true) return;
+  if (!isChange(given) || given['dryRun'] !== true) return;
   throw new CurlewError('USAGE', `curlew ${command}: ${change} and --dry-run cannot be used together`, {
     hint: `--dry-run shows what would change, ${change} changes it`,
   });

@@ -269,13 +269,22 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/** What canceled work has left that only reads, or writes whole files or objects. */
+export const NOTHING_WRITTEN = 'nothing was written';
+/** What it has left where it writes parts of a bundle. */
+export const PARTS_STAY = 'parts that are complete stay: the same command continues with the others';
+
 /**
  * The error that ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless
  * a part of it has already said so.
  */
 export function canceledOr(error: unknown, signal: AbortSignal, hint: string): Error {
-  const isSaid = error instanceof CurlewError && error.code === 'CANCELLED' && error.hint !== undefined;
+  const isSaid =
+    error instanceof CurlewError &&
+    error.code === 'CANCELLED' &&
+    (error.hint !== undefined || error.message.endsWith(NOTHING_WRITTEN));
   if (!signal.aborted || isSaid) return asError(error);
+  if (hint === NOTHING_WRITTEN) return new CurlewError('CANCELLED', `canceled; ${hint}`, { cause: error });
   return new CurlewError('CANCELLED', 'canceled', { hint, cause: error });
 }
 

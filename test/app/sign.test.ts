@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { signFiles } from '../../src/app/sign.ts';
 import type { Context } from '../../src/core/context.ts';
 import { digestOf } from '../../src/core/digest.ts';
+import { CurlewError } from '../../src/core/errors.ts';
 import { makeKeyPair, readPublicKey } from '../../src/formats/signing/keys.ts';
 import { verifyText } from '../../src/formats/signing/signature.ts';
 import * as assert from '../support/assert.ts';
@@ -27,6 +28,22 @@ test('a manifest and the archive of a chart are signed by their bytes, as an age
     assert.equal(signed[at], { path: name, signature: from, role: 'content', sha256: digestOf(files[name]) });
     const signature = await readFile(box.at(from), 'utf8');
     assert.is(verifyText({ name, text: Buffer.from(files[name]), signature, from }, trusted).name, 'our.pub');
+  }
+});
+
+test('after Ctrl-C, sign says which files are signed, or that nothing was written', async () => {
+  await using box = await tree({ 'web.yaml': PAGE, 'b.tar.gz': 'x', 'our.key': pair.privateKey });
+  for (const [files, said, hint] of [
+    [['web.yaml', 'b.tar.gz'], 'canceled', 'signed: web.yaml; the same command signs all files again'],
+    [['b.tar.gz', 'web.yaml'], 'canceled; nothing was written', undefined],
+  ] as const) {
+    const stop = new AbortController();
+    const report: Context['report'] = ({ type }) => {
+      if (type === 'step-started') stop.abort(new CurlewError('CANCELLED', 'canceled'));
+    };
+    const context: Context = { signal: stop.signal, report, env: {}, cwd: box.path };
+    const error = await assert.rejectsWith(signFiles({ files, key: 'our.key' }, context), 'CANCELLED');
+    assert.equal([error.message, error.hint], [said, hint]);
   }
 });
 

@@ -17,7 +17,7 @@ export async function runCommand(
   words: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>> = {},
-  { ask }: Pick<CommandContext, 'ask'> = {},
+  { ask, signal = never }: Partial<Pick<CommandContext, 'ask' | 'signal'>> = {},
 ): Promise<Outcome> {
   const said: string[] = [];
   let lines = createPlainLines(Date.now, '');
@@ -25,7 +25,7 @@ export async function runCommand(
     const text = lines.take(event);
     if (text !== undefined) said.push(text);
   };
-  const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never, ...ownProcess() };
+  const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal, ...ownProcess() };
   try {
     const { name, args: rest } = splitName(words);
     const command = await commandOf(name);

@@ -7,7 +7,7 @@ import type { ChannelRemoval } from '../../app/channel-remove.ts';
 import type { ChannelAddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
 import { changeLines } from '../render/changes.ts';
 import { columns } from '../render/columns.ts';
@@ -94,6 +94,7 @@ export const apply = commandFor(CHANNEL_APPLY, {
     'curlew channel apply channel.yaml --yes --watch 60s',
   ],
   changesBy: '--yes',
+  left: 'what is applied stays: the same command continues',
   run: async ({ request: own, options }, context): Promise<ChannelPass> => {
     const { yes, watch, ready, addon } = options;
     const request = { ...own, addons: addon };
@@ -153,6 +154,7 @@ export const status = commandFor(CHANNEL_STATUS, {
   details:
     'Shows the add-ons that channels have applied to a cluster, also those that were applied by kops: version, owner, state, and objects that are missing, changed or not healthy. Exits with status 33 if an object is missing or not healthy, or the last application did not succeed.',
   examples: ['curlew channel status', 'curlew channel status coredns --json'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/channel-status.ts')).channelStatus(request, context),
   render: ({ cluster, addons, warnings }) =>
     visibleLines([
@@ -188,6 +190,7 @@ export const remove = commandFor(CHANNEL_REMOVE, {
     'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
   examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
   changesBy: '--yes',
+  left: 'what is removed stays removed: the same command removes the rest',
   run: async ({ request, options }, context) => {
     const { planRemoval, removeFromCluster } = await import('../../app/channel-remove.ts');
     return options.yes ? removeFromCluster(request, context) : planRemoval(request, context);

@@ -7,7 +7,7 @@ import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-pla
 import { entryTitle } from '../../cluster/channel/channel.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { screen, wrap, wrapped } from '../render/columns.ts';
 import { condense } from '../render/findings.ts';
@@ -53,6 +53,7 @@ export const explain = commandFor(CHANNEL_EXPLAIN, {
     'curlew channel explain weave channel.yaml --kubernetes v1.31.2',
     'curlew channel explain weave s3://b/addon.yaml --compat kops --kubernetes 1.32',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/channel-explain.ts')).explainChannels(request, context),
   render: (result) => {
     const { addon, kubernetes, channels } = result;
@@ -74,6 +75,7 @@ export const explain = commandFor(CHANNEL_EXPLAIN, {
 export const check = commandFor(CHANNEL_CHECK, {
   details: `Checks channels and the manifests that they name. Exits with status 10 if there is an error; warnings do not count.\n\n${LOCATIONS}`,
   examples: ['curlew channel check channel.yaml', 'curlew channel check s3://releases/addons/index.yaml --compat kops'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/channel-check.ts')).checkChannels(request, context),
   render: ({ channels, diagnostics, errors, warnings }, { options }, paint) => {
     const count = (of: 'addons' | 'entries'): number => channels.reduce((sum, channel) => sum + channel[of], 0);
@@ -147,6 +149,7 @@ export const plan = commandFor(CHANNEL_PLAN, {
     'curlew channel plan c.yaml --from v1.32.4 --to v1.35.x --installed web=2.8.1',
     'curlew channel plan addon.yaml --from v1.30.2 --to v1.31.4 --compat kops',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/channel-plan.ts')).planChannels(request, context),
   render: (plan) => planLines(plan),
   exitCode: ({ gaps }) => (gaps.length > 0 ? ERROR_CODES.NOT_FOUND : 0),

@@ -3,13 +3,14 @@ import type { ClusterDeletion } from '../../app/cluster-delete.ts';
 import { failureCode } from '../../machine/cluster.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { CLUSTER_DELETE } from '../../requests/cluster.ts';
-import { commandFor, UNSETTLED } from '../command.ts';
+import { commandFor, UNSETTLED, STEPS_STAY } from '../command.ts';
 
 export const command = commandFor(CLUSTER_DELETE, {
   details:
     'Shows which machines would be reset. With --confirm and the name of the cluster, runs curlew reset over SSH on the workers, then on the control planes. All data of the cluster on these machines is lost. Nothing is reset if a machine belongs to another cluster, or if one cannot be reached. --skip-unreachable skips those that cannot be reached. After any interruption, run the same command again to continue.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, and 33 if something is refused or was not reached. If a machine fails, exits with its status, or with 33 if machines fail in different ways.',
   examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
   changesBy: '--confirm',
+  left: STEPS_STAY,
   run: async ({ request }, context) => (await import('../../app/cluster-delete.ts')).deleteCluster(request, context),
   render: (result) => deletionLines(result),
   exitCode: (result) => {

@@ -1,5 +1,6 @@
 /** `curlew cluster status`: what the machines of a cluster say. */
 import type { ClusterStatus } from '../../app/cluster-status.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import { CLUSTER_STATUS } from '../../requests/cluster.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
 import { columns } from '../render/columns.ts';
@@ -9,6 +10,7 @@ export const status = commandFor(CLUSTER_STATUS, {
   details:
     'Queries each machine of the file over SSH, and a control plane for nodes, add-ons and pods. Shows who is changing the cluster, what waits or is refused, and which certificate expires first. Changes nothing. Exits with status 0 if the cluster is healthy and matches its file, and 2 otherwise.',
   examples: ['curlew cluster status paris.yaml', 'curlew cluster status paris.yaml --json'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/cluster-status.ts')).clusterStatus(request, context),
   render: (result) => statusLines(result),
   exitCode: ({ healthy }) => (healthy ? 0 : UNSETTLED),

@@ -5,15 +5,16 @@ import type { AppliedCluster } from '../../machine/run/follow-plan.ts';
 import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
-import { commandFor, UNSETTLED } from '../command.ts';
+import { commandFor, UNSETTLED, STEPS_STAY } from '../command.ts';
 import { columns } from '../render/columns.ts';
 
 export const diff = commandFor(CLUSTER_DIFF, {
   details:
     'Compares the files of two clusters, and shows each field that differs with both values. Ignores what is unique to each cluster: its name, its access, and the names and addresses of its machines. Contacts no cluster. Exits with status 2 if the clusters differ.',
   examples: ['curlew cluster diff paris.yaml berlin.yaml'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/cluster-diff.ts')).diffClusters(request, context),
   render: ({ a, b, differences }) => {
     const shown = (value: unknown): string => (value === undefined ? 'nothing' : exactJson(value));
@@ -30,6 +31,7 @@ export const plan = commandFor(CLUSTER_PLAN, {
     'curlew cluster plan paris.yaml --bundle bundle.tar.gz',
     'curlew cluster plan paris.yaml --bundle bundle.tar.gz --out paris.plan',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/cluster-plan.ts')).clusterPlan(request, context),
   render: (result) => planLines(result),
   exitCode: (result) => (isSettled(result) ? 0 : UNSETTLED),
@@ -44,6 +46,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --plan paris.plan --yes',
   ],
   changesBy: '--yes',
+  left: STEPS_STAY,
   run: async ({ request, options }, context): Promise<PlannedCluster & Partial<AppliedCluster>> => {
     const { applyCluster, previewApply } = await import('../../app/cluster-apply.ts');
     return options.yes ? applyCluster(request, context) : previewApply(request, context);
@@ -69,6 +72,7 @@ export const apply = commandFor(CLUSTER_APPLY, {
 export const nodes = commandFor(CLUSTER_NODES, {
   details: 'Run it on a control plane: it queries the API server and etcd there. Changes nothing.',
   examples: ['curlew cluster nodes', 'curlew cluster nodes --json'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/cluster-nodes.ts')).clusterNodes(request, context),
   render: ({ machines, members }) =>
     columns(

@@ -17,6 +17,7 @@ Without --installer the add-ons have no settings but those of --set. With it, al
     'curlew dev web --kubeconfig ~/.kube/config --context kind-trial',
     'curlew dev web --watch --set web.replicas=2',
   ],
+  left: 'what is built stays: the same command builds and installs the rest',
   run: async ({ request, options: { watch } }, context) => {
     const { dev, watchDev } = await import('../../app/dev.ts');
     // The folder of the trial is no option that the operator gave, but other commands need it.

@@ -5,7 +5,7 @@ import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_S
 import { counted, firstOf } from '../../core/counted.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor, UNSETTLED } from '../command.ts';
 import { changeLines } from '../render/changes.ts';
 import { columns, wrapped } from '../render/columns.ts';
@@ -15,6 +15,7 @@ export const check = commandFor(FLEET_CHECK, {
   details:
     'Reads all YAML files of folders that say fleet.curlew.dev, and reports every mistake in one of them and between them. Contacts no cluster. Exits with status 11 if there is an error; warnings do not count.',
   examples: ['curlew fleet check fleet/'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/fleet-check.ts')).checkFleet(request, context),
   render: ({ clusters, addons, diagnostics, errors, warnings }, _, paint) => {
     const sums = [
@@ -39,6 +40,7 @@ export const plan = commandFor(FLEET_PLAN, {
     'curlew fleet plan fleet/ --diff',
     'curlew fleet plan fleet/ --all --timeout 5s',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => planLines(result, options.all),
   exitCode: planExit,
@@ -48,6 +50,7 @@ export const status = commandFor(FLEET_STATUS, {
   details:
     'Shows how many clusters each add-on has reached, and whether it is paused or stopped. With --why, names each cluster that is not as it is to be, what holds it, and since when. Changes nothing. Exits with the status that curlew fleet apply --yes would have after a pass that did nothing.',
   examples: ['curlew fleet status fleet/', 'curlew fleet status fleet/ --why'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => statusLines(result, options.why),
   exitCode: rolloutExit,
@@ -62,6 +65,7 @@ export const apply = commandFor(FLEET_APPLY, {
     'curlew fleet apply fleet/ --yes --watch 1m',
   ],
   changesBy: '--yes',
+  left: 'what has begun is in the state: the same command continues it',
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
     const { yes, watch } = options;
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
@@ -82,6 +86,7 @@ export const remove = commandFor(FLEET_REMOVE, {
     'Shows which clusters have an add-on that no file has any more, and with --yes removes it from them: its objects, or its release, then its record. A cluster that does not answer keeps it: repeat the command.',
   examples: ['curlew fleet remove dashboard fleet/', 'curlew fleet remove dashboard fleet/ --yes'],
   changesBy: '--yes',
+  left: 'what has begun is in the state: the same command continues it',
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
     const { planFleetRemoval, removeFromFleet } = await import('../../app/fleet-remove.ts');
     return options.yes ? removeFromFleet(request, context) : planFleetRemoval(request, context);

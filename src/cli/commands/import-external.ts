@@ -13,6 +13,7 @@ export const command = commandFor(IMPORT_EXTERNAL, {
     'curlew import-external versions.json --name acme --to /srv/bucket',
     'curlew import-external versions.json --to s3://bucket',
   ],
+  left: 'the same command continues; the store lists the packages only when all of them are there',
   run: async ({ request }, context) => (await import('../../app/import-external.ts')).importExternal(request, context),
   listsSteps: true,
   render: ({ store, dryRun, versions }) => {

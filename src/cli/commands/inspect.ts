@@ -2,6 +2,7 @@
 import { INSPECT } from '../../requests/archive.ts';
 import type { InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { commandFor } from '../command.ts';
 import { deltaLines } from '../render/delta.ts';
@@ -12,6 +13,7 @@ const WHOLE: NonNullable<InspectedPackage['omitted']> = { folders: [], bytes: 0 
 
 export const command = commandFor(INSPECT, {
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => {
     const { inspectSupport } = await import('../../app/inspect-support.ts');
     const support = await inspectSupport(request, context);

@@ -2,6 +2,7 @@
 import { INVENTORY } from '../../requests/bundle.ts';
 import { formatInventory } from '../../ship/bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { commandFor } from '../command.ts';
 import { commandOutput } from '../output.ts';
@@ -12,6 +13,7 @@ export const command = commandFor(INVENTORY, {
 
   The inventory contains only digests and sizes, and the names and versions of packages. It is the input of curlew bundle --since.`,
   examples: ['curlew inventory -o inventory.json', 'curlew inventory bundles/ -o inventory.json'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) =>
     (await import('../../app/inventory.ts')).inventory({ ...request, output: commandOutput(request.output) }, context),
   render: ({ file, digest, packages, payloads, bytes, inventory: document }) =>

@@ -2,7 +2,7 @@
 import { JOIN_PARTS } from '../../requests/bundle.ts';
 import type { CheckedParts, JoinedParts } from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { CurlewError, ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
@@ -23,6 +23,7 @@ export const command = commandFor(JOIN_PARTS, {
     'curlew join-parts bundle.tar.gz.parts.json --check --key release.pub',
     'curlew join-parts bundle.tar.gz.parts.json -o - | tar -xz',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request: { output, force, ...request }, options: { check, json } }, context): Promise<JoinResult> => {
     if ((output === undefined) !== check) throw usage('add -o with the output file, or --check');
     const { checkBundleParts, joinBundleParts, readBundleParts } = await import('../../app/join-parts.ts');

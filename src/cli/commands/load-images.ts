@@ -18,6 +18,7 @@ export const command = commandFor(LOAD_IMAGES, {
     'curlew load-images --dir /srv/unpacked --dry-run',
     'curlew load-images',
   ],
+  left: 'images that are loaded stay: the same command loads the others',
   run: async ({ request }, context) => (await import('../../app/load-images.ts')).loadImages(request, context),
   render: table,
 });

@@ -3,7 +3,7 @@ import { ERROR_CODES } from '../../core/errors.ts';
 import { failureCode, isSettled } from '../../machine/cluster.ts';
 import type { MachineResult } from '../../machine/run/follow-plan.ts';
 import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
-import { commandFor, UNSETTLED } from '../command.ts';
+import { commandFor, UNSETTLED, STEPS_STAY } from '../command.ts';
 import { drainLines, isDrained } from '../render/drain.ts';
 import { planLines } from './cluster.ts';
 
@@ -50,6 +50,7 @@ export const drain = commandFor(MACHINE_DRAIN, {
     'Cordons the machine, and evicts its pods as their PodDisruptionBudgets allow, for at most drain.timeout in the file (default: 5m). The machine stays cordoned until kubectl uncordon. If the drain fails before it has evicted a pod, the machine takes pods again. Without --yes, shows the pods.\n\nPods without a controller, and data in emptyDir volumes, are lost: the command names them, and needs --force. With --ignore-budgets, deletes the pods that a PodDisruptionBudget still protects at the end of that time.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and otherwise with the status of the failure.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   changesBy: '--yes',
+  left: STEPS_STAY,
   run: async ({ request }, context) => (await import('../../app/machine.ts')).drainMachine(request, context),
   render: (result, { request: { yes } }) => {
     const { machine, held, failed } = result;
@@ -71,6 +72,7 @@ export const upgrade = commandFor(MACHINE_UPGRADE, {
   ...shown,
   details: `Does what curlew cluster apply would do on this machine, and nothing on other machines. The machine does not wait for its peers. If others must come first, such as the control planes before a worker, shows that it waits for them.\n\n${EXITS}`,
   examples: ['curlew machine upgrade paris.yaml p2 --bundle bundle.tar.gz --yes'],
+  left: STEPS_STAY,
   run: async ({ request }, context) => (await import('../../app/machine.ts')).upgradeMachine(request, context),
 });
 
@@ -78,6 +80,7 @@ export const repair = commandFor(MACHINE_REPAIR, {
   ...shown,
   details: `Repairs a machine that is not ready, or whose etcd member is not healthy. Drains the node, removes its etcd member, deletes the Node, resets the host, and joins it again. Does not touch a healthy machine. Refuses to repair the only control plane, and any machine if etcd would lose its quorum or too many machines are not healthy.\n\n${EXITS}`,
   examples: ['curlew machine repair paris.yaml p2 --bundle bundle.tar.gz --yes'],
+  left: STEPS_STAY,
   run: async ({ request }, context) => (await import('../../app/machine.ts')).repairMachine(request, context),
 });
 
@@ -85,5 +88,6 @@ export const remove = commandFor(MACHINE_REMOVE, {
   ...shown,
   details: `Drains the node, removes its etcd member, deletes the Node, resets the host, and removes the lines of the machine from the file. All other lines stay as they are. Does not reset a host that does not answer. Refuses to remove the last control plane, or one whose removal would leave an even number or cost etcd its quorum.\n\n${EXITS}`,
   examples: ['curlew machine remove paris.yaml p2', 'curlew machine remove paris.yaml p2 --yes'],
+  left: STEPS_STAY,
   run: async ({ request }, context) => (await import('../../app/machine-remove.ts')).removeMachine(request, context),
 });

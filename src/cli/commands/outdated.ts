@@ -1,5 +1,6 @@
 /** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
 import { OUTDATED } from '../../requests/build.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import type { OutdatedAddon } from '../../build/outdated.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
@@ -31,6 +32,7 @@ export const command = commandFor(OUTDATED, {
     'in the --out folder if none is committed. curlew build --update-lock adopts the changes. An add-on that cannot be\n' +
     'compared, such as for an asset with another digest, is listed with the error, whose code is the exit status.',
   examples: ['curlew outdated', 'curlew outdated ekco --json'],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/outdated.ts')).outdated(request, context),
   exitCode: (addons) => {
     const failed = addons.find(({ problem }) => problem !== undefined);

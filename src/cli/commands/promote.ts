@@ -23,6 +23,7 @@ export const command = commandFor(PROMOTE, {
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
     'curlew promote --from /srv/staging --to /srv/dist --sign release.key',
   ],
+  left: 'the same command continues the release, and copies no package again; readers see it only once it is whole',
   run: async ({ request }, context) => (await import('../../app/promote.ts')).promote(request, context),
   listsSteps: true,
   render: ({ from, store, release, previous, packages, dryRun, signedBy }) => {

@@ -11,6 +11,7 @@ export const command = commandFor(PROVENANCE, {
     'curlew provenance packages/*.tar.gz --sign release.key',
     'curlew provenance bundle.tar.gz --builder https://ci.example/builder',
   ],
+  left: 'files that are written are whole: the same command writes the others',
   run: async ({ request }, context) => (await import('../../app/provenance.ts')).provenance(request, context),
   render: (stated) =>
     stated

@@ -15,6 +15,7 @@ export const command = commandFor(PRUNE, {
     'curlew prune --from /srv/staging --keep 10 --older-than 30d --dry-run',
     'curlew prune --from /srv/staging --keep 10 --yes',
   ],
+  left: 'what is removed stays removed: the same command removes the rest',
   run: async ({ request, options: { yes } }, context) => {
     const { prune } = await import('../../app/prune.ts');
     // Without a limit, nothing would be removed: that is an error.

@@ -14,6 +14,7 @@ export const command = commandFor(PULL, {
     'curlew pull https://a.example/b.tar.gz https://b.example/b.tar.gz',
     'curlew pull s3://bucket/dist/r1/web-1.0.0.tar.gz --limit-rate 10M',
   ],
+  left: 'the same command continues with what has arrived',
   run: async ({ request, options: { dryRun } }, context): Promise<PulledFile | PlannedFile> => {
     const { planPullFile, pullFile } = await import('../../app/pull.ts');
     return dryRun ? planPullFile(request, context) : pullFile(request, context);

@@ -14,6 +14,7 @@ export const command = commandFor(REINDEX, {
     "Reads each package's addon.json with small range requests; reads only packages without metadata completely. The version\n" +
     'order is that of the catalog if it is readable, otherwise that of supported-versions-gen.json.',
   examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
+  left: 'the same command writes what is missing',
   run: async ({ request }, context) => (await import('../../app/reindex.ts')).reindex(request, context),
   render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>
     [

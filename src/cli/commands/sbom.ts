@@ -20,6 +20,7 @@ export const command = commandFor(SBOM, {
     'curlew sbom packages/*.tar.gz --beside',
     'curlew sbom https://packages.example/dist/web-1.0.0.tar.gz',
   ],
+  left: 'files that are written are whole: the same command writes the others',
   run: async ({ request: { files, output, force, ...request }, options: { beside } }, context): Promise<Result> => {
     const [file = '', ...more] = files;
     if (more.length > 0 && !beside) {

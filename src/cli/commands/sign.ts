@@ -22,6 +22,7 @@ export const command = commandFor(SIGN, {
     'curlew sign s3://bucket/bundles/bundle.tar.gz --key curlew.key',
     'curlew sign --store s3://bucket/dist --key curlew.key --expires 30d',
   ],
+  left: 'the same command signs again what it signs',
   run: async ({ request }, context): Promise<readonly SignedFile[] | SignedStore> => {
     const { files, store, name, number, release, ...rest } = request;
     if ((files.length === 0) === (store === undefined)) {

@@ -3,7 +3,7 @@ import { VERIFY } from '../../requests/archive.ts';
 import type { SignedAs, Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { CurlewError, ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import type { VerifiedNode } from '../../runtime/history/verify-placed.ts';
 import { commandFor, type Arguments } from '../command.ts';
 import { columns } from '../render/columns.ts';
@@ -26,6 +26,7 @@ export const command = commandFor(VERIFY, {
     'curlew verify unpacked --key curlew.pub',
     'curlew verify --installed',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request, options: { installed } }, context): Promise<readonly Verified[] | VerifiedNode> => {
     checkArguments(request, installed);
     const { verify, verifyInstalled } = await import('../../app/verify.ts');

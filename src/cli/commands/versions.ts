@@ -3,6 +3,7 @@ import { VERSIONS } from '../../requests/release.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { counted } from '../../core/counted.ts';
 import { formatBytes } from '../../core/units.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import type { Versions } from '../../app/versions.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
@@ -19,6 +20,7 @@ export const command = commandFor(VERSIONS, {
     'curlew versions rook@1.0.x --from s3://bucket/dist',
     'curlew versions --from /srv/dist --since v1.4.0',
   ],
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/versions.ts')).versions(request, context),
   render: (result, { request }) => {
     const { addons, release, published, signedBy, store, since } = result;

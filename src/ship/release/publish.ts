@@ -4,7 +4,7 @@
  */
 import type { Cancellable, Reporting } from '../../core/cancellable.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError, canceledOr } from '../../core/errors.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, formatRef, type AddonVersion } from '../../core/ref.ts';
@@ -130,11 +130,7 @@ export async function publishPackages(
   const listed = listPackages(catalog);
   const replaced = noteReplaced(listed, before, options.report);
   noteDropped(listed, before, options.report);
-  const copying = writeUnversionedCopies(store, catalog, { before, objects: objectsOf(placed), jobs, signal });
-  const latest = await copying.catch((error: unknown) => {
-    const hint = `${release} is published and current; the same command writes the copies that are missing next to the release folders`;
-    throw canceledOr(error, signal, hint);
-  });
+  const latest = await writeUnversionedCopies(store, catalog, { before, objects: objectsOf(placed), jobs, signal });
   const packages = placed.map(({ listed, outcome, sent }) => {
     const { name, version, arch, entry } = listed;
     const replaces = replaced.get(fileOf(listed));

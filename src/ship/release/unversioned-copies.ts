@@ -5,6 +5,7 @@
  */
 import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, type Catalog } from '../../core/catalog.ts';
+import { canceledOr } from '../../core/errors.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
@@ -30,12 +31,19 @@ export interface UnversionedCopiesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Updates the unversioned copies to this release, each atomically. Returns the number of written copies. */
+/** Updates the unversioned copies to this release, which is current, each atomically. Returns the number of written copies. */
 export async function writeUnversionedCopies(
   store: Store,
   catalog: Catalog,
   options: UnversionedCopiesOptions,
 ): Promise<number> {
+  return writeCopies(store, catalog, options).catch((error: unknown) => {
+    const left = `${catalog.release} is published and current; the same command writes the copies that are missing next to the release folders`;
+    throw canceledOr(error, options.signal, left);
+  });
+}
+
+async function writeCopies(store: Store, catalog: Catalog, options: UnversionedCopiesOptions): Promise<number> {
   const { release } = catalog;
   const { before, jobs, signal } = options;
   const packages = listPackages(catalog);
