@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Reporting } from '../../core/cancellable.ts';
+import { CurlewError, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
 import { writeWhole } from '../../platform/files/write-whole.ts';
 import { DISK_FULL, openSupportArchive } from './archive.ts';
@@ -40,7 +41,10 @@ interface WriteOptions extends Pick<CollectOptions, 'limit' | 'limitOfAll' | 'ma
 /** The reserved space of the archive must hold the index. */
 const MAX_FILES = 20_000;
 
-/** When `signal` aborts, the bundle is completed with what is there. `FILE_EXISTS` for a file that exists, `NO_SPACE` without any space. */
+/**
+ * When `signal` aborts, the bundle is completed with what is there; without anything, nothing gets its name. `FILE_EXISTS` for a file that
+ * exists, `NO_SPACE` without any space.
+ */
 export async function writeSupportBundle(
   file: string,
   { items, verdicts, redactor }: BundleParts,
@@ -52,6 +56,7 @@ export async function writeSupportBundle(
     const archive = await openSupportArchive(handle, folder);
     await archive.add(VERSION_PATH, Buffer.from(indexVersionText(tool)));
     const files = await collectItems(withoutRepeated(items), { ...options, archive, redactor });
+    if (!files.some(({ bytes }) => bytes !== undefined)) throw nothingIn(files, about, options);
     const found = {
       tool,
       time: new Date().toISOString(),
@@ -68,6 +73,24 @@ export async function writeSupportBundle(
   const cut = !index.complete && options.signal.aborted ? 'stopped' : isFull ? 'disk full' : undefined;
   return { file, bytes: (await stat(file)).size, index, ...(cut && { cut }) };
 }
+
+/** A bundle that says only what is missing is of no use: what it would say is said. */
+function nothingIn(files: SupportIndex['files'], about: string, { signal }: Pick<WriteOptions, 'signal'>): CurlewError {
+  if (signal.aborted) return new CurlewError('CANCELLED', `canceled; ${NOTHING_WRITTEN}`);
+  const why = files.flatMap(({ path, problem }) => (problem === undefined ? [] : [`${path}: ${problem}`]));
+  const isFull = files.some(({ problem }) => problem === DISK_FULL);
+  return new CurlewError(
+    isFull ? 'NO_SPACE' : 'FETCH_FAILED',
+    `cannot collect a support bundle of ${about}: nothing could be read; ${NOTHING_WRITTEN}\n${why.slice(0, MAX_SHOWN).join('\n')}`,
+    {
+      hint: isFull
+        ? 'use a folder with more space, with -o FILE'
+        : 'check the reasons, then run the same command again',
+    },
+  );
+}
+
+const MAX_SHOWN = 20;
 
 /** The folder in an archive has the name of its file. */
 function folderIn(file: string): string {

@@ -187,6 +187,21 @@ test('a bundle that is stopped is whole, and says what is missing', async () => 
   assert.equal(await readdir(box.path), ['x.tgz']);
 });
 
+test('what could collect nothing gets no name: it was stopped, or nothing answered', async () => {
+  await using box = await tree();
+  const stopped = AbortSignal.abort(new Error('stopped'));
+  const never = writeSupportBundle(
+    box.at('x.tgz'),
+    { items: [GOOD, HANGS], ...NOTHING },
+    { ...WRITE, signal: stopped },
+  );
+  await assert.rejectsWith(never, 'CANCELLED', /^canceled; nothing was written$/);
+  const away: Item = { ...GOOD, path: 'hosts/a', collect: async () => Promise.reject(new Error('it does not answer')) };
+  const failed = writeSupportBundle(box.at('x.tgz'), { items: [away], ...NOTHING }, WRITE);
+  await assert.rejectsWith(failed, 'FETCH_FAILED', /nothing was written\nhosts\/a: it does not answer$/);
+  assert.equal(await readdir(box.path), []);
+});
+
 test('a long log is shortened to its end, and what does not fit is left out', async () => {
   await using box = await tree();
   const text = 'first\n'.padEnd(5000, 'x') + '\nlast\n';
