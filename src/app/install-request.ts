@@ -89,7 +89,7 @@ export async function runRequest(
   const { installer, text, variables: extra } = await specOf(request, context, from);
   const packages = await source.choose(installer);
   if (request.digest !== undefined) requireDigest(packages, request.digest);
-  requireValidSettings(installer, packages, context, request.set);
+  await requireValidSettings(installer, packages, context, request.set);
   if (request.keepData === true && request.prune !== true) throw usage('--keep-data requires --prune');
   const pruned = request.prune === true ? await pruneOf(packages, request, context) : undefined;
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));

@@ -4,7 +4,6 @@ import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { requirePrograms } from '../runtime/host/host-facts.ts';
 import { plainPlace } from '../runtime/node/node-place.ts';
-import { dryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
 import { readable } from '../runtime/history/history.ts';
 import { formatPlan, requireSamePlan } from '../runtime/run/saved-plan.ts';
@@ -65,6 +64,7 @@ export const planInstall = useCase(PLANNED_RUN, async (input, context: Context):
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const upgrade = await upgradeOf(view, request, context);
   const words = savedOptions(RUN.fields, request, context);
+  const { dryRun } = await import('../runtime/run/dry-run.ts');
   const result = await dryRun(view, { words, tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeText(out, formatPlan(result), { force, mode: 0o600 });
   const steps = upgrade === undefined ? {} : { upgrade: { node: upgrade.node, steps: upgrade.steps } };

@@ -152,7 +152,7 @@ async function furtherFindings(
   const { packages, unresolved } = await chooseEach(source, installer);
   return [
     ...unresolved,
-    ...refusingTypos(settingsFindings(installer, packages)),
+    ...refusingTypos(await settingsFindings(installer, packages)),
     ...setFindings(installer, packages, set),
   ];
 }
@@ -212,7 +212,7 @@ async function versionsOf(
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
   await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const packages = await source.choose(installer);
-  requireValidSettings(installer, packages, context);
+  await requireValidSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {
     const chosen = packages.find(({ ref }) => ref.name === name);
     if (chosen === undefined) throw new CurlewError('NOT_FOUND', `${name}: no package found`);

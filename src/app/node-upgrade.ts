@@ -2,17 +2,14 @@
 import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
-import { openEtcd, type Etcd } from '../cluster/kube/etcd.ts';
-import { openOwnApi } from '../machine/run/nodes.ts';
-import { quorumProblem } from '../machine/run/quorum.ts';
-import { planNodeUpgrade, type NodeUpgrade } from '../machine/run/upgrade.ts';
+import type { Etcd } from '../cluster/kube/etcd.ts';
+import type { NodeUpgrade } from '../machine/run/upgrade.ts';
 import type { InstallRequest } from '../requests/node.ts';
 import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import type { PlannedAddon } from '../runtime/plan/run-plan.ts';
 import type { RunView } from '../runtime/prepare/request.ts';
 import { owesUncordon } from '../runtime/plan/node-actions.ts';
 import type { NodeSteps } from '../runtime/run/run-result.ts';
-import { DRAIN_MS } from '../machine/run/drain.ts';
 
 /** How long a run that changes nothing on the node waits for its API server. */
 const SHORT_MS = 5000;
@@ -35,15 +32,22 @@ interface OwnCluster {
 /** Undefined where the run does not upgrade a node, and has none to uncordon; what may stop it is reported. */
 export async function upgradeOf(
   { plan, last, request: { place } }: Pick<RunView, 'plan' | 'last' | 'request'>,
-  { root, drainTimeout: limitMs = DRAIN_MS }: Pick<InstallRequest, 'root' | 'drainTimeout'>,
+  { root, drainTimeout }: Pick<InstallRequest, 'root' | 'drainTimeout'>,
   context: Context,
-  { folder = '/etc/kubernetes', open = async () => openEtcd(context) }: OwnCluster = {},
+  { folder = '/etc/kubernetes', open: opened }: OwnCluster = {},
 ): Promise<Around | undefined> {
   const known = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
   const kubernetes = known.find(({ ref }) => ref.name === KUBERNETES);
   const containerd = known.find(({ ref }) => ref.name === 'containerd');
   const addon = (kubernetes ?? containerd)?.ref.name;
   if (root !== undefined || addon === undefined) return undefined;
+  // Loaded on use: most runs are not on a node of kubeadm's.
+  const { openEtcd } = await import('../cluster/kube/etcd.ts');
+  const { DRAIN_MS } = await import('../machine/run/drain.ts');
+  const { openOwnApi } = await import('../machine/run/nodes.ts');
+  const { quorumProblem } = await import('../machine/run/quorum.ts');
+  const { planNodeUpgrade } = await import('../machine/run/upgrade.ts');
+  const open = opened ?? (async () => openEtcd(context));
   const versions = { kubernetes: changedTo(kubernetes), containerd: changedTo(containerd) };
   const isIdle = (versions.kubernetes ?? versions.containerd) === undefined;
   const { report } = context;
@@ -55,6 +59,7 @@ export async function upgradeOf(
     if (lost !== undefined) throw lost;
     const own = { ...cluster, openEtcd: open };
     const rights = { leads: plan.kind === 'install', isAdmin: cluster.isAdmin };
+    const limitMs = drainTimeout ?? DRAIN_MS;
     const about = { node: hostname().toLowerCase(), limitMs, directory: place.directory, owed: owesUncordon(last) };
     const upgrade = await planNodeUpgrade(own, { ...versions, ...rights, ...about }, context);
     for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });

@@ -157,7 +157,7 @@ async function readSituation(request: PreflightRequest, flags: GivenFlags, conte
   await using source = await openSource(request, context, { directory, remember: false });
   const { installer: spec } = await specOf(request, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
-  requireValidSettings(spec, packages, context, request.set);
+  await requireValidSettings(spec, packages, context, request.set);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
   const machine = (await source.offered(packages)).filter(({ role }) => role === 'machine');

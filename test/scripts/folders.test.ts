@@ -114,29 +114,39 @@ test('no file imports itself, by way of others and types counted', () => {
 
 test('the help of a command loads tables of requests, but no use case, and of npm packages only two small ones', () => {
   const loaded = loadedWith(files.filter((file) => file.startsWith('cli/commands/')));
-  const others = imports.filter(
-    ({ file, isLoaded, name }) => loaded.has(file) && isLoaded && !/^(?:\.|node:)/.test(name),
-  );
-  const packages = new Set(others.map(({ name }) => name));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
   const users = FOLDERS.filter(usesRequests).flatMap(({ name }) => (name === 'cli' ? [] : [name]));
   assert.equal(
     [...loaded].filter((file) => users.includes(folderOf(file))),
     [],
   );
-  assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
+  assert.equal(packagesOf(loaded), ['canonicalize', 'valibot']);
 });
+
+/** The npm packages that are loaded with these files. */
+function packagesOf(loaded: ReadonlySet<string>): readonly string[] {
+  const used = imports.filter(({ file, isLoaded }) => loaded.has(file) && isLoaded).map(({ name }) => name);
+  return [...new Set(used.filter((name) => !/^(?:\.|node:)/.test(name)))].toSorted();
+}
 
 test('status, which timers call, loads neither archives nor what asks a cluster, and no more of npm packages than the help', () => {
   const loaded = loadedWith(['cli/commands/status.ts', 'app/status.ts']);
-  const packages = imports.filter(
-    ({ file, isLoaded, name }) => loaded.has(file) && isLoaded && /^[a-z@](?!ode:)/.test(name),
-  );
-  assert.equal([...new Set(packages.map(({ name }) => name))].toSorted(), ['canonicalize', 'valibot']);
+  assert.equal(packagesOf(loaded), ['canonicalize', 'valibot']);
   assert.equal(
     [...loaded].filter((file) => /^(?:formats|cluster|machine|platform\/http)\//.test(file)),
     ['cluster/kube/kubeadm-made.ts'],
   );
+});
+
+test('an install loads nothing of other machines, channels and releases, and no validator of schemas', () => {
+  const loaded = loadedWith(['cli/commands/install.ts', 'app/install.ts']);
+  const others = /^(?:machine|cluster\/channel|ship\/release|ship\/transfer|formats\/go-template)\//;
+  assert.equal(
+    [...loaded].filter((file) => others.test(file)),
+    [],
+  );
+  const packages = new Set(packagesOf(loaded).map((name) => name.replace(/\/.*/, '')));
+  assert.equal([...packages], ['canonicalize', 'fflate', 'fzstd', 'tar', 'valibot', 'yaml']);
 });
 
 for (const name of ['core', 'runtime/plan', 'requests']) {

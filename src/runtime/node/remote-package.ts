@@ -1,5 +1,5 @@
 /** A package that is not on this machine: its contents are read by range, its bytes are brought by the fetch phase. */
-import { readdir, rm, rmdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
@@ -167,9 +167,4 @@ export async function openFetchFolder(directory: string, packages: readonly Sour
   } catch (error) {
     throw fileError(`clear ${folder}`, error);
   }
-}
-
-/** Removes the folder once it is empty. */
-export async function closeFetchFolder(directory: string): Promise<void> {
-  await rmdir(join(directory, nodePath.fetched)).catch(() => undefined);
 }

@@ -5,7 +5,6 @@ import { HELPER_PACKAGE } from '../../core/package.ts';
 import { addonRef, compareVersions } from '../../core/ref.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
-import { checkHost, requireFit as requireFitting } from '../host/host-checks.ts';
 import { addressOfDefaultRoute } from '../host/host-facts.ts';
 import { createJournal } from '../journal/journal.ts';
 import { describedPackage } from '../node/placed-package.ts';
@@ -16,8 +15,10 @@ import { createRunFolder, dropShellFiles, PREFLIGHT_FILE, pruneRuns } from '../p
 import type { Run } from './run.ts';
 
 export async function requirePlanFit(run: Run): Promise<void> {
+  if (run.request.checks === undefined) return;
+  const { checkHost, requireFit } = await import('../host/host-checks.ts');
   run.checks = await checkHost(run, { readOnly: false });
-  if (run.checks !== undefined) requireFitting(run.checks, run);
+  if (run.checks !== undefined) requireFit(run.checks, run);
 }
 
 export async function warnOfRollbacks(run: Run): Promise<void> {

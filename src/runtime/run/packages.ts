@@ -1,10 +1,12 @@
 /** The phases that bring packages onto the node. */
+import { rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { reportStep } from '../../core/events.ts';
+import { nodePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { recordPlaced } from '../node/placed-package.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from '../node/put-in-place.ts';
-import { closeFetchFolder, openFetchFolder } from '../node/remote-package.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { actionId } from '../plan/action-id.ts';
 import type { PlannedAction } from '../plan/run-plan.ts';
@@ -28,6 +30,7 @@ export async function fetchPackages(run: Run): Promise<void> {
     return source?.remote === undefined ? [] : [{ id, source, remote: source.remote }];
   });
   if (actions.length === 0) return;
+  const { openFetchFolder } = await import('../node/remote-package.ts');
   await openFetchFolder(
     directory,
     actions.map(({ source }) => source),
@@ -51,7 +54,8 @@ export async function fetchPackages(run: Run): Promise<void> {
 
 export async function extractPackages(run: Run): Promise<void> {
   for (const action of run.plan.actions) if (action.kind === 'extract') await extract(action, run);
-  await closeFetchFolder(run.directory);
+  // An earlier run may have left it.
+  await rmdir(join(run.directory, nodePath.fetched)).catch(() => undefined);
 }
 
 async function extract({ id, addon }: PlannedAction, run: Run): Promise<void> {

@@ -10,7 +10,6 @@ import { ADDON_JSON, prefixOf } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../../core/package.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { partsWithSecrets } from '../../spec/secret-parts.ts';
-import { checkShipped } from '../../spec/shipped-schema.ts';
 import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
@@ -71,6 +70,8 @@ export async function checkSettings(
   schemas: readonly AddonSchema[],
   { signal }: Cancellable,
 ): Promise<readonly Diagnostic[]> {
+  if (schemas.length === 0) return [];
+  const { checkShipped } = await import('../../spec/shipped-schema.ts');
   const diagnostics: Diagnostic[] = [];
   for (const { addon, schema } of schemas) {
     diagnostics.push(...checkShipped(addon, schema));

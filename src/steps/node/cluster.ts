@@ -2,7 +2,7 @@
 import { redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Installer } from '../../spec/installer.ts';
-import { openCluster, type NodeCluster } from '../../runtime/cluster/cluster.ts';
+import type { NodeCluster, OpenClusterOptions } from '../../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
 import type { Context } from '../../core/context.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
@@ -15,6 +15,12 @@ interface ClusterFacts {
   /** JSON Schema of the settings, by name of the add-on, if its package has one. */
   readonly schemas: ReadonlyMap<string, unknown>;
   readonly release: string | undefined;
+}
+
+/** Its code is loaded on use: a trial has no cluster. */
+async function openCluster(options: OpenClusterOptions): Promise<NodeCluster | undefined> {
+  const cluster = await import('../../runtime/cluster/cluster.ts');
+  return cluster.openCluster(options);
 }
 
 /** Undefined with --root: the cluster of this machine must not be changed. */

@@ -1,6 +1,6 @@
 /** Runs that use packages on the node: rollback, uninstall and reset. */
 import { canceledOr } from '../../core/errors.ts';
-import { dryRun, type DryRun } from '../../runtime/run/dry-run.ts';
+import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { execute } from '../../runtime/run/execute.ts';
 import { readable } from '../../runtime/history/history.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
@@ -119,5 +119,6 @@ export async function planInstalled(run: InstalledRun, request: KeptRequest, con
     return viewRun(await wholeRequest(run, { directory, place }, request, context), context);
   });
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
+  const { dryRun } = await import('../../runtime/run/dry-run.ts');
   return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });
 }

@@ -9,7 +9,6 @@ import type { Installer } from '../../spec/installer.ts';
 import { installerYaml } from '../../spec/merge.ts';
 import { withField, withSettings } from '../../spec/set.ts';
 import { uncheckedSettings } from '../../spec/unchecked-settings.ts';
-import { checkShipped, settingsError } from '../../spec/shipped-schema.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
@@ -78,10 +77,16 @@ async function overlayText(file: string, { cwd }: Context): Promise<string> {
 }
 
 /** Checks settings against the schemas in the packages. */
-export function settingsFindings({ addons }: Installer, packages: readonly SourcePackage[]): readonly Diagnostic[] {
-  return addons.flatMap((one) => {
-    return checkShipped(one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings);
-  });
+export async function settingsFindings(
+  { addons }: Installer,
+  packages: readonly SourcePackage[],
+): Promise<readonly Diagnostic[]> {
+  const rows = addons.map((one) => [one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings] as const);
+  const withSchema = rows.filter(([, schema]) => schema !== undefined);
+  if (withSchema.length === 0) return [];
+  // Loaded on use: few packages have a schema.
+  const { checkShipped } = await import('../../spec/shipped-schema.ts');
+  return withSchema.flatMap(([one, schema]) => checkShipped(one, schema));
 }
 
 /** Findings about arguments of `--set` that nothing else has checked. */
@@ -97,14 +102,15 @@ export function setFindings(
 }
 
 /** Throws `SPEC_INVALID` with all invalid settings, and reports warnings; `set` are the arguments of `--set`. */
-export function requireValidSettings(
+export async function requireValidSettings(
   installer: Installer,
   packages: readonly SourcePackage[],
   { report }: Pick<Context, 'report'>,
   set: readonly string[] = [],
-): void {
-  const diagnostics = [...settingsFindings(installer, packages), ...setFindings(installer, packages, set)];
+): Promise<void> {
+  const diagnostics = [...(await settingsFindings(installer, packages)), ...setFindings(installer, packages, set)];
   if (hasErrors(diagnostics)) {
+    const { settingsError } = await import('../../spec/shipped-schema.ts');
     throw settingsError(diagnostics);
   }
   noteWarnings(report, diagnostics);

@@ -5,7 +5,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError, ifExists } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { nodePath } from '../../core/layout.ts';
-import { openApi, type ApiAnswer, type KubeApi } from '../../cluster/kube/api.ts';
+import type { ApiAnswer, KubeApi } from '../../cluster/kube/api.ts';
 import { apiPath, type ApiPath } from '../../cluster/kube/path.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import { clusterText, type TrialCluster } from '../../runtime/node/node-place.ts';
@@ -33,6 +33,7 @@ export async function openTrialApi(
   { context: kubeContext }: Pick<TargetRequest, 'context'>,
   { env, cwd }: Pick<Context, 'env' | 'cwd'>,
 ): Promise<{ readonly path: string; readonly api: KubeApi }> {
+  const { openApi } = await import('../../cluster/kube/api.ts');
   const path = resolve(cwd, kubeconfig);
   const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext, way: '--kubeconfig' });
   if (api === undefined)

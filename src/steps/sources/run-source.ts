@@ -13,10 +13,8 @@ import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
 import { buildsIn, buildsSource } from './builds-source.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
-import { releaseTrust } from '../open/release-trust.ts';
 import { SEEN_RELEASES } from '../open/seen-versions.ts';
 import { trustOf } from '../open/trust.ts';
-import { releaseSource } from './store-source.ts';
 import type { SourceRequest } from '../../requests/node.ts';
 
 /**
@@ -50,6 +48,9 @@ export async function openSource(
     const hasSpec = (request.installer ?? request.installerText) !== undefined;
     return buildsSource(builds, { ...common, from: first, hasSpec });
   }
+  // Loaded on use: a node without internet has a bundle.
+  const { releaseTrust } = await import('../open/release-trust.ts');
+  const { releaseSource } = await import('./store-source.ts');
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
   const allowOlder = request.allowDowngrade === true;
   const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
