@@ -18,7 +18,7 @@ import {
   type ReleaseStatement,
   type ReleaseTexts,
 } from './release-statement.ts';
-import { claimsCurrent, readSigned, requireReleaseContents, type ReleaseTrust } from './signed-release.ts';
+import { readSigned, requireReleaseContents, whyNotCurrent, type ReleaseTrust } from './signed-release.ts';
 
 export interface Signer {
   readonly key: KeyObject;
@@ -210,15 +210,23 @@ export async function noteUnsigned(
     release,
     signer,
     planned,
-  }: { readonly release: string; readonly signer: Signer | undefined; readonly planned: boolean },
+    now = new Date(),
+  }: {
+    readonly release: string;
+    readonly signer: Signer | undefined;
+    readonly planned: boolean;
+    readonly now?: Date;
+  },
   { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
 ): Promise<void> {
   if (signer !== undefined) return;
-  if ((await claimsCurrent(store, release, { now: new Date(), signal })) !== false) return;
+  const unsigned = await whyNotCurrent(store, release, { now, signal });
+  if (unsigned === undefined) return;
   const later = `curlew sign --store ${store.address} --release ${release} --key FILE`;
   const [state, cure] = planned
-    ? ['would not be signed', `add --sign FILE, or sign it afterwards with ${later}`]
-    : ['is not signed', `${later} signs it`];
-  const text = `${store.address}: ${release} ${state} as the current release: readers that require signatures use the one before; ${cure}`;
+    ? ['would not be', `add --sign FILE, or sign it afterwards with ${later}`]
+    : ['is not', `${later} signs it`];
+  const { why = `${state} signed as the current release`, readers } = unsigned;
+  const text = `${store.address}: ${release} ${why}: readers that require signatures ${readers}; ${cure}`;
   report({ type: 'note', level: 'warning', text });
 }

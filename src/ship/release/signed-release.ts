@@ -149,22 +149,34 @@ function currentOf({ address }: Store): string {
   return `the current release of ${address}`;
 }
 
+/** Why readers that require signatures do not take a release as the current one, and what they do instead. */
+interface Unsigned {
+  /** Undefined if the signature is of another release. */
+  readonly why: string | undefined;
+  readonly readers: string;
+}
+
 /**
- * For a publisher without keys: whether the store's signature names this release and its catalog as current, until a time after
- * `now`. Undefined if the store has no signature. The signature itself is not verified.
+ * For a publisher without keys: undefined if the store's signature names this release and its catalog as current, until a time
+ * after `now`, or if the store has no signature. The signature itself is not verified.
  */
-export async function claimsCurrent(
+export async function whyNotCurrent(
   store: Store,
   release: string,
   { now, signal }: { readonly now: Date; readonly signal: AbortSignal },
-): Promise<boolean | undefined> {
+): Promise<Unsigned | undefined> {
   const from = storeKey.versionSignature;
   const stored = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
   if (stored === undefined) return undefined;
   const claimed = readUnverified(Buffer.from(stored.data).toString(), from);
-  if (claimed?.role !== 'current' || claimed.release !== release || (claimed.expires ?? now) <= now) return false;
+  const { expires } = claimed ?? {};
+  if (claimed?.role !== 'current' || claimed.release !== release || expires === undefined)
+    return { why: undefined, readers: 'use the one before' };
+  const readers = 'refuse it';
+  if (expires <= now) return { why: `was signed as the current release until ${secondsOf(expires)}`, readers };
   const catalog = await store.read(storeKey.catalog(release), { limit: CATALOG_LIMIT, signal });
-  return catalog !== undefined && digestOf(catalog.data) === claimed.catalog;
+  if (catalog !== undefined && digestOf(catalog.data) === claimed.catalog) return undefined;
+  return { why: 'has another catalog than was signed', readers };
 }
 
 /**

@@ -1,8 +1,9 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ProgressEvent } from '../../../src/core/events.ts';
 import { storeKey } from '../../../src/core/layout.ts';
 import { nextVersion } from '../../../src/ship/release/release-statement.ts';
 import { readSigned, type NotCurrent } from '../../../src/ship/release/signed-release.ts';
-import { signStore } from '../../../src/ship/release/sign-release.ts';
+import { noteUnsigned, signStore } from '../../../src/ship/release/sign-release.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import * as assert from '../../support/assert.ts';
 import { current, DAY, later, memory, NOW, our, refuses, signedStore, their } from '../../support/signing.ts';
@@ -68,6 +69,46 @@ test('whoever names a release is told of a newer current one, and of one that is
   }
   assert.is(await said('v2', 2), undefined);
   assert.match((await said('v2', 40))?.text ?? '', /v2 was signed as the current release until .*: ask the publisher/);
+});
+
+test('a publisher without a key is told what is wrong with the signature: none, over, or of another catalog', async ({
+  signal,
+}) => {
+  const { box, store } = await signedStore(signal);
+  await using _ = box;
+  const said = async (release: string, day: number, planned = false): Promise<string> => {
+    const notes: string[] = [];
+    const report = (event: ProgressEvent): void => {
+      if (event.type === 'note') notes.push(event.text);
+    };
+    await noteUnsigned(store, { release, signer: undefined, planned, now: later(day) }, { report, signal });
+    return notes.join();
+  };
+  const cure = (release: string): string => `curlew sign --store ${store.address} --release ${release} --key FILE`;
+  const sign = `${cure('v2')} signs it`;
+  assert.is(await said('v2', 2), '');
+  assert.is(
+    await said('v3', 2),
+    `${store.address}: v3 is not signed as the current release: readers that require signatures use the one before; ${cure('v3')} signs it`,
+  );
+  assert.match(await said('v3', 2, true), `v3 would not be signed as the current release: `);
+  for (const [planned, end] of [
+    [false, sign],
+    [true, `add --sign FILE, or sign it afterwards with ${cure('v2')}`],
+  ] as const) {
+    assert.is(
+      await said('v2', 40, planned),
+      `${store.address}: v2 was signed as the current release until 2026-12-21T12:00:00Z: readers that require signatures refuse it; ${end}`,
+    );
+  }
+  await refuses(current(store, our.trustedAt(later(40)), signal), /v2 was signed as the current release until/);
+  const { data } = (await store.read(storeKey.catalog('v2'), { limit: 1 << 20, signal })) ?? { data: '' };
+  await store.put(storeKey.catalog('v2'), Buffer.from(`${Buffer.from(data).toString()} `), { signal });
+  assert.is(
+    await said('v2', 2),
+    `${store.address}: v2 has another catalog than was signed: readers that require signatures refuse it; ${sign}`,
+  );
+  await refuses(current(store, our.trustedAt(later(2)), signal), /is not the signed catalog/);
 });
 
 test('no signature and one by another key are refused', async ({ signal }) => {
