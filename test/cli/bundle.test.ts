@@ -3,8 +3,8 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
-import { traced } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -26,7 +26,7 @@ async function storeBox(packages: readonly TestPackage[], spec: string, signal: 
 }
 
 function bundle(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  return curlew(['bundle', ...words], { cwd: box.path });
+  return runCommand(['bundle', ...words], box.path);
 }
 
 async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
@@ -118,7 +118,7 @@ test('a pulled bundle with secrets, and the parts of one, are for their owner on
       ['split', made, '--size', '6M', '-o', `parts-${made}`],
       ['pull', box.at(made), '-o', `pulled-${made}`],
     ]) {
-      const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+      const { exitCode, stderr } = await runCommand(words, box.path);
       assert.is(exitCode, 0, stderr);
       const told = stderr.replaceAll(/\s+/g, ' ').includes('the spec has secrets (alpha)');
       assert.is(told, mode === 0o600, stderr);
@@ -134,7 +134,10 @@ test('a pulled bundle with secrets, and the parts of one, are for their owner on
 test('a plan is saved, carried out to the same bytes, and compared with what it would be now', async ({ signal }) => {
   const packages = [addon('alpha', '1.0.0'), addon('alpha', '1.1.0', 2), addon('beta', '1.0.0', 3)];
   await using box = await storeBox(packages, specOf({ alpha: '1.0.x' }), signal);
-  const planned = await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json');
+  const { stdout: planned } = await curlew(
+    ['bundle', 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json'],
+    { cwd: box.path },
+  );
   assert.match(planned, /^alpha 1\.0\.0 \(.*, 1\.0\.x: greatest patch of 1\.0\)$/m);
   assert.match(planned, /plan\.json: the plan$/);
   assert.match(await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz'), /a\.tar\.gz: /);
@@ -202,7 +205,7 @@ test('packages beside the spec, steps of an upgrade, and a spec without an add-o
   const made = await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
   assert.match(made, /^kubernetes 1\.28\.15 \(.*, on the way from 1\.27\.3 to 1\.29\.9\)$/m);
   assert.match(made, /^beta 2\.0\.0 \(.*, not in the spec, latest\)$/m);
-  const { exitCode, stdout } = await curlew(['inspect', 'a.tar.gz', '--files'], { cwd: box.path });
+  const { exitCode, stdout } = await runCommand(['inspect', 'a.tar.gz', '--files'], box.path);
   assert.is(exitCode, 0);
   assert.match(stdout, 'addons/kubernetes/1.28.15/install.sh');
   assert.match(stdout, 'addons/beta/2.0.0/install.sh');
@@ -220,7 +223,7 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
   await using box = await storeBox(rook, specOf({ rook: '1.9.12' }), signal);
   const install = (...words: readonly string[]): Promise<Outcome> => {
     const all = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined', ...words];
-    return curlew(all, traced(box));
+    return runTraced(all, box);
   };
   await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz');
   assert.is((await install()).exitCode, 0);

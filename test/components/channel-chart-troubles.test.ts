@@ -1,5 +1,5 @@
 /** What goes wrong with charts of channels: killed programs, other owners, failures, conflicts, mistakes. */
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { removeFromCluster } from '../../src/app/channel-remove.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
@@ -63,11 +63,16 @@ for (const { major, helm } of helmsHere(test, 'troubles of charts')) {
     await writeFile(box.at('web-1.0.0.tgz'), chartOf('1.0.0', { never: NEVER }));
     await writeFile(
       box.at('helm'),
-      `#!/bin/sh\ncase "$*" in *--wait*) exec timeout -s KILL 4 "${helm}" "$@" ;; esac\nexec "${helm}" "$@"\n`,
+      `#!/bin/sh\ncase "$*" in *--wait*) echo $$ >"${box.at('pid')}" ;; esac\nexec "${helm}" "$@"\n`,
     );
     await chmod(box.at('helm'), 0o755);
     await scene.channel([entryOf({}, { wait: true })]);
-    assert.match(await scene.error({ helm: box.at('helm') }), /^cannot apply web 1\.0\.0: /);
+    const kill = async (): Promise<void> => {
+      await scene.kubectl('wait', '--for=create', 'deployment/never', '--timeout=60s');
+      process.kill(Number(await readFile(box.at('pid'), 'utf8')), 'SIGKILL');
+    };
+    const [killed] = await Promise.all([scene.error({ helm: box.at('helm') }), kill()]);
+    assert.match(killed, /^cannot apply web 1\.0\.0: /);
     assert.match(await scene.helm('status', 'web'), /STATUS: pending-install/);
     await scene.channel([entryOf({})]);
     for (const _ of [1, 2]) {
