@@ -60,6 +60,7 @@ inSandbox('dev that was stopped names the command that resumes its trial, which 
   for (const [given, root] of [
     [[], 'out/trial'],
     [['--root', 'mine'], 'mine'],
+    [['--root', 'watched', '--watch'], 'watched'],
   ] as const) {
     const child = startCurlew(['dev', 'web', ...given], { cwd: box.path });
     await appears(box.at(root, 'host/opt/ready'), child);
