@@ -40,7 +40,7 @@ export const watchFleet = useCase(FLEET_PASSES, async ({ every, ...request }, co
       const others = done.filter(({ result }) => result !== 'done').map(sentenceOf);
       text = [...others, `${ended.length} done, ${waits} waiting`].join('; ');
     } catch (error) {
-      if (signal.aborted) throw error;
+      signal.throwIfAborted();
       text = asError(error).message;
     }
     report({ type: 'note', level: 'info', text });

@@ -257,11 +257,18 @@ export async function ifExists<Found>(doing: string, operation: Promise<Found>):
   });
 }
 
+/** The hint for a path at which nothing is, in a text: `otherwise`, unless it is an address, with what to do then. */
+export function pathHint(text: string, otherwise: string, then = 'download it first'): string {
+  const isAddress = new RegExp(String.raw`(?:^|[\s/])(?:${SCHEME})`, 'i').test(text);
+  return isAddress ? `it is an address, and a file is expected: ${then}` : otherwise;
+}
+
 /** Nothing is at a path that a user gave; `doing` includes it. */
 export function noSuchFile(doing: string, cause?: unknown): CurlewError {
-  const isAddress = new RegExp(String.raw`(?:^|[\s/])(?:${SCHEME})`, 'i').test(doing);
-  const hint = isAddress ? 'it is an address, and a file is expected: download it first' : 'check the path';
-  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, { hint, cause });
+  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, {
+    hint: pathHint(doing, 'check the path'),
+    cause,
+  });
 }
 
 /** Converts any thrown value to an Error. */

@@ -87,6 +87,11 @@ for (const [title, words, message] of [
   ],
   ['a spec', ['installer', 'validate', 'none.yaml'], /none\.yaml: no such file\n {2}hint: check the path$/],
   [
+    'an address in the place of the file of a cluster',
+    ['cluster', 'status', 'https://a.example/c.yaml'],
+    /c\.yaml: it does not exist\n {2}hint: it is an address, and a file is expected: download it first$/,
+  ],
+  [
     'an address in the place of a list of versions',
     ['import-external', 'http://a.example/versions.json', '--to', 's'],
     /versions\.json: no such file\n {2}hint: it is an address, and a file is expected: download it first$/,

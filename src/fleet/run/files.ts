@@ -5,7 +5,7 @@ import { entryFile } from '../../cluster/channel/channel.ts';
 import { isRemote } from '../../cluster/channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diagnostic.ts';
-import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, pathHint, redact } from '../../core/errors.ts';
 import type { FleetFile } from '../fleet.ts';
 import { readFleet, type ReadFleet } from '../read.ts';
 import type { Having } from '../upstream/cluster-management-addon.ts';
@@ -122,7 +122,9 @@ export async function listFiles(file: string, { cwd, signal }: Context): Promise
   } catch (error) {
     signal.throwIfAborted();
     if (errnoOf(error) === 'ENOENT')
-      throw new CurlewError('NOT_FOUND', `cannot read ${file}: it does not exist`, { hint: 'check the spelling' });
+      throw new CurlewError('NOT_FOUND', `cannot read ${file}: it does not exist`, {
+        hint: pathHint(file, 'check the spelling'),
+      });
     throw fileError(`read ${file}`, error);
   }
 }

@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs';
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError, isMissing } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, isMissing, pathHint } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, force: boolean | undefined, cause?: unknown): CurlewError {
@@ -46,7 +46,9 @@ export async function requireFolder(path: string): Promise<void> {
   const what = stats === undefined ? 'does not exist' : 'is not a folder';
   throw new CurlewError('FILE_UNUSABLE', `cannot write ${path}: ${folder} ${what}`, {
     hint:
-      stats === undefined ? `create it first (mkdir -p ${folder}), or specify another file` : 'specify another file',
+      stats === undefined
+        ? pathHint(path, `create it first (mkdir -p ${folder}), or specify another file`, 'write a file, and copy it')
+        : 'specify another file',
   });
 }
 

@@ -8,6 +8,7 @@ const test = suite('names of files that are to be written');
 
 for (const [name, message, hint] of [
   ['none/b', /none does not exist$/, /^create it first \(mkdir -p \S+none\), or/],
+  ['https:/a.example/b', /does not exist$/, /^it is an address, and a file is expected: write a file, and copy it$/],
   ['file/b', /file is not a folder$/, /^specify another file$/],
   ['folder', /it is a folder$/, /^specify a file in it$/],
 ] as const) {
