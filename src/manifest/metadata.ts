@@ -3,21 +3,9 @@ import * as v from 'valibot';
 import { parseRange } from '../cluster/channel/range.ts';
 import { object } from '../core/schema.ts';
 import { readJsonFile } from '../formats/yaml/document.ts';
+import { NO_CATEGORIES, type Categories } from './categories.ts';
 import { quoted, type Find } from './rules.ts';
 
-/**
- * Requirements, offers and recommendations of an add-on: names of add-ons, or categories that several add-ons fulfill, such
- * as `CNI Plugin`.
- */
-export interface Categories {
-  readonly requires: readonly string[];
-  readonly fulfills: readonly string[];
-  readonly recommends: readonly string[];
-  /** Range of the Kubernetes versions that this version of the add-on is for; empty for all of them. */
-  readonly kubernetesVersion: string;
-}
-
-const NONE: Categories = { requires: [], fulfills: [], recommends: [], kubernetesVersion: '' };
 const MAX_WORD = 100;
 
 const word = v.pipe(
@@ -64,7 +52,7 @@ export function parseCategories(
   text: string,
   { find, ...of }: OfVersion & { readonly find: Find },
 ): Categories {
-  const { value = NONE } = readJsonFile(categoriesSchema(of), { file, text }, (place, message, hint) => {
+  const { value = NO_CATEGORIES } = readJsonFile(categoriesSchema(of), { file, text }, (place, message, hint) => {
     find('addon/categories', place, message, hint);
   });
   const { kubernetesVersion: ranges, requires, fulfills, recommends } = value;

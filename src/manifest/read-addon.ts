@@ -3,7 +3,6 @@ import { readdirSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
@@ -20,9 +19,9 @@ import {
 } from '../core/layout.ts';
 import type { PackageFile } from '../core/package.ts';
 import { ARCHES, compareText, formatRef, isVersion, type AddonRef } from '../core/ref.ts';
+import { NO_CATEGORIES, type Categories } from './categories.ts';
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
-import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
 import { MANIFEST_TEXT_LIMIT, parseManifest, manifestTooLarge, type AddonManifest } from './parse.ts';
 import { planManifest } from './directives.ts';
 import { finder, type Find } from './rules.ts';
@@ -90,13 +89,17 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
     `${dirname(shown)}/categories.json`,
   ];
   const categoriesText = readJson(categoriesPath, categoriesShown, 'addon/categories', find);
-  const categories = parseCategories(categoriesShown, categoriesText ?? '{}', {
-    version,
-    hasVersion: (name) => isVersion(name) && statOf(join(dirname(folder), name))?.isDirectory() === true,
-    find,
-  });
   const schemaText = readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find);
-  const settings = schemaText === undefined ? undefined : parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
+  let [categories, settings]: [Categories, unknown] = [NO_CATEGORIES, undefined];
+  if ((categoriesText ?? schemaText) !== undefined) {
+    // Loaded on use: add-ons of kURL have neither of these files.
+    const { parseCategories, parseSettingsSchema } = await import('./metadata.ts');
+    const hasVersion = (name: string): boolean =>
+      isVersion(name) && statOf(join(dirname(folder), name))?.isDirectory() === true;
+    if (categoriesText !== undefined)
+      categories = parseCategories(categoriesShown, categoriesText, { version, hasVersion, find });
+    if (schemaText !== undefined) settings = parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
+  }
   const generated = new Set<string>(RESERVED_NAMES);
   for (const step of planManifest(manifest)) {
     if (step.kind === 'os-packages') generated.add(step.os);
@@ -262,6 +265,7 @@ async function findPackage(place: AddonFolder, { path }: ListedFile, find: Find,
 
 /** Identifies a package by its index; undefined for archives that curlew has not built. */
 async function whatIsPacked(path: string, { signal }: Options): Promise<string | undefined> {
+  const { openFileSource, readIndex } = await import('../formats/archive/read.ts');
   try {
     await using source = await openFileSource(path);
     const { entries } = await readIndex(source, { signal, admit: admitIndex });

@@ -149,6 +149,15 @@ test('an install loads nothing of other machines, channels and releases, and no 
   assert.equal([...packages], ['canonicalize', 'fflate', 'fzstd', 'tar', 'valibot', 'yaml']);
 });
 
+test('lint loads neither archives nor ranges of versions, which few add-ons have', () => {
+  const loaded = loadedWith(['cli/commands/lint.ts', 'app/lint.ts']);
+  assert.equal(
+    [...loaded].filter((file) => /^(?:cluster|formats\/(?:archive|oci))\//.test(file)),
+    [],
+  );
+  assert.equal(packagesOf(loaded), ['canonicalize', 'valibot', 'yaml']);
+});
+
 for (const name of ['core', 'runtime/plan', 'requests']) {
   test(`${name} does no I/O, nor do its imports`, () => {
     const loaded = loadedWith(files.filter((file) => folderOf(file) === name));

@@ -1,6 +1,5 @@
 /** Reads which images the archives next to a Manifest contain. */
 import { join } from 'node:path';
-import { namesInArchive } from '../../formats/oci/read-image-archive.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { outsideProblem } from '../within-repository.ts';
 import type { ArchiveNames } from './image-use.ts';
@@ -15,6 +14,8 @@ export async function readArchiveNames(
 ): Promise<ArchiveNames> {
   const archives = new Set(manifest.requests.flatMap((one) => (one.kind === 'image' ? (one.archive ?? []) : [])));
   const namesByPath = new Map<string, readonly string[]>();
+  if (archives.size === 0) return namesByPath;
+  const { namesInArchive } = await import('../../formats/oci/read-image-archive.ts');
   for (const archive of [...archives].slice(0, MAX_ARCHIVES)) {
     const path = archive.startsWith('/') ? archive : join(folder, archive);
     if (outsideProblem(path, root) !== undefined) continue;
