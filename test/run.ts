@@ -42,6 +42,7 @@ const { values, positionals } = parseArgs({
     width: { type: 'string' },
     shard: { type: 'string' },
     'no-check': { type: 'boolean', default: false },
+    'no-tools': { type: 'boolean', default: false },
     // Runs of a workflow are numbered: so many of them in a row reach every point of a sweep.
     seed: {
       type: 'string',
@@ -192,7 +193,7 @@ async function main(): Promise<number> {
     console.log(leftOut.length === 0 ? `no test file has ${positionals.join(' or ')} in its path` : 'nothing was run');
     return 1;
   }
-  const needsTools = files.some((file) => groupOf(file)?.needsTools === true);
+  const needsTools = !values['no-tools'] && files.some((file) => groupOf(file)?.needsTools === true);
   if (needsTools && !(await prepareTools())) {
     console.log('0 passed, 1 failed, 0 skipped');
     return 1;
