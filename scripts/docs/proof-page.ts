@@ -56,16 +56,24 @@ export const SUITES = {
       'empty signature next to a valid one is refused as damaged',
     test: 'test/components/proof/tuf.test.ts',
   },
+  slowhttptest: {
+    title: 'slowhttptest',
+    against: '`curlew serve`: slow heads, slow bodies, ranges, slow reading, 300 connections each',
+    says: 'answers during 4 of 4 attacks',
+    without: '',
+    test: 'test/nightly/proof/slow.test.ts',
+  },
+  testssl: {
+    title: 'testssl.sh',
+    against: '`curlew serve --tls-cert`',
+    says: '34 OK, 0 weak',
+    without: 'the certificate, which is of the test',
+    test: 'test/nightly/proof/tls.test.ts',
+  },
 } as const satisfies Readonly<Record<string, ProofSuite>>;
 
 /** Suites without a test, and what is known about them. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  'SeaweedFS 4.48, as a store':
-    'it listens on ten ports, and no test starts it yet. In one run it passed the suite of stores, except that a listing of ' +
-    '`list/v1` is without the keys below `list/v1/`. curlew lists folders and whole keys',
-  'piuparts, reprotest, slowhttptest, testssl.sh': 'Debian has them; no test uses them yet',
-  'rpmlint 2.4.0':
-    'no test runs it yet. One run said that manual pages of the rpm are not marked as documentation; the rest is about taste',
   "kubeadm's end-to-end tests, and those for conformance that need no images of others": 'not built yet',
   'charts of helm and manifests of kubectl': 'some are in the tests of deliveries, none as a suite',
 };

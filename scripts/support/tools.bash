@@ -68,6 +68,7 @@ TOOLS_PACKAGES=(
   procps ca-certificates rpm dnf createrepo-c gpg gpg-agent dpkg-dev debootstrap busybox-static bash-static
   etcd-server libfaketime nginx-light qemu-user-static libc6-arm64-cross libgcc-s1-arm64-cross
   libstdc++6-arm64-cross lintian man-db openssh-client openssh-server zsh fish
+  faketime piuparts reprotest rpmlint slowhttptest testssl.sh
 )
 
 # How every Go program is built; always with the toolchain that was found.
