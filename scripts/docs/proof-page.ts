@@ -56,6 +56,15 @@ export const SUITES = {
       'empty signature next to a valid one is refused as damaged',
     test: 'test/components/proof/tuf.test.ts',
   },
+  reprotest: {
+    title: 'reprotest',
+    against: '`curlew build`, `publish` and `bundle`, twice',
+    says: 'Reproduction successful, 2 files, 12 variations',
+    without:
+      'the order of files in folders, which needs a file system in user space, and the user: other tests vary the order; a package has ' +
+      'no users',
+    test: 'test/components/proof/reprotest.test.ts',
+  },
   slowhttptest: {
     title: 'slowhttptest',
     against: '`curlew serve`: slow heads, slow bodies, ranges, slow reading, 300 connections each',
