@@ -35,6 +35,7 @@ nfpm       default go          github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 bi
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 oci-conformance default go   github.com/opencontainers/distribution-spec/conformance@v0.0.0-20260831232431-97274622c111 bin/conformance
 minio      all     go          github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c bin/minio aside -gcflags=all=-l
+seaweedfs  all     go          github.com/seaweedfs/seaweedfs@v0.0.0-20261109003541-7506e5f91cd6 bin/weed aside -gcflags=all=-l
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 npm-checks all     npm         test/oracles/npm-checks npm-checks
 site       default npm         scripts/site/packages site
@@ -488,6 +489,13 @@ tools_make_preflight() {
   }
   folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"
   tools_run_go build -C "$folder" -mod=readonly "${@:4}" -o "$1/bin/" ./cmd/preflight ./cmd/analyze
+}
+
+# A server of S3 and what it keeps data with, in one program. Its go.mod has a replacement.
+tools_make_seaweedfs() {
+  local sources="$TOOLS_WORK/seaweedfs"
+  tools_copy_module "$2" 'h1:LOYZFToHq9F7pSR6lkPGfkM8RmHlVFrzndKdhmNZjrU=' "$sources" || return 1
+  tools_run_go build -C "$sources" -mod=readonly "${@:4}" -o "$1/bin/" ./weed
 }
 
 # usage: tools_node VERSION; another Node, as an npm package, in .curlew/tools/node-VERSION/bin/node

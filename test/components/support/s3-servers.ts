@@ -21,7 +21,11 @@ export interface S3Server extends Daemon {
 
 interface Kind {
   readonly program: string;
-  readonly args: (folder: string, host: string) => readonly string[];
+  readonly args: (folder: string, host: string, ports: readonly number[]) => readonly string[];
+  /** Ports that it needs besides its own. */
+  readonly morePorts?: number;
+  /** Makes the bucket on servers that do not keep buckets as folders; false as long as it cannot. */
+  readonly makeBucket?: (url: string, ports: readonly number[]) => Promise<boolean>;
   readonly env?: Readonly<Record<string, string>>;
   /** Honours conditions of writes. */
   readonly conditions: boolean;
@@ -39,6 +43,19 @@ interface Kind {
 }
 
 const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = S3_KEYS;
+
+/** Options of SeaweedFS for its ports besides that of S3; the first is where buckets are folders. */
+const SEAWEEDFS_PORTS = [
+  'filer.port',
+  'filer.port.grpc',
+  'master.port',
+  'master.port.grpc',
+  'volume.port',
+  'volume.port.grpc',
+  's3.port.grpc',
+  's3.port.lance',
+  's3.port.iceberg',
+] as const;
 
 export const S3_SERVERS = {
   versitygw: {
@@ -72,6 +89,7 @@ export const S3_SERVERS = {
     args: (_, host) => ['-H', '127.0.0.1', '-p', host.slice(host.indexOf(':') + 1)],
     conditions: true,
     exclusive: false,
+    makeBucket: async (url) => (await fetch(`${url}/${BUCKET}`, { method: 'PUT' })).ok,
   },
   minio: {
     program: oracle('minio'),
@@ -81,6 +99,34 @@ export const S3_SERVERS = {
     exclusive: true,
     plainCopies: true,
     hidesUploads: true,
+  },
+  seaweedfs: {
+    program: oracle('weed'),
+    args: (folder, host, ports) => {
+      const [ip, port] = host.split(':');
+      const named = SEAWEEDFS_PORTS.map((name, at) => `-${name}=${ports[at]}`);
+      const parts = [
+        `-ip=${ip}`,
+        `-ip.bind=${ip}`,
+        `-dir=${join(folder, 'data')}`,
+        '-filer',
+        '-s3',
+        `-s3.port=${port}`,
+      ];
+      const sockets = ['filer', 's3'].map((name) => `-${name}.localSocket=${join(folder, `${name}.sock`)}`);
+      return ['server', ...parts, ...named, ...sockets, '-master.telemetry=false'];
+    },
+    morePorts: SEAWEEDFS_PORTS.length,
+    // A file in the bucket can be written once a volume is there.
+    makeBucket: async (_, [filer]) => {
+      const probe = `http://127.0.0.1:${filer}/buckets/${BUCKET}/.probe`;
+      const body = new FormData();
+      body.set('file', new Blob(['x']));
+      const { ok } = await fetch(probe, { method: 'POST', body });
+      return ok && (await fetch(probe, { method: 'DELETE' })).ok;
+    },
+    conditions: true,
+    exclusive: true,
   },
 } satisfies Record<string, Kind>;
 
@@ -125,7 +171,7 @@ export async function startS3(
   folder: string,
   { tls, prefixes = [] }: { readonly tls?: TestCertificate; readonly prefixes?: readonly string[] } = {},
 ): Promise<S3Server> {
-  const { program, args, env = {}, racesForFolders = false } = s3Kind(name);
+  const { program, args, env = {}, racesForFolders = false, morePorts = 0, makeBucket } = s3Kind(name);
   // Makes a bucket on servers that keep buckets as folders.
   for (const prefix of racesForFolders ? ['', ...prefixes] : ['']) {
     await mkdir(join(folder, 'data', BUCKET, prefix), { recursive: true });
@@ -134,21 +180,18 @@ export async function startS3(
   Object.assign(process.env, S3_KEYS);
   const host = `127.0.0.1:${await freePort()}`;
   const url = `${tls === undefined ? 'http' : 'https'}://${host}`;
+  const ports = await Promise.all(Array.from({ length: morePorts }, freePort));
   const files = tls === undefined ? {} : await tlsFiles(folder, tls);
   const daemon = await startDaemon({
     command: program,
-    args: args(folder, host),
+    args: args(folder, host, ports),
     logFile: join(folder, `${name}.log`),
     env: { ...env, ...files },
-    ready: async () => (tls === undefined ? (await fetch(url)).status > 0 : isListening(host)),
+    ready: async () => {
+      const answers = tls === undefined ? (await fetch(url)).status > 0 : await isListening(host);
+      return answers && (makeBucket === undefined || makeBucket(url, ports));
+    },
   });
-  if (name === 'moto') {
-    const { ok, status } = await fetch(`${url}/${BUCKET}`, { method: 'PUT' });
-    if (!ok) {
-      await daemon[Symbol.asyncDispose]();
-      throw new Error(`moto: no bucket: ${status}`);
-    }
-  }
   return { ...daemon, url };
 }
 
