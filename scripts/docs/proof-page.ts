@@ -56,6 +56,28 @@ export const SUITES = {
       'empty signature next to a valid one is refused as damaged',
     test: 'test/components/proof/tuf.test.ts',
   },
+  lintian: {
+    title: 'lintian',
+    against: 'the deb',
+    says: 'nothing',
+    without:
+      'what `scripts/linux-packages/lintian-overrides` has, each with its reason; the large binaries in it only at night',
+    test: 'test/components/linux-packages.test.ts',
+  },
+  piuparts: {
+    title: 'piuparts',
+    against: 'the deb: installed, upgraded, reinstalled, purged',
+    says: 'PASS: Installation and purging test. PASS: Installation, upgrade and purging tests. PASS: All tests.',
+    without: 'the documentation that the bare system of the tests does not have; the large binaries',
+    test: 'test/components/linux-packages.test.ts',
+  },
+  rpmlint: {
+    title: 'rpmlint',
+    against: 'the rpm',
+    says: '0 errors, 0 warnings',
+    without: 'what `scripts/linux-packages/rpmlint.toml` has, each with its reason',
+    test: 'test/components/linux-packages.test.ts',
+  },
   reprotest: {
     title: 'reprotest',
     against: '`curlew build`, `publish` and `bundle`, twice',
