@@ -211,7 +211,10 @@ const ADDRESS = new RegExp(String.raw`(${SCHEME})(?:(${USER_INFO})@)?([^\s"'<>?#
 /** Removes user info and query from every URL in a text: a presigned URL is a secret as a whole. */
 export function redact(text: string): string {
   // SCHEME bounds its length: otherwise each position of a long name would be scanned to the end of the name.
-  return text.replaceAll(ADDRESS, (_, scheme: string, _user, rest: string) => scheme + rest);
+  return text.replaceAll(ADDRESS, (_, scheme: string, _user, rest: string, query: string) => {
+    // Punctuation at the end is that of the sentence.
+    return scheme + rest + (/[:;,]$/.exec(query)?.[0] ?? '');
+  });
 }
 
 /** Like {@link redact}, with a `*` for each character, so that columns do not move. For excerpts of source text. */

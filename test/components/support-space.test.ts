@@ -2,6 +2,7 @@
 import { execa } from 'execa';
 import { readdir, statfs, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
+import { MAIN } from '../support/compiled.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { readBundle } from '../support/support-bundles.ts';
@@ -39,5 +40,17 @@ if (process.getuid?.() === 0) {
 } else {
   test.skip('a full disk', 'mounting a small file system needs root');
 }
+
+test('a limit of file sizes is said as such, and not that the disk is full', async () => {
+  await using box = await tree();
+  const words = ['support-bundle', '--install-dir', box.at('node'), '-o', 'x.tar.gz'];
+  // The limit is in KiB: the reserved mebibyte, and one more.
+  const limited = ['-c', 'ulimit -f 1025; exec "$0" "$@"', process.execPath, MAIN, ...words];
+  const { exitCode, stdout } = await execa('bash', limited, { cwd: box.path, reject: false });
+  assert.is(exitCode, NO_SPACE, stdout);
+  assert.match(stdout, /^missing: .*: the limit of file sizes is reached$/m);
+  assert.not.match(stdout, /disk is full/);
+  assert.not((await readBundle(box.at('x.tar.gz'))).index.complete);
+});
 
 test.run();

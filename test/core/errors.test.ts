@@ -7,6 +7,7 @@ const test = suite('core/errors');
 test('user info and query leave every address of a text', () => {
   for (const [text, clean] of [
     ['get https://me:secret@host/a?key=secret failed', 'get https://host/a failed'],
+    ['https://host/a.json?token=secret: no such file', 'https://host/a.json: no such file'],
     ['get HTTPS://me:secret@host:8443#secret', 'get HTTPS://host:8443'],
     ['s3+http://a:secret@b/c, and ftp://secret@d', 's3+http://b/c, and ftp://d'],
     [`${'long-scheme.'.repeat(5)}x://secret@host/a`, `${'long-scheme.'.repeat(5)}x://host/a`],

@@ -13,7 +13,17 @@ const RESERVED = 1 << 20;
 /** The limit of what is packed. */
 const MAX_BYTES = 256 << 20;
 
-export const DISK_FULL = 'the disk is full';
+/** Errors of a write for which there is no space, with what is reported. */
+const NO_ROOM: ReadonlyMap<string | undefined, string> = new Map([
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', 'the disk quota is reached'],
+  ['EFBIG', 'the limit of file sizes is reached'],
+]);
+
+/** True for what {@link SupportArchive.add} returns if there is no space. */
+export function isNoRoom(problem: string | undefined): boolean {
+  return [...NO_ROOM.values()].some((one) => one === problem);
+}
 
 export interface SupportArchive {
   /** Adds a file. Returns why it is left out, if so: nothing of it is in the archive then. */
@@ -50,8 +60,9 @@ export async function openSupportArchive(
     try {
       await allocate(end + part.byteLength + RESERVED);
     } catch (error) {
-      if (!['ENOSPC', 'EDQUOT', 'EFBIG'].includes(errnoOf(error) ?? '')) throw error;
-      return DISK_FULL;
+      const reason = NO_ROOM.get(errnoOf(error));
+      if (reason === undefined) throw error;
+      return reason;
     }
     await writeFully(file, part, end);
     end += part.byteLength;

@@ -5,7 +5,7 @@ import type { Reporting } from '../../core/cancellable.ts';
 import { CurlewError, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
 import { writeWhole } from '../../platform/files/write-whole.ts';
-import { DISK_FULL, openSupportArchive } from './archive.ts';
+import { isNoRoom, openSupportArchive } from './archive.ts';
 import { collectItems, type CollectOptions, type Item } from './collect.ts';
 import type { Redactor } from './redact.ts';
 import {
@@ -69,7 +69,7 @@ export async function writeSupportBundle(
   };
   await writeWhole(file, write, { force: false, size: 0, mode: 0o600 });
   if (index === undefined) throw new TypeError('the bundle has no index');
-  const isFull = index.files.some(({ problem }) => problem === DISK_FULL);
+  const isFull = index.files.some(({ problem }) => isNoRoom(problem));
   const cut = !index.complete && options.signal.aborted ? 'stopped' : isFull ? 'disk full' : undefined;
   return { file, bytes: (await stat(file)).size, index, ...(cut && { cut }) };
 }
@@ -78,7 +78,7 @@ export async function writeSupportBundle(
 function nothingIn(files: SupportIndex['files'], about: string, { signal }: Pick<WriteOptions, 'signal'>): CurlewError {
   if (signal.aborted) return new CurlewError('CANCELLED', `canceled; ${NOTHING_WRITTEN}`);
   const why = files.flatMap(({ path, problem }) => (problem === undefined ? [] : [`${path}: ${problem}`]));
-  const isFull = files.some(({ problem }) => problem === DISK_FULL);
+  const isFull = files.some(({ problem }) => isNoRoom(problem));
   return new CurlewError(
     isFull ? 'NO_SPACE' : 'FETCH_FAILED',
     `cannot collect a support bundle of ${about}: nothing could be read; ${NOTHING_WRITTEN}\n${why.slice(0, MAX_SHOWN).join('\n')}`,

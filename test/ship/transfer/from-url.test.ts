@@ -247,7 +247,7 @@ test('sizes that a server makes up, and bodies without an end, are refused', asy
     sending: { closeAt: MIB },
   });
   for (const [fault, message] of [
-    [longer, /sent the bytes from|ended after 1048576 of 9000000 bytes/],
+    [longer, /sent the bytes from|ended after \d+ of 9000000 bytes/],
     [
       answers({ status: 200, headers: { 'content-length': '99999999999' }, body: '' }),
       /returned more than 10000000 bytes/,
