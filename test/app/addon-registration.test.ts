@@ -21,7 +21,10 @@ const KUBE_CLIENT = {
       { type: 'CurrentCluster', currentCluster: { clusterRoleName: 'web-reader' } },
       {
         type: 'SingleNamespace',
-        singleNamespace: { namespace: 'shared', roleRef: { kind: 'Role', name: 'shared-reader' } },
+        singleNamespace: {
+          namespace: 'shared',
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'shared-reader' },
+        },
       },
     ],
   },

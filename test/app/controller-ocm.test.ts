@@ -7,7 +7,7 @@ import { startMemoryApiServer, type MemoryApiServer } from '../support/api-serve
 import * as assert from '../support/assert.ts';
 import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
-import { binding, configOf, managedCluster, placement, templateOf } from '../support/ocm-files.ts';
+import { binding, configOf, managedCluster, placement, stored, templateOf } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
@@ -95,12 +95,11 @@ async function openScene(): Promise<Scene> {
 
 function addon(installStrategy: object): object {
   const defaultConfigs = [templateOf('page-1'), configOf('page')];
-  return {
-    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+  return stored({
     kind: 'ClusterManagementAddOn',
     metadata: { name: 'page' },
     spec: { defaultConfigs, installStrategy },
-  };
+  });
 }
 
 function first(found: unknown): JsonObject {
@@ -262,10 +261,11 @@ test('by the rules of Open Cluster Management, a Deployment of a template is the
     metadata: { name: 'web-1' },
     spec: { addonName: 'page', agentSpec: { workload: { manifests: [deployment] } } },
   });
-  await scene.create(`${ADDON}/clustermanagementaddons`, {
+  const page = {
     metadata: { name: 'page', annotations: { 'curlew.dev/compat': 'ocm' } },
     spec: { defaultConfigs: [templateOf('web-1')], installStrategy: { type: 'Manual' } },
-  });
+  };
+  await scene.create(`${ADDON}/clustermanagementaddons`, stored(page));
   const path = `${ADDON}/namespaces/oslo/managedclusteraddons`;
   await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: {} });
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });

@@ -22,6 +22,7 @@ import {
   managementAddOn,
   placement,
   templateOf,
+  stored,
 } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -190,14 +191,13 @@ test('an add-on from a template moves from a folder to a hub and back, and its o
     await hub.client.create('/api/v1/namespaces', { metadata: { name } });
   await pushTo(hub.client, await readFile(scene.box.at('oslo.conf'), 'base64'));
   const [addons, clusters] = ['addon', 'cluster'].map((group) => `/apis/${group}.open-cluster-management.io`);
-  const asOf = { apiVersion: 'addon.open-cluster-management.io/v1alpha1' };
   for (const [path, object] of [
     [`${addons}/v1alpha1/addontemplates`, template],
     [`${addons}/v1alpha1/namespaces/fleet-ops/addondeploymentconfigs`, config],
     [`${clusters}/v1/managedclusters`, managedCluster('oslo')],
     [`${clusters}/v1beta1/namespaces/fleet-ops/placements`, placement('all')],
     [`${clusters}/v1beta2/namespaces/fleet-ops/managedclustersetbindings`, binding()],
-    [`${addons}/v1alpha1/clustermanagementaddons`, { ...web, ...asOf }],
+    [`${addons}/v1alpha1/clustermanagementaddons`, stored(web)],
   ] as const)
     assert.is((await hub.client.create(path, object)).status, 201, path);
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });

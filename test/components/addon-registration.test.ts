@@ -40,7 +40,7 @@ const CUSTOM = {
 
 function kubeClient(clusterRoleName: string): object {
   const current = { type: 'CurrentCluster', currentCluster: { clusterRoleName } };
-  const roleRef = { kind: 'Role', name: 'shared-reader' };
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'shared-reader' };
   const single = { type: 'SingleNamespace', singleNamespace: { namespace: 'shared', roleRef } };
   return { type: 'KubeClient', kubeClient: { hubPermissions: [current, single] } };
 }

@@ -17,6 +17,7 @@ import {
   managementAddOn,
   onCluster,
   placement,
+  stored,
   templateOf,
 } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
@@ -213,7 +214,7 @@ if (reason === undefined) {
       addOnTemplate('web-1', [map]),
       ...['default', 'placement', 'cluster'].map(config),
       onCluster('athens', { configs: [configOf('cluster')] }),
-      { ...add, apiVersion: 'addon.open-cluster-management.io/v1alpha1' },
+      stored(add),
     );
     const own = (name: string): string => `${ADDON}/namespaces/${name}/managedclusteraddons/web`;
     await eventually(async () => {

@@ -48,11 +48,18 @@ export function decision(of: string, names: readonly string[], [index, group]: r
   return { apiVersion: `${prefix}/v1beta1`, kind: 'PlacementDecision', metadata, status };
 }
 
+interface Reference {
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
 /** The AddOnTemplate `name`, or the AddOnDeploymentConfig, as a reference. */
-export function templateOf(name: string): object {
+export function templateOf(name: string): Reference {
   return { group: ADDON, resource: 'addontemplates', name };
 }
-export function configOf(name: string): object {
+export function configOf(name: string): Reference {
   return { group: ADDON, resource: 'addondeploymentconfigs', namespace: NAMESPACE, name };
 }
 
@@ -89,6 +96,20 @@ export function managementAddOn(
     kind: 'ClusterManagementAddOn',
     metadata: { name: 'web', annotations },
     spec: own,
+  };
+}
+
+/** A ClusterManagementAddOn as servers store it: each default is part of a supported configuration. */
+export function stored(addon: object): object {
+  const { spec, ...others } = addon as { readonly spec: { readonly defaultConfigs?: readonly Reference[] } };
+  const { defaultConfigs, ...own } = spec;
+  const supportedConfigs = defaultConfigs?.map(({ group, resource, ...defaultConfig }) => {
+    return { group, resource, defaultConfig };
+  });
+  return {
+    ...others,
+    apiVersion: `${ADDON}/v1alpha1`,
+    spec: { ...own, ...(supportedConfigs && { supportedConfigs }) },
   };
 }
 

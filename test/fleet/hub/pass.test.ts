@@ -334,7 +334,7 @@ test('a configuration of a kind that an add-on does not support is named, and wh
   await pass(first, 0, 1);
   const made = contents(first);
   assert.match(made, /^oslo:/);
-  const { name: _name, ...kind } = templateOf('web-1') as Values;
+  const { name: _name, ...kind } = templateOf('web-1');
   const supportedConfigs = [{ ...kind, defaultConfig: { name: 'web-1' } }];
   const wrong = managementAddOn({ all: { configs: [configOf('a')] } }, { supportedConfigs, defaultConfigs: [] });
   const others = first.objects().filter((one) => (one as JsonObject)['kind'] !== 'ClusterManagementAddOn');

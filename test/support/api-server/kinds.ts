@@ -111,11 +111,11 @@ function checkOf(schema: JsonObject): ValidateFunction {
   return known;
 }
 
-/** The document without fields that its schema does not have, as the server stores it, and what is wrong with the rest. */
+/** The document without fields that its schema does not have, as the server stores it, these fields, and what is wrong with the rest. */
 export function bySchema(
   schema: JsonObject,
   document: JsonObject,
-): { readonly document: JsonObject; readonly problems: readonly string[][] } {
+): { readonly document: JsonObject; readonly dropped: readonly string[]; readonly problems: readonly string[][] } {
   const copy = structuredClone(document);
   const check = checkOf(schema);
   const problems = check(copy)
@@ -124,7 +124,15 @@ export function bySchema(
         const parts = [...instancePath.split('/').slice(1), String(params['missingProperty'] ?? '')];
         return [parts.filter((part) => part !== '').join('.'), `Invalid value: ${message}`];
       });
-  return { document: copy, problems };
+  return { document: copy, dropped: missingIn(copy, document), problems };
+}
+
+/** Paths of what a value has and its copy does not. */
+function missingIn(copy: Json | undefined, value: Json, path: readonly string[] = []): readonly string[] {
+  if (copy === undefined) return [path.join('.')];
+  if (typeof value !== 'object' || value === null) return [];
+  const kept = copy as Readonly<Record<string, Json>>;
+  return Object.entries(value).flatMap(([key, one]) => missingIn(kept[key], one, [...path, key]));
 }
 
 function knownFields(schema: JsonObject): JsonObject {

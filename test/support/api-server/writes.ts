@@ -138,9 +138,12 @@ export class Writes {
   #commit(target: Target, live: StoredObject | undefined, result: Owned, { dryRun }: WriteOptions): JsonObject {
     const { kind, namespace, name } = target;
     if (live === undefined && kind.namespaced) this.#requireNamespace(target);
-    const known = kind.schema === undefined ? { ...result, problems: [] } : bySchema(kind.schema, result.document);
+    const { dropped, ...known } =
+      kind.schema === undefined ? { ...result, dropped: [], problems: [] } : bySchema(kind.schema, result.document);
     const document = completed(target, live, known.document);
-    validate(target, live, document, known.problems);
+    // A real server drops them in silence: who writes a status would write it again and again.
+    const unknown = target.subresource === 'status' ? dropped.map((path) => [path, 'unknown field']) : [];
+    validate(target, live, document, [...known.problems, ...unknown]);
     const value = objectOf({ ...result, document });
     if (dryRun || (live !== undefined && isSame(live.value, value))) return value;
     const isDeleted = metadataOf(value)['deletionTimestamp'] !== undefined && kind.kind !== 'Namespace';
