@@ -142,13 +142,21 @@ export function timedOut(what: keyof typeof LATE): Error {
   return Object.assign(new Error('timed out'), { code: LATE[what] });
 }
 
+/** The reason in a text of OpenSSL, which also has numbers, a path and a line break. */
+const OPENSSL = /:SSL routines:[^:]*:([^:\n]+)/;
+
 /** A one-line message for a connection error; undefined for an unknown error. */
 export function connectionMessage(error: unknown): string | undefined {
   const code = errnoOf(error) ?? '';
   if (code.startsWith('HPE_') && !Object.hasOwn(CONNECTION_MESSAGES, code))
     return `the response is not valid HTTP (${code})`;
-  return CONNECTION_MESSAGES[code];
+  if (!(error instanceof Error)) return undefined;
+  if (isNotTls(error, code)) return 'the server does not speak TLS';
+  const [, reason] = OPENSSL.exec(error.message) ?? [];
+  return CONNECTION_MESSAGES[code] ?? (reason === undefined ? undefined : `the TLS handshake failed (${reason})`);
 }
+
+const NOT_TLS_HINT = 'write http:// instead of https:// in the address, or use the port for https';
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
@@ -254,7 +262,8 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
   const certificate = isCertificateProblem(code);
   const what = byProxy?.what ?? connectionMessage(error) ?? visible(error.message);
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
-  const hint = certificateHint(byProxy?.cause ?? error) ?? CONNECTION_HINTS[code];
+  const notTls = byProxy === undefined && isNotTls(error, code);
+  const hint = notTls ? NOT_TLS_HINT : (certificateHint(byProxy?.cause ?? error) ?? CONNECTION_HINTS[code]);
   return {
     kind: 'broken',
     error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `cannot ${doing}: ${url.host}${through}: ${what}`, {
@@ -262,6 +271,6 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
     }),
     retryable: !certificate && !NOT_AGAIN.test(code) && byProxy?.isLater !== false,
     stalled: code === STALLED,
-    notTls: byProxy === undefined && isNotTls(error, code),
+    notTls,
   };
 }

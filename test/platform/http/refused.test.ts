@@ -1,4 +1,5 @@
 /** What is advised if a server refuses access. */
+import { createServer, type AddressInfo } from 'node:net';
 import * as assert from '../../support/assert.ts';
 import { quickHttp } from '../../support/client.ts';
 import { answers } from '../../support/faults.ts';
@@ -37,6 +38,28 @@ test('a proxy that offers only what curlew does not speak is said so, not that i
       assert.is(/USER:PASSWORD@/.test(hint ?? ''), says.source.startsWith('rejects'), hint);
     }
   }
+});
+
+test('a server without TLS at an https address is said to be one, with what to do', async ({ signal }) => {
+  await using web = await serveFiles({});
+  await using http = await quickHttp();
+  const url = web.url.replace('http:', 'https:');
+  const asking = http.small({ doing: 'get it', url }, { limit: 10, signal });
+  const { message, hint } = await assert.rejectsWith(asking, 'FETCH_FAILED');
+  assert.is(message, `cannot get it: ${new URL(url).host}: the server does not speak TLS`);
+  assert.is(hint, 'write http:// instead of https:// in the address, or use the port for https');
+});
+
+test('a refused TLS handshake is said with its reason alone', async ({ signal }) => {
+  await using http = await quickHttp();
+  // The alert handshake_failure.
+  const alert = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
+  const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.end(alert)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const asking = http.small({ doing: 'get it', url }, { limit: 10, signal });
+  await assert.rejectsWith(asking, 'FETCH_FAILED', /: the TLS handshake failed \([^:\\]*handshake failure\)$/);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test.run();
