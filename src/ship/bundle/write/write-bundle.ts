@@ -2,7 +2,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Reporting } from '../../../core/cancellable.ts';
-import { asError } from '../../../core/errors.ts';
+import { reportStep } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
@@ -27,15 +27,32 @@ export interface WriteBundleOptions extends Reporting {
  * A source that has changed since planning is `STORE_CONFLICT`.
  */
 export async function writeBundle(
+  plan: BundlePlan,
+  sources: readonly BundleSource[],
+  write: Write,
+  options: WriteBundleOptions,
+): Promise<void> {
+  await reported(plan, options, async () => writeBytes(plan, sources, write, options));
+}
+
+async function reported(
+  { splice }: BundlePlan,
+  { name, title, verify, report }: WriteBundleOptions,
+  work: () => Promise<void>,
+): Promise<void> {
+  const step = { id: name, title, bytes: splice.size };
+  await reportStep(report, step, work, () => (verify ? 'written and verified' : 'written'));
+}
+
+async function writeBytes(
   { splice }: BundlePlan,
   sources: readonly BundleSource[],
   write: Write,
-  { name, title, concurrency, verify, report, signal }: WriteBundleOptions,
+  { name, concurrency, verify, report, signal }: WriteBundleOptions,
 ): Promise<void> {
   const check = verify ? createEntryCheck(splice.index, sourceNames(splice, sources, name), { signal }) : undefined;
   const writes = createWriteQueue(write, { concurrency });
   const read = sources.some(isRemoteSource) ? readAhead : bundleRange;
-  report({ type: 'step-started', id: name, title, bytes: splice.size });
   let size = 0;
   try {
     for await (const chunk of read(splice, sources, { signal, allocate: writes.allocate })) {
@@ -50,11 +67,9 @@ export async function writeBundle(
   } catch (error) {
     check?.abandon();
     await writes.settle();
-    report({ type: 'step-failed', id: name, error: asError(error) });
     throw error;
   }
   if (size !== splice.size) throw new Error(`wrote ${size} bytes instead of the plan's ${splice.size}`);
-  report({ type: 'step-done', id: name, outcome: verify ? 'written and verified' : 'written' });
 }
 
 export interface WriteFileOptions extends Pick<WriteBundleOptions, 'verify' | 'report' | 'signal'> {
@@ -76,6 +91,7 @@ export async function writeBundleFile(
 ): Promise<void> {
   const options = { name: path, title: basename(path), concurrency: WRITE_CONCURRENCY, verify, report, signal };
   const write = async (file: FileHandle): Promise<void> =>
-    writeBundle(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
-  await writeWhole(path, write, { force, mode, size: plan.splice.size });
+    writeBytes(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
+  // The file is written once it has its name, which another run may take before.
+  await reported(plan, options, async () => writeWhole(path, write, { force, mode, size: plan.splice.size }));
 }

@@ -141,16 +141,19 @@ test('an output that is there is refused and kept, and replaced when asked', asy
   await assert.rejectsWith(write(planned, box.at('none/b.tar.gz'), signal), 'FILE_UNUSABLE');
 });
 
-test('a file that appears meanwhile is not replaced', async ({ signal }) => {
+test('a file that appears meanwhile is not replaced, and the step is not reported as done', async ({ signal }) => {
   await using box = await tree();
   const planned = await planTestBundle(await publishTestPackages(box, PACKAGES, signal), SPEC, signal);
+  const types: string[] = [];
   const report = ({ type }: { readonly type: string }): void => {
-    if (type === 'step-started') writeFileSync(box.at('b.tar.gz'), 'mine');
+    types.push(type);
+    if (type === 'step-progress') writeFileSync(box.at('b.tar.gz'), 'mine');
   };
   await assert.rejectsWith(
     writeBundleFile(planned.plan, planned.sources, box.at('b.tar.gz'), { force: false, verify: false, report, signal }),
     'FILE_EXISTS',
   );
+  assert.equal([types.includes('step-done'), types.at(-1)], [false, 'step-failed']);
   assert.is(await readFile(box.at('b.tar.gz'), 'utf8'), 'mine');
   assert.equal((await readdir(box.path)).toSorted(), ['b.tar.gz', 'out', 'store']);
 });
