@@ -42,6 +42,7 @@ test('the folder of an unpacked bundle is verified file by file', async () => {
   const changed = await verify();
   assert.is(changed.exitCode, 15);
   assert.match(changed.stderr, /bbb\/1\.0\.0\/install\.sh: not the file that its package contains/);
+  assert.match(changed.stderr, /hint: unpack the bundle again$/);
   await writeFile(box.at(script), text);
   await writeFile(box.at('u/addons/bbb/1.0.0/more.sh'), '');
   assert.match((await verify()).stderr, /more\.sh: the bundle has no such file/);

@@ -26,7 +26,7 @@ import {
 } from './source.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
-import { wrongBytes, readVerified } from './verified-file.ts';
+import { UNPACK_AGAIN, wrongBytes, readVerified } from './verified-file.ts';
 
 const TOC_LIMIT = 1 << 30;
 /** Hashing uses one processor; meanwhile other files are read and synced. */
@@ -97,6 +97,7 @@ export async function folderPackages(
           roots.map((root) => join(root, path)),
           file,
           options.signal,
+          UNPACK_AGAIN,
         );
       },
       ...(stays ? {} : { movedFrom: folder, discard: async () => rm(from, { recursive: true, force: true }) }),
@@ -106,7 +107,7 @@ export async function folderPackages(
     const entry = entries.find(({ path }) => path === name);
     if (entry === undefined) return undefined;
     const root = await readStateFile(join(folder, name), limit);
-    if (root === undefined || digestOf(root) !== entry.digest) throw wrongBytes(join(folder, name));
+    if (root === undefined || digestOf(root) !== entry.digest) throw wrongBytes(join(folder, name), UNPACK_AGAIN);
     return root;
   };
   return { packages, index, readRoot };
@@ -169,12 +170,13 @@ async function takePackage(
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);
       await bring(join(from, path), target);
-      if ((await settleFile(target, file, within.signal)) !== file.digest) throw wrongBytes(join(from, path));
+      if ((await settleFile(target, file, within.signal)) !== file.digest)
+        throw wrongBytes(join(from, path), UNPACK_AGAIN);
     };
     await eachLimited(wanted, take, { width: FILES_AT_ONCE, signal });
     for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw wrongBytes(from);
+    if (errnoOf(error) === 'ENOENT') throw wrongBytes(from, UNPACK_AGAIN);
     throw fileError(`link or copy ${from}`, error);
   }
 }

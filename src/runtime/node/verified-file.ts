@@ -5,11 +5,12 @@ import { constants, open, type FileHandle } from 'node:fs/promises';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 
-/** The bytes of the first of these files that exists. Throws at the end if they do not match the size and digest. */
+/** The bytes of the first of these files that exists. Throws {@link wrongBytes} at the end if they do not match. */
 export async function* readVerified(
   paths: readonly string[],
   wanted: Pick<PackageFile, 'size' | 'digest'>,
   signal: AbortSignal,
+  hint?: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const [path = '', ...others] = paths;
   let file: FileHandle;
@@ -17,8 +18,8 @@ export async function* readVerified(
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
-    if (others.length === 0) throw wrongBytes(path);
-    yield* readVerified(others, wanted, signal);
+    if (others.length === 0) throw wrongBytes(path, hint);
+    yield* readVerified(others, wanted, signal, hint);
     return;
   }
   await using _open = file;
@@ -35,12 +36,14 @@ export async function* readVerified(
     hash.update(chunk);
     yield chunk;
   }
-  if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw wrongBytes(path);
+  if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw wrongBytes(path, hint);
 }
 
-/** The error for a package's file that is missing or has other bytes. */
-export function wrongBytes(path: string): CurlewError {
-  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package contains`, {
-    hint: 'unpack the bundle again; the same curlew install repairs installed files',
-  });
+/** The hint for a file of an unpacked bundle, which no install repairs. */
+export const UNPACK_AGAIN = 'unpack the bundle again';
+const REPAIR = `${UNPACK_AGAIN}; the same curlew install repairs installed files`;
+
+/** The error for a package's file that is missing or has other bytes, by default one that is installed. */
+export function wrongBytes(path: string, hint = REPAIR): CurlewError {
+  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package contains`, { hint });
 }

@@ -9,7 +9,7 @@ import type { ArchiveIndex } from '../../formats/archive/entry.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { entriesByPackage } from '../../runtime/node/source.ts';
 import { FILES_AT_ONCE, refuseUnlisted } from '../../runtime/node/source-folder.ts';
-import { readVerified } from '../../runtime/node/verified-file.ts';
+import { readVerified, UNPACK_AGAIN } from '../../runtime/node/verified-file.ts';
 import type { Signed, Trust } from '../open/trust.ts';
 import { openUnpacked } from './install-source.ts';
 
@@ -42,7 +42,7 @@ export async function verifyUnpacked(
       await refuseUnlisted(join(folder, prefixOf(ref)), new Set(files.map(({ path }) => path)));
     let bytes = 0;
     const read = async (entry: (typeof entries)[number], within: Pick<Options, 'signal'>): Promise<void> => {
-      for await (const chunk of readVerified([join(folder, entry.path)], entry, within.signal)) {
+      for await (const chunk of readVerified([join(folder, entry.path)], entry, within.signal, UNPACK_AGAIN)) {
         bytes += chunk.byteLength;
         report({ type: 'step-progress', id: title, bytes });
       }
