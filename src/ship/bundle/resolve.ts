@@ -110,6 +110,11 @@ function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
   return resolvePackage(addon, from);
 }
 
+/** How to ask for another architecture on a command line. */
+export function askingFor(arch: Arch | ''): string {
+  return `curlew bundle --arch ${arch} makes a bundle for such machines`;
+}
+
 /** Resolves one package. A missing one is `SPEC_INVALID`, with a similar name as hint. */
 export function resolvePackage(
   { name, requested }: Pick<InstallerAddon, 'name' | 'requested'>,
@@ -139,7 +144,7 @@ export function resolvePackage(
     const arches = ARCHES.filter((one) => others.some(({ packages }) => packages[one] !== undefined));
     const what = built.length === 0 ? name : `${name} ${requested}`;
     throw new CurlewError('SPEC_INVALID', `${what}: no package for ${arch}`, {
-      hint: `the release has it for ${arches.join(', ')}: curlew bundle --arch ${arches[0] ?? ''} makes a bundle for such machines`,
+      hint: `the release has it for ${arches.join(', ')}: ${askingFor(arches[0] ?? '')}`,
     });
   }
   const channel = channelOf(requested);

@@ -1,6 +1,8 @@
 /** Converts errors to responses: reports what a client can fix, and hides details of the server and its store. */
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, type ErrorCode } from '../../core/errors.ts';
+import { ARCHES, type Arch } from '../../core/ref.ts';
+import { askingFor } from '../bundle/resolve.ts';
 import { jsonAnswer, textAnswer, type Answer } from './content.ts';
 
 /** All other codes are server errors: 500. */
@@ -44,7 +46,14 @@ export function failureAnswer(error: unknown): Answer {
     return textAnswer(status, `${SERVER_ERRORS[status] ?? ''}\n`, retry);
   const lines = [error.message, ...error.diagnostics.map((one) => renderDiagnostic(one, undefined))];
   if (error.hint !== undefined) lines.push(`hint: ${error.hint}`);
-  return textAnswer(status, `${lines.join('\n')}\n`);
+  return textAnswer(status, `${forClients(lines.join('\n'))}\n`);
+}
+
+/** A text with hints for clients, which have an address and no command line. */
+export function forClients(text: string): string {
+  const way = (arch: Arch): string =>
+    `write arch=${arch} into the query of the address, or _arch=${arch} where it chooses add-ons`;
+  return ARCHES.reduce((told, arch) => told.replaceAll(askingFor(arch), way(arch)), text);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { Bundles, BundlesOptions } from './bundles.ts';
 import type { SeenCatalog } from './catalogs.ts';
 import { type Answer, dataContent, textAnswer } from './content.ts';
-import { asServerError, statusOf } from './failure.ts';
+import { asServerError, forClients, statusOf } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import type { ChosenSpecs } from './chosen-specs.ts';
 import { type Choice, formatChoice, parseChoice, specNameOf, withAddons } from './page/choice.ts';
@@ -198,7 +198,7 @@ function moved(location: string): Answer {
 function problemsOf(error: unknown): readonly string[] {
   if (!(error instanceof CurlewError) || statusOf(error) >= 500) throw error;
   const withHint = (text: string, hint: string | undefined): string =>
-    hint === undefined ? text : `${text} (${hint})`;
+    hint === undefined ? text : `${text} (${forClients(hint)})`;
   const { message, hint, diagnostics } = error;
   return diagnostics.length === 0
     ? [withHint(message, hint)]

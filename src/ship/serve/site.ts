@@ -174,7 +174,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
     }
   };
   const post: Site['post'] = async (body, { base, keep, signal }) => {
-    const spec = await planner.run({ kind: 'spec', data: body, name: 'the installer spec' }, { signal });
+    const spec = await planner.run({ kind: 'spec', data: body, name: 'the request body' }, { signal });
     const resolved = await checkSpec(spec, catalogs);
     const findings = allowInvalidSettings ? [] : await bundles.settings(spec.installer, resolved, { signal });
     if (findings.some(({ severity }) => severity === 'error')) throw settingsError(findings);

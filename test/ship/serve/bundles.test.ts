@@ -253,6 +253,19 @@ test('a bundle for an architecture that there is not is answered with those that
   }
 });
 
+test('a client is told to ask for another architecture in the address, not on a command line', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const path of [`bundle/${ID}.tar.gz?arch=arm64`, 'bundle.tar.gz?_arch=arm64&alpha=1.0']) {
+    const answer = await fetch(`${server.url}/${path}`);
+    const text = await answer.text();
+    assert.is(answer.status, 422, text);
+    assert.match(text, 'for amd64: write arch=amd64 into the query of the address, or _arch=amd64 where it chooses');
+    assert.not.match(text, /curlew bundle/);
+  }
+});
+
 test('a spec in a file of another id is refused, and nobody outside learns where the store lies', async ({
   signal,
 }) => {

@@ -120,7 +120,7 @@ test('what is no spec, what the release lacks and what is too large are refused,
   const address = `${server.url}/installer`;
   for (const [body, status, what] of [
     ['kind: [', 422, /:\d+:\d+ error/],
-    ['', 422, /not a valid installer spec/],
+    ['', 422, /^the request body is not a valid installer spec/],
     [Buffer.from([0xff, 0xfe]), 422, /UTF-8/],
     [specOf({ alhpa: '1.0' }), 422, /did you mean alpha/],
     [specOf({ alpha: '9.9' }), 422, /9\.9/],
