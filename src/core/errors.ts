@@ -266,9 +266,14 @@ export function pathHint(text: string, otherwise: string, then = 'download it fi
   return isAddress ? `it is an address, and a file is expected: ${then}` : otherwise;
 }
 
+/** A text with the path that `resolve` has made of an address: the address as it was given, with both slashes and no folder before it. */
+export function withAddress(text: string): string {
+  return text.replace(/(^|\w )\/(?:.*?\/)??((?:https?|s3):)\/(?!\/)/i, '$1$2//');
+}
+
 /** Nothing is at a path that a user gave; `doing` includes it. */
 export function noSuchFile(doing: string, cause?: unknown): CurlewError {
-  return new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`, {
+  return new CurlewError('NOT_FOUND', `cannot ${withAddress(doing)}: no such file`, {
     hint: pathHint(doing, 'check the path'),
     cause,
   });

@@ -5,6 +5,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/core/errors.ts';
 import { formatHead, parseHead } from '../../src/core/parts.ts';
 import * as assert from '../support/assert.ts';
+import { MAIN } from '../support/compiled.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
@@ -109,6 +110,15 @@ test('parts in a folder that does not exist are refused with its path, and need 
   const words = ['split', 'b.tar.gz', '--size', '100KB', '-o', 'none/b.tar.gz'];
   await refused(box, 'FILE_UNUSABLE', /cannot write .*none\/b\.tar\.gz: .*none does not exist/, words);
   await refused(box, 'NOT_FOUND', /write parts to \S*none: no such folder/, ['split', 'b.tar.gz', '--to', 'none']);
+});
+
+test('a part that cannot be written is named, and not the bundle as if reading it had failed', async () => {
+  await using box = await partsBox();
+  const words = ['split', 'b.tar.gz', '--size', '100KB', '-o', 'y'];
+  const limited = ['-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, MAIN, ...words];
+  const { exitCode, stderr } = await execa('bash', limited, { cwd: box.path, reject: false });
+  assert.is(exitCode, ERROR_CODES.FILE_UNUSABLE, stderr);
+  assert.match(stderr, /^error FILE_UNUSABLE: cannot write .*\/y\.part-001: .*file too large/im);
 });
 
 test('parts that never were one file are signed as the file that they make', async () => {

@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs';
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError, isMissing, pathHint } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, isMissing, pathHint, withAddress } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, force: boolean | undefined, cause?: unknown): CurlewError {
@@ -44,7 +44,7 @@ export async function requireFolder(path: string): Promise<void> {
   const stats = await stat(folder).catch(() => undefined);
   if (stats?.isDirectory() === true) return;
   const what = stats === undefined ? 'does not exist' : 'is not a folder';
-  throw new CurlewError('FILE_UNUSABLE', `cannot write ${path}: ${folder} ${what}`, {
+  throw new CurlewError('FILE_UNUSABLE', `cannot write ${withAddress(path)}: ${withAddress(folder)} ${what}`, {
     hint:
       stats === undefined
         ? pathHint(path, `create it first (mkdir -p ${folder}), or specify another file`, 'write a file, and copy it')

@@ -63,7 +63,7 @@ export function planParts(
 }
 
 function tooMany(name: string, size: number): CurlewError {
-  return new CurlewError('USAGE', `cannot split ${name}: ${size} bytes need more than ${MAX_PARTS} parts`, {
+  return new CurlewError('USAGE', `cannot write ${name} in parts: ${size} bytes need more than ${MAX_PARTS} parts`, {
     hint: `use parts of at least ${Math.ceil(size / MAX_PARTS)} bytes`,
   });
 }
@@ -72,7 +72,7 @@ function shortage(name: string, size: number, media: readonly Medium[], shortfal
   const free = media.map(({ folder, free: bytes }) => `${formatBytes(bytes)} free in ${folder}`).join(', ');
   return new CurlewError(
     'NO_SPACE',
-    `cannot split ${name}: it needs ${formatBytes(size)}, ${formatBytes(shortfall)} more than available: ${free}`,
+    `cannot write ${name} in parts: it needs ${formatBytes(size)}, ${formatBytes(shortfall)} more than available: ${free}`,
     { hint: 'free some space, or add more folders, and run the same command again' },
   );
 }

@@ -104,7 +104,7 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
     // Damage is detected at the end of a payload, which may begin many parts earlier, so no part can be kept.
     if (check !== undefined && isDamage(error)) await rm(progressPath(identity), { force: true });
     report({ type: 'step-failed', id: name, error: asError(error) });
-    throw signal.aborted ? error : fileError(`split ${name}`, error);
+    throw signal.aborted ? error : fileError(`write the parts of ${name}`, error);
   }
 }
 
@@ -275,12 +275,16 @@ async function writePart(
       await writes.settle();
     }
   };
-  return writeAside(folder, mode, write, async (partial) => {
-    const digest: Digest = `sha256:${hash.digest('hex')}`;
-    await save(digest);
-    await nameFile(partial, path, true);
-    return digest;
-  });
+  try {
+    return await writeAside(folder, mode, write, async (partial) => {
+      const digest: Digest = `sha256:${hash.digest('hex')}`;
+      await save(digest);
+      await nameFile(partial, path, true);
+      return digest;
+    });
+  } catch (error) {
+    throw errnoOf(error) === undefined ? error : fileError(`write ${path}`, error);
+  }
 }
 
 async function finish(
