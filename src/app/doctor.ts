@@ -17,7 +17,6 @@ import { HOST_ARCH } from '../runtime/images/required-images.ts';
 import { whyNoSandbox } from '../runtime/hooks/confine.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../ship/store/read-catalog.ts';
-import { isWebAddress } from '../ship/store/web.ts';
 import { readConfig, cacheFolder } from '../steps/open/config.ts';
 import { bundleArches, findExecutable, type BundleArches } from '../steps/open/executables.ts';
 import { lazyHttp } from '../steps/open/network.ts';
@@ -118,9 +117,12 @@ const CHECKS: readonly Check[] = [
     how: 'check its address, and whether its server is up and can be reached from here',
     look: async (request, context) => {
       await using web = lazyHttp(request, context, RETRY);
-      const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
       const { attempts } = RETRY;
-      const store = await openStoreFor(request.from ?? '', request, context, { create: false, http, attempts });
+      const store = await openStoreFor(request.from ?? '', request, context, {
+        create: false,
+        http: web.get,
+        attempts,
+      });
       const current = await currentRelease(store, context);
       return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;
     },

@@ -18,6 +18,6 @@ export const prune = useCase(PRUNE, async (request, context: Context): Promise<P
       hint: '--keep 10, --older-than 30d, or both',
     });
   }
-  const store = await openStoreFor(from, request, context, { create: false });
+  const store = await openStoreFor(from, request, context, { create: 'existing' });
   return pruneStore(store, { keep, olderThan, now: new Date(), dryRun, jobs, report, signal });
 });

@@ -13,6 +13,6 @@ const JOBS = 8;
 export const reindex = useCase(REINDEX, async (request, context: Context): Promise<ReindexResult> => {
   const { release: requested, dryRun = false, jobs = JOBS } = request;
   const release = requested === undefined ? undefined : checkedRelease(requested, '--release');
-  const store = await openStoreFor(request.store, request, context, { create: false });
+  const store = await openStoreFor(request.store, request, context, { create: 'existing' });
   return reindexStore(store, { release, dryRun, jobs, signal: context.signal });
 });

@@ -14,11 +14,10 @@ import { MIN_TOKEN_LENGTH } from '../ship/serve/token.ts';
 import { withStoredExternal } from '../ship/release/merged-catalog.ts';
 import { readSigned } from '../ship/release/signed-release.ts';
 import type { Store } from '../ship/store/store.ts';
-import { isWebAddress } from '../ship/store/web.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { executableOpener } from '../steps/open/executables.ts';
-import { openHttp } from '../steps/open/network.ts';
+import { lazyHttp } from '../steps/open/network.ts';
 import { trustOfStore } from '../steps/open/release-trust.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { toolVersion } from '../own/version.ts';
@@ -99,14 +98,13 @@ async function openSite(
 
 async function openStores(request: ServeRequest, context: Context): Promise<Stores & AsyncDisposable> {
   const { store: address, installers: specs, allowPost = false } = request;
-  const isWeb = [address, specs ?? ''].some(isWebAddress);
-  const http = isWeb ? (await openHttp(request, context)).http : undefined;
+  const { get: http, close } = lazyHttp(request, context);
   const store = await openStoreFor(address, request, context, { create: false, http });
   const installers =
     specs === undefined
       ? createInstallers(store, 'installers/')
       : createInstallers(await openStoreFor(specs, request, context, { create: allowPost, http }), '');
-  return { store, installers, [Symbol.asyncDispose]: async () => http?.close() };
+  return { store, installers, [Symbol.asyncDispose]: close };
 }
 
 /** Verifies signed releases of the store; undefined if no signatures are required. */

@@ -194,7 +194,7 @@ async function nameOf(
 export const signRelease = useCase(SIGN_RELEASE, async (request, context: Context): Promise<SignedStore> => {
   const { signal } = context;
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
-  const store = await openStoreFor(request.store, request, context, { create: false });
+  const store = await openStoreFor(request.store, request, context, { create: 'existing' });
   const signer = await signerOf({ ...request, key: [], sign: request.key }, context, {
     address: store.address,
     remember: true,

@@ -10,7 +10,6 @@ import { checkedRelease } from '../ship/release/release-name.ts';
 import { readSigned } from '../ship/release/signed-release.ts';
 import { changedAddons, type AddonChange } from '../ship/store/changed-addons.ts';
 import type { Store } from '../ship/store/store.ts';
-import { isWebAddress } from '../ship/store/web.ts';
 import type { Context } from '../core/context.ts';
 import { lazyHttp } from '../steps/open/network.ts';
 import { trustOfStore } from '../steps/open/release-trust.ts';
@@ -58,8 +57,7 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
     throw new CurlewError('USAGE', '--since shows all versions that have changed: name add-ons without a version');
   }
   await using web = lazyHttp(request, context);
-  const http = isWebAddress(from) ? await web.get() : undefined;
-  const store = await openStoreFor(from, request, context, { create: false, http });
+  const store = await openStoreFor(from, request, context, { create: false, http: web.get });
   // A list says nothing of what will be used: no key of the configuration refuses it, and no release counts as seen by it.
   const options = { address: store.address, allowOlder: true, remember: false };
   const trust = request.key === undefined ? undefined : await trustOfStore(request, context, options);

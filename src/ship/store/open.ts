@@ -14,14 +14,14 @@ export interface OpenStoreOptions {
   /** Base of relative paths. */
   readonly cwd: string;
   /**
-   * Create a missing folder, for writers. Otherwise it is `NOT_FOUND`; with `never`, for dry runs of writers, a store without
-   * objects.
+   * Create a missing folder, for writers. Otherwise it is `NOT_FOUND`, for readers or with `existing` for writers; with
+   * `never`, for dry runs of writers, a store without objects.
    */
-  readonly create: boolean | 'never';
+  readonly create: boolean | 'existing' | 'never';
   /** Connection settings of a store in S3; undefined means AWS, with its environment variables and profiles. */
   readonly s3?: S3Options | undefined;
-  /** The client for stores behind a web server; without it they are `UNSUPPORTED`. */
-  readonly http?: Http | undefined;
+  /** Opens the client for stores behind a web server, if it is one; without it they are `UNSUPPORTED`. */
+  readonly http?: (() => Promise<Http>) | undefined;
   /** Receives one warning if the server does not support what publishing needs. */
   readonly report?: Report | undefined;
   readonly signal: AbortSignal;
@@ -41,7 +41,7 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   const { cwd, create, http, signal } = options;
   signal.throwIfAborted();
   if (address === '') throw new CurlewError('USAGE', 'the address of the store is empty');
-  if (http !== undefined && isWebAddress(address)) return createWebStore(address, http);
+  if (http !== undefined && isWebAddress(address)) return createWebStore(address, await http());
   const [, scheme] = SCHEME.exec(address) ?? [];
   if (scheme?.toLowerCase() === 's3') {
     const { createS3Store } = await import('./s3.ts');
@@ -64,7 +64,9 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
       'UNSUPPORTED',
       `cannot open ${address}: ${scheme.toLowerCase()}:// stores are not supported`,
       {
-        hint: `use a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
+        hint: /^file:\/\/\//i.test(address)
+          ? `write the path alone: ${address.slice('file://'.length)}`
+          : `use a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
       },
     );
   }

@@ -2,7 +2,6 @@
 import { join, posix, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
-import type { Http } from '../../platform/http/http.ts';
 import { loadRoots } from '../../platform/http/roots.ts';
 import { readAwsProfile, type AwsProfile } from '../../ship/store/aws-profile.ts';
 import { openStore, type OpenStoreOptions } from '../../ship/store/open.ts';
@@ -31,7 +30,7 @@ export async function openStoreFor(
     attempts,
   }: {
     readonly create: OpenStoreOptions['create'];
-    readonly http?: Http | undefined;
+    readonly http?: OpenStoreOptions['http'];
     readonly attempts?: number | undefined;
   },
 ): Promise<Store> {

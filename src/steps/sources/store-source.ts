@@ -16,7 +16,6 @@ import { readIndex } from '../../formats/archive/read.ts';
 import { isFolderStore } from '../../ship/store/folder.ts';
 import { openStoreSource } from '../../ship/store/source.ts';
 import type { Store } from '../../ship/store/store.ts';
-import { isWebAddress } from '../../ship/store/web.ts';
 import type { ReleaseTrust } from '../../ship/release/signed-release.ts';
 import { catalogOf, notingCurrent } from '../open/release-trust.ts';
 import type { Context } from '../../core/context.ts';
@@ -57,8 +56,7 @@ export async function releaseSource(
   try {
     const stores: Store[] = [];
     for (const address of places) {
-      const http = isWebAddress(address) ? await web.get() : undefined;
-      stores.push(await openStoreFor(address, request, context, { create: false, http }));
+      stores.push(await openStoreFor(address, request, context, { create: false, http: web.get }));
     }
     const { onNotCurrent, result } = notingCurrent(context);
     const catalog = await tryPlaces(

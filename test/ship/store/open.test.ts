@@ -26,6 +26,14 @@ for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
   });
 }
 
+test('what a scheme is answered with is what the command reads, and for a file its path', async ({ signal }) => {
+  const http = async (): Promise<never> => Promise.reject(new Error('no web server is asked'));
+  const hintOf = async (address: string): Promise<string | undefined> =>
+    (await assert.rejectsWith(openStore(address, { cwd: '/', create: false, http, signal }), 'UNSUPPORTED')).hint;
+  assert.is(await hintOf('ftp://foo/bar'), 'use a folder, s3://bucket/prefix or the URL of a web server');
+  assert.is(await hintOf('file:///home/u/store'), 'write the path alone: /home/u/store');
+});
+
 test('the scheme of a bucket may be written in capitals, and its address is the same', async ({ signal }) => {
   for (const address of ['s3://bucket/dist', 'S3://bucket/dist/'])
     assert.is((await openStore(address, { cwd: '/', create: false, signal })).address, 's3://bucket/dist');

@@ -24,7 +24,7 @@ test('the catalog and the packages of a store are read through a web server', as
   await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: [{ path: 'x', data: 'x' }] }], signal);
   await using server = await serveFolder(box.path);
   await using http = await quickHttp();
-  const store = await openStore(`${server.url}/store/`, { cwd: '/', create: false, http, signal });
+  const store = await openStore(`${server.url}/store/`, { cwd: '/', create: false, http: async () => http, signal });
   assert.is(store.address, `${server.url}/store`);
   const catalog = await readCatalog(store, { release: undefined, signal });
   assert.is(catalog.release, 'r1');
