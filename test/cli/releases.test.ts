@@ -170,6 +170,18 @@ test('pruning without a terminal and without --yes is done, with a warning', asy
   for (const more of ['--yes', '--dry-run']) assert.is((await runCommand([...words, more], box.path)).stderr, '');
 });
 
+for (const words of [['prune', '--keep', '1', '--from'], ['reindex'], ['sign', '--key', 'x.key', '--store']]) {
+  test(`${words[0]} needs a store that it can write, and promises nothing else of one on a web server`, async () => {
+    await using box = await tree();
+    const { stderr } = await runCommand([...words, 'http://127.0.0.1/dist'], box.path);
+    const [why = '', hint] = stderr.trimEnd().split('\n');
+    assert.match(why, /^error UNSUPPORTED: .*: this command does not write stores of web servers$/);
+    assert.is(hint, '  hint: use a folder or s3://bucket/prefix');
+    const missing = await runCommand([...words, 'none'], box.path);
+    assert.match(missing.stderr, /no such folder/);
+  });
+}
+
 test('a damaged catalog is named with the command that mends it, and that command does', async ({ signal }) => {
   await using box = await staged(signal);
   await writeFile(box.at('staging/s1/index.json'), '{');

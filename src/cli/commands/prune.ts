@@ -43,12 +43,12 @@ export const command = commandFor(PRUNE, {
 
 /** Asks on a terminal; a script that does not answer yet gets a warning. */
 async function requireConsent(plan: () => Promise<PruneResult>, context: CommandContext): Promise<void> {
+  const { pruned, store } = await plan();
   if (!canAsk()) {
     const text = 'removing without --yes: a later version of curlew will refuse this without a terminal';
     context.report({ type: 'note', level: 'warning', text });
     return;
   }
-  const { pruned, store } = await plan();
   const names = pruned.map(({ release }) => release);
   if (names.length > 0) await confirm(`Remove ${names.join(', ')} from ${store}?`, context);
 }
