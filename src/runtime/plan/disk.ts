@@ -232,8 +232,10 @@ export function requireRoom(plan: DiskPlan, option: string): void {
   const lines = shortages(plan);
   const isElsewhere = lacking.every(({ needs }) => needs.every(({ use }) => use === 'images'));
   const way = isElsewhere ? ' there, such as by removing unused images' : `, or use another folder with ${option}`;
+  // A trial may be one of `dev`, which has no dry run.
+  const details = option === '--root' ? '' : '; --dry-run shows the details';
   throw new CurlewError('NO_SPACE', `the disk is too small for this run; nothing was changed\n${lines.join('\n')}`, {
-    hint: `free that much${way}; --dry-run shows the details`,
+    hint: `free that much${way}${details}`,
   });
 }
 

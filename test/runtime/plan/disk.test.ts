@@ -59,7 +59,11 @@ test('15 % of the disk stay free where images are put, and only there', () => {
 test('a disk of images that is too small has nothing to do with the install folder', () => {
   const images = step(100, { path: '/images', use: 'images', files: 0 });
   const plan = planDisk([step(100), images], [mount(100), mount(249, 1000, ['/images'])]);
-  const { hint } = assert.throwsWith(() => requireRoom(plan, '--root'), 'NO_SPACE', /^\/images: 1 MB more needed/m);
+  const { hint } = assert.throwsWith(
+    () => requireRoom(plan, '--install-dir'),
+    'NO_SPACE',
+    /^\/images: 1 MB more needed/m,
+  );
   assert.is(hint, 'free that much there, such as by removing unused images; --dry-run shows the details');
 });
 
@@ -77,8 +81,14 @@ test('packages and images on one file system are added up', () => {
 test('too few inodes are too little room', () => {
   const plan = planDisk([step(1, { files: 11 })], [mount(1000, 1000, ['/x'], 10)]);
   assert.equal(plan.mounts[0]?.inodes, { peak: 11, free: 10, short: 1 });
-  const error = assert.throwsWith(() => requireRoom(plan, '--root'), 'NO_SPACE', /\/x: 1 more inodes needed/);
-  assert.is(error.hint, 'free that much, or use another folder with --root; --dry-run shows the details');
+  const error = assert.throwsWith(() => requireRoom(plan, '--install-dir'), 'NO_SPACE', /\/x: 1 more inodes needed/);
+  assert.is(error.hint, 'free that much, or use another folder with --install-dir; --dry-run shows the details');
+});
+
+test('the hint for a trial, which dev may run, names no --dry-run', () => {
+  const plan = planDisk([step(1)], [mount(0)]);
+  const { hint } = assert.throwsWith(() => requireRoom(plan, '--root'), 'NO_SPACE');
+  assert.is(hint, 'free that much, or use another folder with --root');
 });
 
 test('what is lacking is told for every file system, with what has to stay free', () => {
