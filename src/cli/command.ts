@@ -49,7 +49,7 @@ export interface Command<Result = unknown, Of extends Request = Request> {
   readonly carriesBytes?: (args: Arguments<Of>) => boolean;
   /** True if the command works without a working folder, such as in one that was removed. */
   readonly isAnywhere?: true;
-  /** True if the text of the result lists what each step has done, such as each package of a build. */
+  /** True if the text of the result lists what each step has done, such as each package of a build, or what it has not. */
   readonly listsSteps?: true;
   /** Exit status of a finished command; default 0. */
   readonly exitCode?: (result: Result) => number;

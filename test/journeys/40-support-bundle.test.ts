@@ -37,4 +37,13 @@ test('a preview writes nothing; Ctrl-C leaves a whole bundle; inspect shows what
   assert.is(again.exitCode, 24, again.stderr);
 });
 
+test('without a terminal, a support bundle prints no line for each file', async () => {
+  await using box = await tree({ 'bin/journalctl': '#!/bin/sh\n' });
+  const PATH = [box.at('bin'), process.env['PATH']].join(delimiter);
+  const words = ['support-bundle', '--install-dir', box.at('node'), '-o', 'x.tar.gz'];
+  const { stdout, stderr } = await curlew(words, { cwd: box.path, env: { PATH } });
+  assert.match(stdout, /^\S*x\.tar\.gz: \d/);
+  assert.not.match(stderr, /: done$/m);
+});
+
 test.run();

@@ -25,6 +25,7 @@ export const command = commandFor(SUPPORT_BUNDLE, {
     const { planSupportBundle, supportBundle } = await import('../../app/support-bundle.ts');
     return options.dryRun ? planSupportBundle(request, context) : supportBundle(request, context);
   },
+  listsSteps: true,
   render: (result) => {
     if (!('index' in result)) {
       const rows = result.files.map(({ path, source }) => `${path}: ${source}`);
