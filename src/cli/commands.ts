@@ -314,6 +314,8 @@ function unknownHint(name: string, asked: string): string {
   const [word = '', second] = name.split(' ');
   if (second !== undefined) {
     const members = familyOf(word).map(([member]) => member.slice(word.length + 1));
+    const meant = namesHere(second).find((own) => own.startsWith(`${word} `));
+    if (meant !== undefined) return `did you mean ${asked} ${meant}?`;
     const near = nearest(second, members, { isAnyWord: true });
     return near === undefined ? `curlew ${word} --help lists the commands` : `did you mean ${asked} ${word} ${near}?`;
   }

@@ -142,11 +142,12 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (name === 'commands') return commandList();
   if (name === 'pages') return pageList();
   if (familyOf(name).length > 0) return familyHelp(name);
-  const code = codeHelp(name);
-  if (code !== undefined) return code;
   const file = name.replace(/^(?:\.\/)?docs\//, '');
   const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === file);
+  // Pages are before codes: the page `usage` is listed by that name, and the code USAGE in upper case.
   if (page !== undefined) return pageText(page).trimEnd();
+  const code = codeHelp(name);
+  if (code !== undefined) return code;
   // Other words than codes are not spelled like one.
   const codes = /^[A-Z\d]+$|_/.test(name) ? Object.keys(ERRORS) : [];
   const near = COMMANDS.has(name)

@@ -26,6 +26,7 @@ for (const [typed, ...expected] of [
   ['validate', 'installer validate'],
   ['drain', 'node drain'],
   ['backup', 'etcd snapshot'],
+  ['etcd backup', 'etcd snapshot'],
   ['restore', 'etcd restore'],
 ] as const) {
   test(`${typed} of another tool is ${expected.join(' or ')} here`, async () => {
@@ -46,6 +47,12 @@ test('a page is shown by its name, its file and the path in the text of pages', 
   const page = await helpAbout(['trials']);
   for (const topic of ['trials.md', 'docs/trials.md', './docs/trials.md']) assert.is(await helpAbout([topic]), page);
   assert.match(await helpAbout(['docs/channels.md']), /^# Channels/);
+});
+
+test('every page is shown by its listed name, and a code that has the same name in upper case', async () => {
+  assert.match(await helpAbout(['usage']), /^# Using curlew/);
+  assert.match(await helpAbout(['USAGE']), /^USAGE: exit status/);
+  assert.match(await helpAbout(['no_space']), /^NO_SPACE: exit status/);
 });
 
 test('a misspelled error code is answered with the right one', async () => {
@@ -95,6 +102,16 @@ for (const [title, words, message] of [
     'an address in the place of a list of versions',
     ['import-external', 'http://a.example/versions.json', '--to', 's'],
     /versions\.json: no such file\n {2}hint: it is an address, and a file is expected: download it first$/,
+  ],
+  [
+    'an address in the place of a spec',
+    ['bundle', 'http://a.example/x//c.yaml', '--from', '.', '-o', 'b.tar.gz'],
+    /cannot read http:\/\/a\.example\/x\/c\.yaml: no such file\n {2}hint: it is an address, /,
+  ],
+  [
+    'an address in the place of a public key',
+    ['verify', 'b.tar.gz', '--key', 'https://a.example/k.pub'],
+    /cannot read https:\/\/a\.example\/k\.pub: no such file\n {2}hint: it is an address, /,
   ],
 ] as const) {
   test(`${title} that does not exist has a hint`, async () => {
