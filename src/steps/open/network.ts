@@ -46,7 +46,7 @@ export async function webTrust(
 }
 
 /** The HTTP client, from options, configuration and environment, in this order of precedence. */
-export async function openHttp(
+async function openHttp(
   request: WebRequest,
   context: Context,
   retry?: RetryPolicy,
