@@ -4,7 +4,7 @@ import { planDelta } from '../ship/bundle/delta/delta-plan.ts';
 import { INVENTORY_HINT, INVENTORY_LIMIT, parseInventory, type Inventory } from '../ship/bundle/delta/inventory.ts';
 import { planSource } from '../ship/bundle/write/plan-source.ts';
 import { summarize, type BundlePlan, type PlanSummary } from '../ship/bundle/bundle-plan.ts';
-import { canceledOr, CurlewError, NOTHING_WRITTEN, PARTS_STAY } from '../core/errors.ts';
+import { canceledOr, CurlewError, NOTHING_WRITTEN } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../ship/release/signed-release.ts';
 import { isCompressed, refuseArchive } from '../ship/bundle/file-kind.ts';
@@ -27,14 +27,10 @@ export interface BundleResult extends PlanSummary, WrittenFiles {
 /** Writes a bundle of unchanged byte ranges of published packages to a file, a store, or `sink` instead of `output`. */
 export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: ByteSink): Promise<BundleResult> => {
   return bundleTo(request, context, sink).catch((error: unknown) => {
-    throw canceledOr(error, context.signal, leftOf(request, sink));
+    const left = sink === undefined ? NOTHING_WRITTEN : `what was written to ${sink.name} is incomplete`;
+    throw canceledOr(error, context.signal, left);
   });
 });
-
-function leftOf({ split, to = [] }: BundleRequest, sink: ByteSink | undefined): string {
-  if (sink !== undefined) return `what was written to ${sink.name} is incomplete`;
-  return split === undefined && to.length === 0 ? NOTHING_WRITTEN : PARTS_STAY;
-}
 
 async function bundleTo(request: BundleRequest, context: Context, sink?: ByteSink): Promise<BundleResult> {
   if (request.spec !== undefined) await refuseArchive(resolve(context.cwd, request.spec), request.spec);

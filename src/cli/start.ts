@@ -1,6 +1,6 @@
 /** The `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
 import type { Ask } from '../core/context.ts';
-import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
+import { asError, canceledOr, CurlewError, errnoOf, ERROR_CODES, fileError, NOTHING_WRITTEN } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { workingFolder } from '../platform/files/working-folder.ts';
 import { nameWhenDone } from './command.ts';
@@ -116,7 +116,10 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     const result = await withSuggestions(
       { name: command.of.name, given: args, requests: REQUESTS, missingAt: missingHere() },
       context,
-      async (completing) => command.run(args, completing),
+      async (completing) => {
+        requireGoing(signal);
+        return command.run(args, completing);
+      },
     );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
@@ -168,6 +171,11 @@ function fail(error: Error): number {
   return error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
 }
 
+/** Ends a command that was canceled before it began. */
+function requireGoing(signal: AbortSignal): void {
+  if (signal.aborted) throw canceledOr(signal.reason, signal, NOTHING_WRITTEN);
+}
+
 /** Converts any error after an abort to `CANCELLED`; keeps one with more details. */
 function canceled(thrown: unknown): CurlewError {
   if (thrown instanceof CurlewError && thrown.code === 'CANCELLED') return thrown;
@@ -212,7 +220,7 @@ export async function start(early: AbortSignal): Promise<void> {
   const signal = await listenForSignals(early);
   const args = process.argv.slice(2);
   try {
-    signal.throwIfAborted();
+    requireGoing(signal);
     process.exitCode = await run(args, signal);
   } catch (thrown) {
     const error = await withCalledHint(signal.aborted ? canceled(thrown) : asError(thrown));

@@ -286,8 +286,6 @@ export function asError(thrown: unknown): Error {
 
 /** What canceled work has left that only reads, or writes whole files or objects. */
 export const NOTHING_WRITTEN = 'nothing was written';
-/** What it has left where it writes parts of a bundle. */
-export const PARTS_STAY = 'parts that are complete stay: the same command continues with the others';
 
 /**
  * The error that ends work that has failed: once the signal has aborted, `CANCELLED` with a hint that says what is left and how to continue, unless

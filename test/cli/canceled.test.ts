@@ -11,9 +11,9 @@ const NOTHING = /^canceled; nothing was written$/;
 
 for (const [line, said] of [
   ['bundle spec.yaml --from store -o b.tar.gz', NOTHING],
-  ['bundle spec.yaml --from store -o b.tar.gz --split 1M', /parts that are complete stay: the same command continues/],
-  ['bundle spec.yaml --from store --to one,two', /parts that are complete stay: the same command continues/],
-  ['split b.tar.gz --size 1M', /parts that are complete stay: the same command continues/],
+  ['bundle spec.yaml --from store -o b.tar.gz --split 1M', NOTHING],
+  ['bundle spec.yaml --from store --to one,two', NOTHING],
+  ['split b.tar.gz --size 1M', NOTHING],
   ['split b.tar.gz --size 1M --dry-run', NOTHING],
   ['join-parts b.tar.gz.parts.json -o b.tar.gz', NOTHING],
   ['join-parts b.tar.gz.parts.json --check', NOTHING],
@@ -23,7 +23,7 @@ for (const [line, said] of [
   ['sign --store store --key key', /the same command signs again/],
   ['pull store/b.tar.gz', /the same command continues with what has arrived/],
   ['pull store/b.tar.gz --dry-run', NOTHING],
-  ['promote --from store --to other', /the same command continues the release, .* only once it is whole/],
+  ['promote --from store --to other', NOTHING],
   ['promote --from store --to other --dry-run', NOTHING],
   [
     'import-external versions.json --to store',

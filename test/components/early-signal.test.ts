@@ -35,7 +35,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     await end.writeFile(text);
     await end.close();
     const { exitCode, stderr, stdout } = await child;
-    assert.equal([exitCode, stderr], [130, 'canceled']);
+    assert.equal([exitCode, stderr], [130, 'canceled; nothing was written']);
     assert.match(stdout, '"code": "CANCELLED"');
   });
 }

@@ -1,5 +1,6 @@
 /** `curlew promote`: copies a release to another store, server-side where possible. */
 import { PROMOTE } from '../../requests/release.ts';
+import { NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 
@@ -23,7 +24,7 @@ export const command = commandFor(PROMOTE, {
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
     'curlew promote --from /srv/staging --to /srv/dist --sign release.key',
   ],
-  left: 'the same command continues the release, and copies no package again; readers see it only once it is whole',
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => (await import('../../app/promote.ts')).promote(request, context),
   listsSteps: true,
   render: ({ from, store, release, previous, packages, dryRun, signedBy }) => {

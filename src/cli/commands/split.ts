@@ -1,8 +1,7 @@
 /** `curlew split`: splits a bundle into parts that fit on media. */
 import { SPLIT } from '../../requests/bundle.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { PARTS_STAY } from '../../core/errors.ts';
+import { CurlewError, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 
@@ -14,7 +13,7 @@ export const command = commandFor(SPLIT, {
     'curlew split bundle.tar.gz --size 4480M --dry-run',
     'curlew split bundle.tar.gz --to /media/one,/media/two',
   ],
-  left: PARTS_STAY,
+  left: NOTHING_WRITTEN,
   run: async ({ request }, context) => {
     if (request.size === undefined && request.to.length === 0) {
       throw new CurlewError('USAGE', 'curlew split: add --size or --to', { hint: 'curlew split FILE --size SIZE' });

@@ -6,7 +6,7 @@ import type { Reporting } from '../../core/cancellable.ts';
 import { formatCatalog, type Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { canceledOr, CurlewError, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
@@ -81,12 +81,25 @@ export async function sourceRelease(
   return { store, catalog: await readCatalog(store, { release, signal }) };
 }
 
+const CONTINUES =
+  'the same command continues the release, and copies no package again; readers see it only once it is whole';
+
 /**
  * Promotes a release. `STORE_CONFLICT`: the target has the same release with different content, the source changes meanwhile,
  * or another publisher was faster. `DOWNGRADE`: the release is older than the target's current one. `DIGEST_MISMATCH`: a
  * package does not match its catalog.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
+  let left = NOTHING_WRITTEN;
+  const onWrite = (): void => {
+    left = CONTINUES;
+  };
+  return promoteTo(source, options, onWrite).catch((error: unknown) => {
+    throw canceledOr(error, options.signal, left);
+  });
+}
+
+async function promoteTo(source: SourceRelease, options: PromoteOptions, onWrite: () => void): Promise<PromoteResult> {
   const { to, jobs, report, signal, dryRun, signer } = options;
   const { store: from, catalog: original } = source;
   const release = options.release ?? original.release;
@@ -110,6 +123,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
         () => promotePackage(listed, { ...place, exists: existing.has(key), signal: context.signal }),
         (done) => done,
       );
+      if (!dryRun && outcome !== 'present') onWrite();
       return promoted(listed, outcome, replaced.get(fileOf(listed)));
     },
     { width: jobs, signal },
@@ -124,6 +138,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
     packages,
   };
   if (dryRun) return { ...result, latest: 0 };
+  onWrite();
   const inputs = await copyRecorded(source, to, release, signal);
   // A target that has its own time of the release has its own signature, too.
   if (signer === undefined && catalog.published === original.published)

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
+import { CurlewError } from '../../../src/core/errors.ts';
 import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../../src/ship/release/promote.ts';
 import { currentRelease } from '../../../src/ship/store/read-catalog.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
@@ -46,6 +47,23 @@ function outcomes({ packages }: PromoteResult): readonly string[] {
 /** The store as one of another server, which cannot copy from folders. */
 function elsewhere(store: Store): Store {
   return { ...store, place: { server: 'https://s3.example', base: 'bucket' } };
+}
+
+for (const [type, said] of [
+  ['step-started', /^canceled; nothing was written$/],
+  ['step-done', /^the same command continues the release, and copies no package again;/],
+] as const) {
+  test(`canceled at the first ${type}, it says what is written`, async ({ signal }) => {
+    await using box = await tree();
+    const { staging, dist } = await stores(box, signal);
+    const stop = new AbortController();
+    const report: PromoteOptions['report'] = (event) => {
+      if (event.type === type) stop.abort(new CurlewError('CANCELLED', 'canceled'));
+    };
+    const promoting = promoteTo(dist, staging, 'v1', stop.signal, { jobs: 1, report });
+    const { message, hint } = await assert.rejectsWith(promoting, 'CANCELLED');
+    assert.match(hint ?? message, said);
+  });
 }
 
 test('a release becomes one of another store: bytes shared, metadata kept, VERSION without newline, latest copies', async ({

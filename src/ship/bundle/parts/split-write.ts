@@ -6,7 +6,7 @@ import type { Reporting } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, RangeSource } from '../../../formats/archive/entry.ts';
 import type { Digest } from '../../../core/digest.ts';
 import { counted } from '../../../core/counted.ts';
-import { asError, CurlewError, errnoOf, fileError } from '../../../core/errors.ts';
+import { asError, canceledOr, CurlewError, errnoOf, fileError, NOTHING_WRITTEN } from '../../../core/errors.ts';
 import { formatHead, formatSums, type Part, PARTS_FORMAT, type PartsHead, partsPath } from '../../../core/parts.ts';
 import { hashFile } from '../../../platform/files/hash-file.ts';
 import { openLeft } from '../../../platform/files/left-file.ts';
@@ -27,6 +27,9 @@ import {
 import { type Medium, type PlannedPart, planParts } from './split-plan.ts';
 import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
 import { mountOf, parseMounts } from '../../../platform/files/mounts.ts';
+
+/** What is left of a canceled set of which a part is complete. */
+const PARTS_STAY = 'parts that are complete stay: the same command continues with the others';
 
 /** The archive to split: an existing or a planned one. */
 export interface Whole {
@@ -104,7 +107,9 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
     // Damage is detected at the end of a payload, which may begin many parts earlier, so no part can be kept.
     if (check !== undefined && isDamage(error)) await rm(progressPath(identity), { force: true });
     report({ type: 'step-failed', id: name, error: asError(error) });
-    throw signal.aborted ? error : fileError(`write the parts of ${name}`, error);
+    if (!signal.aborted) throw fileError(`write the parts of ${name}`, error);
+    const saved = await readProgress(identity).catch(() => undefined);
+    throw canceledOr(error, signal, saved === undefined ? NOTHING_WRITTEN : PARTS_STAY);
   }
 }
 

@@ -44,12 +44,21 @@ function stopping(whole: Whole, before: number, stop: AbortController): Whole & 
   return { ...whole, source, reads };
 }
 
+test('stopped in its first part, it says that nothing was written', async () => {
+  await using box = await tree();
+  const stop = new AbortController();
+  const cut = stopping(WHOLE, 1, stop);
+  await assert.rejectsWith(split(box, stop.signal, { whole: cut }), 'CANCELLED', /^canceled; nothing was written$/);
+  assert.equal(await readdir(box.path), []);
+});
+
 for (const verify of [false, true]) {
   test(`cut off, it is gone on with: what is there is not written again (verify ${verify})`, async ({ signal }) => {
     await using box = await tree();
     const stop = new AbortController();
     const cut = stopping(WHOLE, 250_000, stop);
-    await assert.rejectsWith(split(box, stop.signal, { whole: cut, verify }), 'CANCELLED');
+    const { hint } = await assert.rejectsWith(split(box, stop.signal, { whole: cut, verify }), 'CANCELLED');
+    assert.match(hint ?? '', /^parts that are complete stay: the same command continues/);
     assert.equal((await readdir(box.path)).toSorted(), [...NAMES.slice(0, 2), 'b.tar.gz.parts.begun']);
     const before = await stat(box.at(NAMES[0] ?? ''));
     const rest = stopping(WHOLE, Infinity, new AbortController());
