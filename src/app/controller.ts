@@ -62,12 +62,11 @@ export const runController = useCase(
     const uid = await identifyHub(call, 'lead the hub');
     for (;;) {
       try {
-        await using lease = await holdLease(call, {
-          ...CONTROLLER_LEASE,
-          holder: `${hostname()}/${process.pid}`,
-          doing: 'lead the hub',
-          signal,
-        });
+        const holder = `${hostname()}/${process.pid}`;
+        await using lease = await holdLease(
+          { api, call },
+          { ...CONTROLLER_LEASE, holder, doing: 'lead the hub', signal },
+        );
         say('info', 'leading the hub');
         const onPass = (succeeded: boolean, seen: Hub['addons']): void => {
           isReady = succeeded;

@@ -169,14 +169,18 @@ export async function holdCluster(
   { api, kubeconfig, kubeContext }: Omit<OpenedApi, 'call'>,
   { doing, context }: { readonly doing: string; readonly context: Context },
 ): Promise<HeldCluster> {
-  const lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal }), {
-    ...CHANNEL_RECORDS,
-    holder: `${hostname()}/${process.pid}`,
-    doing,
-    signal: context.signal,
-    onWait: (holder) =>
-      context.report({ type: 'note', level: 'info', text: `waiting for ${holder}, which may have been interrupted` }),
-  });
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+  const lease = await holdLease(
+    { api, call },
+    {
+      ...CHANNEL_RECORDS,
+      holder: `${hostname()}/${process.pid}`,
+      doing,
+      signal: context.signal,
+      onWait: (holder) =>
+        context.report({ type: 'note', level: 'info', text: `waiting for ${holder}, which may have been interrupted` }),
+    },
+  );
   const close = lease[Symbol.asyncDispose].bind(lease);
   try {
     const { signal, guard } = lease;

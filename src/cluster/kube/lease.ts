@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { Call } from './call.ts';
+import type { KubeApi } from './api.ts';
+import { openCalls, type Call } from './call.ts';
 import { objectPath, collectionPath, type Resource } from './resources.ts';
 import { pause } from '../../platform/limit/repeat.ts';
 
@@ -19,6 +20,8 @@ const RENEW_MS = DURATION_MS / 3;
 const DEADLINE_MS = (2 * DURATION_MS) / 3;
 const MAX_RENEWALS = 5;
 const LOOK_MS = 1000;
+/** A server that does not answer holds up no end. */
+const RELEASE_MS = 2000;
 const MAX_CONFLICTS = 10;
 const CONFLICT_MS = 20;
 
@@ -34,6 +37,11 @@ export interface LeaseRequest {
   readonly onWait?: ((holder: string) => void) | undefined;
   /** Default: the clocks of this process and of its machine. */
   readonly now?: () => Moment;
+}
+
+interface LeaseCalls {
+  readonly api: KubeApi;
+  readonly call: Call;
 }
 
 /** Milliseconds of two clocks. */
@@ -67,10 +75,11 @@ interface Written {
 }
 
 /**
- * Takes the lease. A holder that renews it makes this fail at once with `BUSY` and its name; one that does not for 15 seconds is
- * gone. Only changes are observed and no times compared: clocks may differ.
+ * Takes the lease by this call, and releases it by the API itself, since the signal of the call may have aborted. A holder that renews it
+ * makes this fail at once with `BUSY` and its name; one that does not for 15 seconds is gone. Only changes are observed and no times
+ * compared: clocks may differ.
  */
-export async function holdLease(call: Call, request: LeaseRequest): Promise<HeldLease> {
+export async function holdLease({ api, call }: LeaseCalls, request: LeaseRequest): Promise<HeldLease> {
   const identity = `${request.holder}_${randomBytes(6).toString('hex')}`;
   const renewals = new Renewals(call, request, { identity, held: await takeLease(call, request, identity) });
   const { lost } = renewals;
@@ -98,7 +107,7 @@ export async function holdLease(call: Call, request: LeaseRequest): Promise<Held
       stopped.abort();
       await renewing;
       // Otherwise the next process waits for 15 seconds; nothing else is lost.
-      if (!lost.signal.aborted) await renewals.release().catch(() => undefined);
+      if (!lost.signal.aborted) await renewals.release(api).catch(() => undefined);
     },
   };
 }
@@ -157,8 +166,9 @@ class Renewals {
     this.lost.abort(new CurlewError(code, `cannot ${this.#request.doing}: ${why}`, { hint, cause }));
   }
 
-  async release(): Promise<void> {
-    await writeLease(this.#call, this.#request, { lease: this.#held.lease, identity: '' });
+  async release(api: KubeApi): Promise<void> {
+    const call = openCalls(api, { patienceMs: 0, signal: AbortSignal.timeout(RELEASE_MS) });
+    await writeLease(call, this.#request, { lease: this.#held.lease, identity: '' });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Servers that never come to an end. */
 import { writeFile } from 'node:fs/promises';
-import { openApi } from '../../../src/cluster/kube/api.ts';
+import { openApi, type KubeApi } from '../../../src/cluster/kube/api.ts';
 import { openCalls, type Call } from '../../../src/cluster/kube/call.ts';
 import { holdLease } from '../../../src/cluster/kube/lease.ts';
 import { listObjects } from '../../../src/cluster/kube/objects.ts';
@@ -13,11 +13,14 @@ import { tree } from '../../support/tree.ts';
 const test = suite('cluster/kube/bounds', { timeoutMs: 120_000 });
 const PODS = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 
-async function callsTo({ kubeconfig }: KubeServer, path: string): Promise<Call> {
+async function callsTo(
+  { kubeconfig }: KubeServer,
+  path: string,
+): Promise<{ readonly api: KubeApi; readonly call: Call }> {
   await writeFile(path, kubeconfig());
   const api = await openApi({ env: { KUBECONFIG: path } });
   if (api === undefined) throw new Error('no kubeconfig');
-  return openCalls(api, { patienceMs: 0, signal: never });
+  return { api, call: openCalls(api, { patienceMs: 0, signal: never }) };
 }
 
 test('a list that continues without end is an error, by objects, by bytes, and at once for a repeated page', async () => {
@@ -35,7 +38,7 @@ test('a list that continues without end is an error, by objects, by bytes, and a
       pages += 1;
       return { json: { metadata: { continue: nextOf(pages) }, items } };
     });
-    const call = await callsTo(server, box.at('conf'));
+    const { call } = await callsTo(server, box.at('conf'));
     await assert.rejectsWith(listObjects(call, PODS), 'CLUSTER_FAILED', message);
     assert.is(pages, most);
   }
@@ -49,10 +52,10 @@ test('a Lease that others change each time is given up, with the last holder and
     writes += 1;
     return statusReply(409, 'Conflict');
   });
-  const call = await callsTo(server, box.at('conf'));
+  const { api, call } = await callsTo(server, box.at('conf'));
   const request = { namespace: 'kube-system', name: 'curlew-addons', holder: 'me', doing: 'apply', signal: never };
   const error = await assert.rejectsWith(
-    holdLease(call, request),
+    holdLease({ api, call }, request),
     'BUSY',
     /changed the Lease kube-system\/curlew-addons/,
   );

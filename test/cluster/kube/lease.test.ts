@@ -18,12 +18,18 @@ const test = suite('cluster/kube/lease');
 const certificate = await makeCertificate();
 const GUARDED = { verb: 'create', path: apiPath`/api/v1/namespaces`, document: '{}' } as const;
 
+interface Spec {
+  readonly holderIdentity: string;
+}
+
 interface Scene extends AsyncDisposable {
   readonly lease: HeldLease;
   /** Calls that the lease guards. */
   readonly call: Call;
   /** What the server has been asked to write, without Leases. */
   readonly written: () => number;
+  /** Who has the Lease; empty after its release. */
+  readonly holder: () => string | undefined;
   /** Writes like another process that has waited for it. */
   readonly takeAway: () => void;
   /** From now on, renewals are refused, as by a webhook of the cluster. */
@@ -36,12 +42,12 @@ interface Scene extends AsyncDisposable {
   readonly pass: (processMs: number, machineMs: number) => void;
 }
 
-async function heldScene(): Promise<Scene> {
+async function heldScene(ended = never): Promise<Scene> {
   const box = await tree();
-  let stored: { readonly metadata: { readonly resourceVersion: string }; readonly spec: object } | undefined;
+  let stored: { readonly metadata: { readonly resourceVersion: string }; readonly spec: Spec } | undefined;
   let [version, written, isLost, isRefused] = [0, 0, false, false];
   let meanwhile: (() => void) | undefined;
-  const store = (spec: object): void => {
+  const store = (spec: Spec): void => {
     version += 1;
     stored = { metadata: { resourceVersion: String(version) }, spec };
   };
@@ -53,7 +59,7 @@ async function heldScene(): Promise<Scene> {
     if (method === 'GET') return stored === undefined ? statusReply(404, 'NotFound') : { json: stored };
     if (isRefused) return statusReply(403, 'Forbidden', 'admission webhook denied the request');
     const given = JSON.parse(body) as { readonly metadata: { readonly resourceVersion?: string } } & {
-      readonly spec: object;
+      readonly spec: Spec;
     };
     if (given.metadata.resourceVersion !== stored?.metadata.resourceVersion) return statusReply(409, 'Conflict');
     store(given.spec);
@@ -69,12 +75,14 @@ async function heldScene(): Promise<Scene> {
   if (api === undefined) throw new Error('no kubeconfig');
   const options = { patienceMs: 1000, signal: never };
   const clocks = [0, 0];
-  const name = { namespace: 'kube-system', name: 'test', holder: 'me', doing: 'test leases', signal: never };
-  const lease = await holdLease(openCalls(api, options), { ...name, now: () => [clocks[0] ?? 0, clocks[1] ?? 0] });
+  const name = { namespace: 'kube-system', name: 'test', holder: 'me', doing: 'test leases', signal: ended };
+  const call = openCalls(api, { ...options, signal: ended });
+  const lease = await holdLease({ api, call }, { ...name, now: () => [clocks[0] ?? 0, clocks[1] ?? 0] });
   return {
     lease,
     call: openCalls(api, { ...options, signal: lease.signal, guard: lease.guard }),
     written: () => written,
+    holder: () => stored?.spec.holderIdentity,
     takeAway: () => store({ holderIdentity: 'another' }),
     refuse: () => (isRefused = true),
     loseAnswer: () => (isLost = true),
@@ -106,6 +114,15 @@ for (const [title, processMs, machineMs] of [
     assert.is(scene.written(), 1);
   });
 }
+
+test('a process that a signal ends releases its Lease', async () => {
+  const ended = new AbortController();
+  await using scene = await heldScene(ended.signal);
+  assert.match(scene.holder() ?? '', /^me_/);
+  ended.abort(new Error('Ctrl-C'));
+  await scene.lease[Symbol.asyncDispose]();
+  assert.is(scene.holder(), '');
+});
 
 test('a process that was stopped continues if nobody has taken its Lease', async () => {
   await using scene = await heldScene();
