@@ -210,6 +210,7 @@ test('a hub that is away is not asked: what it said last counts', async () => {
   await scene.here.merge(MAP, { data: { version: 'mine' } });
   const again = await lookAgain(scene, agent);
   await eventually(async () => (await scene.version()) === '1');
+  await anotherSecond(Date.now());
   await again.stop();
   await scene.here.merge(MAP, { data: { version: 'mine' } });
   scene.before(() => {
