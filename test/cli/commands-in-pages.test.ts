@@ -21,7 +21,9 @@ function commandsIn(text: string): readonly (readonly string[])[] {
   return [...text.matchAll(/^```(?:sh|console|bash)\n([^]*?)^```/gm)].flatMap(([, block = '']) =>
     [...block.replaceAll(/\\\n\s*/g, ' ').matchAll(COMMAND)].map(([, script, rest = '']) => [
       ...(script === undefined ? [] : [script]),
-      ...rest.split(' ').flatMap((word) => (word === '' ? [] : [word.replaceAll(/["']/g, '')])),
+      ...rest
+        .split(' ')
+        .flatMap((word) => (word === '' ? [] : [word.replaceAll(/["']/g, '').replace(/^~(?=\/)/, '/home/user')])),
     ]),
   );
 }
