@@ -251,6 +251,14 @@ export function withPlace(hint: string, missingAt: MissingAt = missingHere()): s
   return hint;
 }
 
+/** What is wrong with a call of a command that is not for this machine, before what is wrong with its options. */
+export function withOffer(error: Error, name: string, hasPages = ownPages() !== undefined): Error {
+  const isHere = !COMMANDS.has(name) || offeredCommands(hasPages).has(name);
+  if (isHere || !(error instanceof CurlewError) || error.code !== 'USAGE') return error;
+  const hint = 'run it on the machine that makes bundles';
+  return new CurlewError('USAGE', `curlew ${name} is not offered on a node`, { hint, cause: error });
+}
+
 /** Names of the commands in zarf, helm, kubectl, docker and others. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   new: ['init', 'create', 'add'],

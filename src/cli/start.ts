@@ -4,7 +4,7 @@ import { asError, canceledOr, CurlewError, errnoOf, ERROR_CODES, fileError, NOTH
 import { printableJson } from '../core/json.ts';
 import { workingFolder } from '../platform/files/working-folder.ts';
 import { nameWhenDone } from './command.ts';
-import { commandOf, familyOf, missingHere, REQUESTS, splitName, withPlace } from './commands.ts';
+import { commandOf, familyOf, missingHere, REQUESTS, splitName, withOffer, withPlace } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
@@ -223,7 +223,8 @@ export async function start(early: AbortSignal): Promise<void> {
     requireGoing(signal);
     process.exitCode = await run(args, signal);
   } catch (thrown) {
-    const error = await withCalledHint(signal.aborted ? canceled(thrown) : asError(thrown));
+    const refused = signal.aborted ? canceled(thrown) : withOffer(asError(thrown), splitName(args).name);
+    const error = await withCalledHint(refused);
     process.exitCode = fail(error);
     // With --json, standard output always contains one document.
     if (args.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);

@@ -1,5 +1,6 @@
+import { CurlewError } from '../../src/core/errors.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { COMMANDS, missingHere, REQUESTS, withPlace } from '../../src/cli/commands.ts';
+import { COMMANDS, missingHere, REQUESTS, withOffer, withPlace } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
 import { calledAs, helpCalledAs, resultCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
@@ -154,6 +155,17 @@ test('no help text with the path of the scripts of a bundle is wider than eighty
     assert.is(shown.replaceAll(/\s+/g, ' '), calledAs(help, './tasks.sh').replaceAll(/\s+/g, ' '));
   }
   assert.match(helpCalledAs(overview(true), './tasks.sh'), /^Usage: \.\/tasks\.sh COMMAND \[options\]\nPacks /);
+});
+
+test('on a node, a command that is not for nodes asks for no options', () => {
+  const error = new CurlewError('USAGE', 'curlew publish: add --to with the target store');
+  const { message, hint } = withOffer(error, 'publish', false) as CurlewError;
+  assert.is(message, 'curlew publish is not offered on a node');
+  assert.is(hint, 'run it on the machine that makes bundles');
+  assert.is(withOffer(error, 'publish', true), error);
+  assert.is(withOffer(error, 'status', false), error);
+  const failed = new CurlewError('UNSUPPORTED', 'the curlew for nodes cannot make a bundle');
+  assert.is(withOffer(failed, 'bundle', false), failed);
 });
 
 test.run();
