@@ -2,6 +2,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Reporting } from '../../../core/cancellable.ts';
+import { asError } from '../../../core/errors.ts';
 import { reportStep } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
@@ -32,16 +33,16 @@ export async function writeBundle(
   write: Write,
   options: WriteBundleOptions,
 ): Promise<void> {
-  await reported(plan, options, async () => writeBytes(plan, sources, write, options));
+  const work = async (): Promise<void> => writeBytes(plan, sources, write, options);
+  await reportStep(options.report, stepOf(plan, options), work, () => outcomeOf(options));
 }
 
-async function reported(
-  { splice }: BundlePlan,
-  { name, title, verify, report }: WriteBundleOptions,
-  work: () => Promise<void>,
-): Promise<void> {
-  const step = { id: name, title, bytes: splice.size };
-  await reportStep(report, step, work, () => (verify ? 'written and verified' : 'written'));
+function stepOf({ splice }: BundlePlan, { name, title }: Pick<WriteBundleOptions, 'name' | 'title'>) {
+  return { id: name, title, bytes: splice.size };
+}
+
+function outcomeOf({ verify }: Pick<WriteBundleOptions, 'verify'>): string {
+  return verify ? 'written and verified' : 'written';
 }
 
 async function writeBytes(
@@ -90,8 +91,19 @@ export async function writeBundleFile(
   { force, mode = 0o644, verify, report, signal }: WriteFileOptions,
 ): Promise<void> {
   const options = { name: path, title: basename(path), concurrency: WRITE_CONCURRENCY, verify, report, signal };
-  const write = async (file: FileHandle): Promise<void> =>
-    writeBytes(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
+  let hasBegun = false;
+  const write = async (file: FileHandle): Promise<void> => {
+    hasBegun = true;
+    report({ type: 'step-started', ...stepOf(plan, options) });
+    await writeBytes(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
+  };
+  try {
+    await writeWhole(path, write, { force, mode, size: plan.splice.size });
+  } catch (error) {
+    // Without a name or room for the file, nothing has begun.
+    if (hasBegun) report({ type: 'step-failed', id: path, error: asError(error) });
+    throw error;
+  }
   // The file is written once it has its name, which another run may take before.
-  await reported(plan, options, async () => writeWhole(path, write, { force, mode, size: plan.splice.size }));
+  report({ type: 'step-done', id: path, outcome: outcomeOf(options) });
 }
