@@ -106,7 +106,8 @@ if (reason === undefined) {
     ] as const) {
       const { exitCode, stderr } = await curlew(command, { cwd: box.path });
       assert.is(exitCode, 18, stderr);
-      assert.match(stderr, `use another folder with ${option}; `);
+      assert.match(stderr, `use another folder with ${option}`);
+      assert.is(stderr.includes('--dry-run'), option !== '--root');
     }
   });
 

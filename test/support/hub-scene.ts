@@ -40,7 +40,7 @@ export interface HubScene extends AsyncDisposable {
 }
 
 /** Longer than anything takes that is waited for here, on a machine with too much to do. */
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = 200_000;
 
 /** Each look is a request with a handshake: pauses leave time for the others. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
