@@ -12,6 +12,12 @@ export interface CommandContext extends Context {
   readonly around?: Progress['around'];
 }
 
+/** What a canceled removal has left. */
+export const REMOVED_STAYS = 'what is removed stays removed: the same command removes the rest';
+
+/** What a canceled command that writes several files has left. */
+export const FILES_STAY = 'files that are written are whole: the same command writes the others';
+
 /** What a canceled change of machines has left. */
 export const STEPS_STAY = 'steps that are done stay: the same command continues with the others';
 

@@ -8,7 +8,7 @@ import type { ChannelAddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
-import { commandFor, UNSETTLED } from '../command.ts';
+import { commandFor, REMOVED_STAYS, UNSETTLED } from '../command.ts';
 import { changeLines } from '../render/changes.ts';
 import { columns } from '../render/columns.ts';
 import { LOCATIONS } from './channel.ts';
@@ -190,7 +190,7 @@ export const remove = commandFor(CHANNEL_REMOVE, {
     'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
   examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
   changesBy: '--yes',
-  left: 'what is removed stays removed: the same command removes the rest',
+  left: REMOVED_STAYS,
   run: async ({ request, options }, context) => {
     const { planRemoval, removeFromCluster } = await import('../../app/channel-remove.ts');
     return options.yes ? removeFromCluster(request, context) : planRemoval(request, context);

@@ -11,6 +11,8 @@ import { changeLines } from '../render/changes.ts';
 import { columns, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
+const STATE_STAYS = 'what has begun is in the state: the same command continues it';
+
 export const check = commandFor(FLEET_CHECK, {
   details:
     'Reads all YAML files of folders that say fleet.curlew.dev, and reports every mistake in one of them and between them. Contacts no cluster. Exits with status 11 if there is an error; warnings do not count.',
@@ -65,7 +67,7 @@ export const apply = commandFor(FLEET_APPLY, {
     'curlew fleet apply fleet/ --yes --watch 1m',
   ],
   changesBy: '--yes',
-  left: 'what has begun is in the state: the same command continues it',
+  left: STATE_STAYS,
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
     const { yes, watch } = options;
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
@@ -86,7 +88,7 @@ export const remove = commandFor(FLEET_REMOVE, {
     'Shows which clusters have an add-on that no file has any more, and with --yes removes it from them: its objects, or its release, then its record. A cluster that does not answer keeps it: repeat the command.',
   examples: ['curlew fleet remove dashboard fleet/', 'curlew fleet remove dashboard fleet/ --yes'],
   changesBy: '--yes',
-  left: 'what has begun is in the state: the same command continues it',
+  left: STATE_STAYS,
   run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
     const { planFleetRemoval, removeFromFleet } = await import('../../app/fleet-remove.ts');
     return options.yes ? removeFromFleet(request, context) : planFleetRemoval(request, context);

@@ -1,8 +1,7 @@
 /** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
 import { OUTDATED } from '../../requests/build.ts';
-import { NOTHING_WRITTEN } from '../../core/errors.ts';
+import { ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
 import type { OutdatedAddon } from '../../build/outdated.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 
 /** Shortens digests to twelve digits. */

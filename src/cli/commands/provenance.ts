@@ -1,6 +1,6 @@
 /** `curlew provenance`: writes provenance statements of packages and bundles, optionally signed. */
 import { PROVENANCE } from '../../requests/archive.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, FILES_STAY } from '../command.ts';
 
 export const command = commandFor(PROVENANCE, {
   details: `Writes FILE.provenance.json (for an address, to the current folder), an in-toto statement with SLSA provenance 1: the builder, the git commit, and every input with its digest in the package's lock. With --sign, writes FILE.provenance.sigstore.json, a Sigstore bundle with the statement for cosign verify-blob-attestation.
@@ -11,7 +11,7 @@ export const command = commandFor(PROVENANCE, {
     'curlew provenance packages/*.tar.gz --sign release.key',
     'curlew provenance bundle.tar.gz --builder https://ci.example/builder',
   ],
-  left: 'files that are written are whole: the same command writes the others',
+  left: FILES_STAY,
   run: async ({ request }, context) => (await import('../../app/provenance.ts')).provenance(request, context),
   render: (stated) =>
     stated

@@ -3,7 +3,7 @@ import { PRUNE } from '../../requests/release.ts';
 import { counted } from '../../core/counted.ts';
 import type { PruneResult } from '../../ship/release/prune.ts';
 import { canAsk, confirm } from '../ask-line.ts';
-import { commandFor, type CommandContext } from '../command.ts';
+import { type CommandContext, commandFor, REMOVED_STAYS } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 
 export const command = commandFor(PRUNE, {
@@ -15,7 +15,7 @@ export const command = commandFor(PRUNE, {
     'curlew prune --from /srv/staging --keep 10 --older-than 30d --dry-run',
     'curlew prune --from /srv/staging --keep 10 --yes',
   ],
-  left: 'what is removed stays removed: the same command removes the rest',
+  left: REMOVED_STAYS,
   run: async ({ request, options: { yes } }, context) => {
     const { prune } = await import('../../app/prune.ts');
     // Without a limit, nothing would be removed: that is an error.

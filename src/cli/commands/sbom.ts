@@ -4,7 +4,7 @@ import type { WrittenSbom } from '../../app/sbom.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
-import { commandFor } from '../command.ts';
+import { commandFor, FILES_STAY } from '../command.ts';
 import { commandOutput } from '../output.ts';
 
 /** The written files, or the document itself. */
@@ -20,7 +20,7 @@ export const command = commandFor(SBOM, {
     'curlew sbom packages/*.tar.gz --beside',
     'curlew sbom https://packages.example/dist/web-1.0.0.tar.gz',
   ],
-  left: 'files that are written are whole: the same command writes the others',
+  left: FILES_STAY,
   run: async ({ request: { files, output, force, ...request }, options: { beside } }, context): Promise<Result> => {
     const [file = '', ...more] = files;
     if (more.length > 0 && !beside) {

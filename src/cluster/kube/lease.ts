@@ -39,11 +39,6 @@ export interface LeaseRequest {
   readonly now?: () => Moment;
 }
 
-interface LeaseCalls {
-  readonly api: KubeApi;
-  readonly call: Call;
-}
-
 /** Milliseconds of two clocks. */
 type Moment = readonly [number, number];
 
@@ -79,7 +74,10 @@ interface Written {
  * makes this fail at once with `BUSY` and its name; one that does not for 15 seconds is gone. Only changes are observed and no times
  * compared: clocks may differ.
  */
-export async function holdLease({ api, call }: LeaseCalls, request: LeaseRequest): Promise<HeldLease> {
+export async function holdLease(
+  { api, call }: { readonly api: KubeApi; readonly call: Call },
+  request: LeaseRequest,
+): Promise<HeldLease> {
   const identity = `${request.holder}_${randomBytes(6).toString('hex')}`;
   const renewals = new Renewals(call, request, { identity, held: await takeLease(call, request, identity) });
   const { lost } = renewals;

@@ -19,7 +19,7 @@ export const AGENT_DRIFTS = [...DRIFTS, 'None'] as const;
 export type AgentDrift = (typeof AGENT_DRIFTS)[number];
 
 type Windows = readonly (readonly Window[])[];
-/** Maintenance windows of a cluster, and of an add-on: one of each must be open. */
+/** Maintenance windows of a cluster, and of an add-on: one of each must be open. Those that cannot be read ({@link UNREADABLE}) pass, and are closed. */
 const windowsOfBoth = v.array(
   v.array(v.object({ cron: v.string(), duration: v.string(), timeZone: v.exactOptional(v.string()) })),
 );

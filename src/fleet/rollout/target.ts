@@ -199,7 +199,7 @@ function runOf(
     ordered,
     /** When the present approval of removals was given. */
     approvedAt,
-    /** How many removals have begun under the present approval. */
+    /** How many removals have begun under the present approval; the brake counts them. */
     removed: 0,
     retry,
     retrySeen: firstSeen(retry, begun, fleet.now),
