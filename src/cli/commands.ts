@@ -256,7 +256,7 @@ export function withOffer(error: Error, name: string, hasPages = ownPages() !== 
   const isHere = !COMMANDS.has(name) || offeredCommands(hasPages).has(name);
   if (isHere || !(error instanceof CurlewError) || error.code !== 'USAGE') return error;
   const hint = 'run it on the machine that makes bundles';
-  return new CurlewError('USAGE', `curlew ${name} is not offered on a node`, { hint, cause: error });
+  return new CurlewError('USAGE', `curlew ${name} is not offered on a node`, { hint });
 }
 
 /** Names of the commands in zarf, helm, kubectl, docker and others. */

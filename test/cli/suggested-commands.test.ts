@@ -2,6 +2,8 @@ import { CurlewError } from '../../src/core/errors.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { COMMANDS, missingHere, REQUESTS, withOffer, withPlace } from '../../src/cli/commands.ts';
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
+import { renderFailure } from '../../src/cli/render/failure.ts';
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { calledAs, helpCalledAs, resultCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
@@ -159,7 +161,9 @@ test('no help text with the path of the scripts of a bundle is wider than eighty
 
 test('on a node, a command that is not for nodes asks for no options', () => {
   const error = new CurlewError('USAGE', 'curlew publish: add --to with the target store');
-  const { message, hint } = withOffer(error, 'publish', false) as CurlewError;
+  const refused = withOffer(error, 'publish', false) as CurlewError;
+  const { message, hint } = refused;
+  assert.not.match(renderFailure(refused, NO_PAINT), '--to');
   assert.is(message, 'curlew publish is not offered on a node');
   assert.is(hint, 'run it on the machine that makes bundles');
   assert.is(withOffer(error, 'publish', true), error);
