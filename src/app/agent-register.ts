@@ -38,7 +38,7 @@ export interface Registered {
  */
 export const registerAgent = useCase(
   AGENT_REGISTER,
-  async ({ tokenFile, key = [], allowUnsigned = false, root }, context: Context): Promise<Registered> => {
+  async ({ tokenFile, key = [], allowUnsigned = false, root }, context): Promise<Registered> => {
     const { cwd, env, signal, report } = context;
     const folder = new AgentFolder(root === undefined ? undefined : resolve(cwd, root));
     if (tokenFile === undefined) return changeKeys(folder, { key, allowUnsigned, cwd });

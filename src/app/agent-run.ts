@@ -17,7 +17,7 @@ import { AGENT_RUN, type AgentRunRequest } from '../requests/agent.ts';
  * Until the signal aborts, whose reason it throws, or its program is another one. `NOT_FOUND` for a site that is not registered, `BUSY` while another agent of this
  * folder runs.
  */
-export const runAgent = useCase(AGENT_RUN, async (request, context: Context): Promise<void> => {
+export const runAgent = useCase(AGENT_RUN, async (request, context): Promise<void> => {
   const root = request.root === undefined ? undefined : resolve(context.cwd, request.root);
   const folder = new AgentFolder(root);
   const { cluster, hub, keys, allowUnsigned } = await folder.read();

@@ -13,12 +13,12 @@ export interface Unregistration {
 }
 
 /** The files that would be forgotten. `NOT_FOUND` if the site is registered nowhere. */
-export const planUnregistration = useCase(AGENT_UNREGISTER, async (request, context: Context) =>
+export const planUnregistration = useCase(AGENT_UNREGISTER, async (request, context) =>
   unregister(request, context, false),
 );
 
 /** Deletes the certificate, its key, and the trusted keys; add-ons stay. The hub is not asked. */
-export const unregisterAgent = useCase(AGENT_UNREGISTER, async (request, context: Context) =>
+export const unregisterAgent = useCase(AGENT_UNREGISTER, async (request, context) =>
   unregister(request, context, true),
 );
 

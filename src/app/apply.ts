@@ -7,7 +7,6 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
-import type { Context } from '../core/context.ts';
 import { checkedIndex } from '../steps/sources/install-source.ts';
 import { trustOf } from '../steps/open/trust.ts';
 import { APPLY } from '../requests/bundle.ts';
@@ -25,7 +24,7 @@ export interface Applied {
 }
 
 /** The result is byte-identical to the bundle that the delta was created from. An incomplete base is refused before any write. */
-export const apply = useCase(APPLY, async (request, context: Context): Promise<Applied> => {
+export const apply = useCase(APPLY, async (request, context): Promise<Applied> => {
   const { cwd, report, signal } = context;
   const { delta: path, base, force = false } = request;
   const file = resolve(cwd, request.output);

@@ -7,7 +7,6 @@ import type { BuiltPackage } from '../build/build-addon.ts';
 import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, canceledOr, fileError } from '../core/errors.ts';
-import type { Context } from '../core/context.ts';
 import { lockMode, planPackages, requireBuildable } from '../steps/build/plan-packages.ts';
 import { openBuildPorts } from '../steps/build/build-ports.ts';
 import { BUILD } from '../requests/build.ts';
@@ -21,7 +20,7 @@ export interface Built extends Pick<BuiltPackage, 'path' | 'size' | 'outcome' | 
 }
 
 /** Plan of {@link build}; it can be saved as JSON and executed with `fromPlan`. */
-export const planBuild = useCase(BUILD, async (request, context: Context): Promise<BuildPlan> => {
+export const planBuild = useCase(BUILD, async (request, context): Promise<BuildPlan> => {
   const { fromPlan: file, addons = [] } = request;
   if (file === undefined) return planPackages(addons, request, context);
   if (addons.length > 0) {
@@ -41,21 +40,18 @@ async function readPlan(path: string, file: string): Promise<BuildPlan> {
 }
 
 /** Packages that are up to date are not built again. */
-export const build = useCase(
-  BUILD,
-  async (request, context: Context): Promise<{ readonly packages: readonly Built[] }> => {
-    const plan = await planBuild(request, context);
-    const lock = lockMode(request);
-    await using ports = await openBuildPorts(plan.addons, request, context);
-    const { signal } = context;
-    const options = { jobs: request.jobs ?? JOBS, lock, signal };
-    const built = await buildAddons(plan, ports, options).catch((error: unknown) => {
-      throw canceledOr(error, signal, 'packages that are complete stay: the same command builds only the others');
-    });
-    const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
-      const { name, version, digest } = addon;
-      return { name, version, path, size, outcome, because, fetched, digest };
-    });
-    return { packages };
-  },
-);
+export const build = useCase(BUILD, async (request, context): Promise<{ readonly packages: readonly Built[] }> => {
+  const plan = await planBuild(request, context);
+  const lock = lockMode(request);
+  await using ports = await openBuildPorts(plan.addons, request, context);
+  const { signal } = context;
+  const options = { jobs: request.jobs ?? JOBS, lock, signal };
+  const built = await buildAddons(plan, ports, options).catch((error: unknown) => {
+    throw canceledOr(error, signal, 'packages that are complete stay: the same command builds only the others');
+  });
+  const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
+    const { name, version, digest } = addon;
+    return { name, version, path, size, outcome, because, fetched, digest };
+  });
+  return { packages };
+});

@@ -1,7 +1,6 @@
 /** The add-ons that a build would rebuild, for the matrix of a CI job. */
 import { readRelease } from '../ship/release/previous-release.ts';
 import { checkedRelease } from '../ship/release/release-name.ts';
-import type { Context } from '../core/context.ts';
 import { planAddons } from '../steps/build/plan-packages.ts';
 import { openBuildPorts } from '../steps/build/build-ports.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
@@ -31,7 +30,7 @@ export interface ChangedAddons {
 }
 
 /** Builds nothing, and fetches only manifests and headers. */
-export const changed = useCase(CHANGED, async (request, context: Context): Promise<ChangedAddons> => {
+export const changed = useCase(CHANGED, async (request, context): Promise<ChangedAddons> => {
   const { signal } = context;
   const { addons = [], since, batch = Number.MAX_SAFE_INTEGER } = request;
   const named = since === undefined ? undefined : checkedRelease(since, '--since');

@@ -1,5 +1,4 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
-import type { Context } from '../core/context.ts';
 import { holdCluster, openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import { openPass } from '../steps/channel/pass.ts';
 import type { ChannelPass } from '../steps/channel/result.ts';
@@ -11,7 +10,7 @@ export type { AddonResult, ChannelPass } from '../steps/channel/result.ts';
 export type { ChangedObject, Trouble } from '../cluster/deliver/outcome.ts';
 
 /** The changes that a pass would make, by server-side dry runs; changes nothing. */
-export const previewChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {
+export const previewChannels = useCase(PASS, async (request, context): Promise<ChannelPass> => {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   const pass = await openPass(files, cluster, { request, context });
@@ -23,7 +22,7 @@ export const previewChannels = useCase(PASS, async (request, context: Context): 
  * the others, and is tried again by the next pass. `BUSY` if another process is applying add-ons to this cluster. Nothing is
  * written if there is nothing to do.
  */
-export const applyChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {
+export const applyChannels = useCase(PASS, async (request, context): Promise<ChannelPass> => {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   const first = await openPass(files, cluster, { request, context });

@@ -5,7 +5,6 @@ import { byName, type Channel } from '../cluster/channel/channel.ts';
 import { argumentPlace, compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { shownLine } from '../spec/secret-settings.ts';
-import type { Context } from '../core/context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
 import { openChannels, type OpenedChannel } from '../steps/open/channel-files.ts';
 import { CHANNEL_CHECK } from '../requests/channel.ts';
@@ -31,7 +30,7 @@ export interface CheckedChannels {
 }
 
 /** Returns all findings; only cancellation and wrong options throw. */
-export const checkChannels = useCase(CHANNEL_CHECK, async (request, context: Context): Promise<CheckedChannels> => {
+export const checkChannels = useCase(CHANNEL_CHECK, async (request, context): Promise<CheckedChannels> => {
   await using files = await openChannels(request, context);
   const findings: Diagnostic[] = [];
   for (const opened of files.channels) {

@@ -5,7 +5,6 @@ import { kubernetesTriple } from '../cluster/channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
-import type { Context } from '../core/context.ts';
 import { openChannels, type OpenedChannel } from '../steps/open/channel-files.ts';
 import { CHANNEL_EXPLAIN } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
@@ -41,7 +40,7 @@ export interface ExplainedAddon {
 }
 
 /** `NOT_FOUND` if no channel has the add-on. If none of the channels can be used, the error of the first is thrown. */
-export const explainChannels = useCase(CHANNEL_EXPLAIN, async (request, context: Context): Promise<ExplainedAddon> => {
+export const explainChannels = useCase(CHANNEL_EXPLAIN, async (request, context): Promise<ExplainedAddon> => {
   const { addon } = request;
   const kubernetes =
     request.kubernetes ?? (await openChannelCluster(request, context, '--kubernetes v1.30.2')).kubernetes;

@@ -8,7 +8,6 @@ import { kubernetesTriple, parseTriple } from '../cluster/channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
-import type { Context } from '../core/context.ts';
 import { openChannels } from '../steps/open/channel-files.ts';
 import { CHANNEL_PLAN } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
@@ -54,7 +53,7 @@ export interface ChannelPlan {
 }
 
 /** Changes nothing. Each channel must be usable, and each installed add-on in one of them only. */
-export const planChannels = useCase(CHANNEL_PLAN, async (request, context: Context): Promise<ChannelPlan> => {
+export const planChannels = useCase(CHANNEL_PLAN, async (request, context): Promise<ChannelPlan> => {
   const { to, allowDowngrade = false, allowGap = false } = request;
   const cluster = request.from === undefined ? await openChannelCluster(request, context, '--from v1.30.2') : undefined;
   const from = request.from ?? cluster?.kubernetes ?? '';

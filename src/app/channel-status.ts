@@ -7,7 +7,6 @@ import { observe } from '../cluster/deliver/deliver.ts';
 import { currentHealth } from '../cluster/deliver/health.ts';
 import { diagnose } from '../cluster/deliver/diagnose.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../cluster/deliver/channel-cluster.ts';
-import type { Context } from '../core/context.ts';
 import { CHANNEL_STATUS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
@@ -38,7 +37,7 @@ export interface ChannelStatus {
 }
 
 /** Reads records, and every object of them. Changes nothing. */
-export const channelStatus = useCase(CHANNEL_STATUS, async (request, context: Context): Promise<ChannelStatus> => {
+export const channelStatus = useCase(CHANNEL_STATUS, async (request, context): Promise<ChannelStatus> => {
   const cluster = await openChannelCluster(request, context);
   const { facts, server, kubernetes, warnings } = cluster;
   const keys = [...new Set([...facts.annotations.keys(), ...facts.records.keys()])].toSorted();

@@ -2,7 +2,6 @@
 import { counted } from '../core/counted.ts';
 import { asError } from '../core/errors.ts';
 import { applyChannels, type ChannelPass } from './channel-apply.ts';
-import type { Context } from '../core/context.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { serveReadiness } from '../steps/open/readiness.ts';
 import { PASSES } from '../requests/channel.ts';
@@ -15,29 +14,26 @@ const SOON_MS = 5000;
  * Repeats passes until the signal aborts. Each reads the channels and the kubeconfig again, as credentials and kinds change. A pass
  * that fails is reported, and repeated soon.
  */
-export const watchChannels = useCase(
-  PASSES,
-  async ({ every, ready, ...request }, context: Context): Promise<ChannelPass> => {
-    const { signal, report } = context;
-    let isReady = false;
-    await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
-    for (;;) {
-      let text: string;
-      try {
-        const pass = await applyChannels(request, context);
-        isReady = hasSucceeded(pass);
-        text = summaryOf(pass);
-      } catch (error) {
-        signal.throwIfAborted();
-        isReady = false;
-        const { message, hint } = asError(error) as Error & { readonly hint?: string };
-        text = hint === undefined ? message : `${message}; ${hint}`;
-      }
-      report({ type: 'note', level: isReady ? 'info' : 'warning', text });
-      await pause(isReady ? every : Math.min(SOON_MS, every), { signal });
+export const watchChannels = useCase(PASSES, async ({ every, ready, ...request }, context): Promise<ChannelPass> => {
+  const { signal, report } = context;
+  let isReady = false;
+  await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
+  for (;;) {
+    let text: string;
+    try {
+      const pass = await applyChannels(request, context);
+      isReady = hasSucceeded(pass);
+      text = summaryOf(pass);
+    } catch (error) {
+      signal.throwIfAborted();
+      isReady = false;
+      const { message, hint } = asError(error) as Error & { readonly hint?: string };
+      text = hint === undefined ? message : `${message}; ${hint}`;
     }
-  },
-);
+    report({ type: 'note', level: isReady ? 'info' : 'warning', text });
+    await pause(isReady ? every : Math.min(SOON_MS, every), { signal });
+  }
+});
 
 function hasSucceeded({ addons, errors }: ChannelPass): boolean {
   return errors.length === 0 && addons.every(({ state }) => state === 'unchanged' || state === 'applied');

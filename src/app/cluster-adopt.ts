@@ -1,6 +1,5 @@
 /** Writes the file of a cluster that runs already. */
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../cluster/deliver/channel-cluster.ts';
@@ -13,7 +12,7 @@ import { CLUSTER_ADOPT } from '../requests/cluster.ts';
  * Reads from the API server alone, and changes nothing of the cluster. `CLUSTER_FAILED` for one that kubeadm has not made, `FILE_EXISTS`
  * if the file exists, `USAGE` for a kubeconfig that is not in the folder of the file.
  */
-export const adoptCluster = useCase(CLUSTER_ADOPT, async (request, context: Context): Promise<AdoptedCluster> => {
+export const adoptCluster = useCase(CLUSTER_ADOPT, async (request, context): Promise<AdoptedCluster> => {
   const { kubeconfig, name, out } = request;
   const { cwd } = context;
   const folder = out === undefined ? cwd : dirname(resolve(cwd, out));

@@ -18,13 +18,13 @@ const ARRIVAL: ReadonlySet<Phase> = new Set(['create', 'images', 'join']);
  * Continues what an attempt before it, also of another operator, has begun. `BUSY` while another operator applies it, `PLAN_CHANGED` if the
  * plan of `plan` is no longer what would be done. What that plan does not have is held. Failures of hosts are in the result.
  */
-export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<AppliedCluster> => {
+export const applyCluster = useCase(CLUSTER_APPLY, async (request, context): Promise<AppliedCluster> => {
   await using files = await openAddons(request, context);
   return await followPlan(await planned(request, files, context), context);
 });
 
 /** The steps that would be done; changes nothing. `PLAN_CHANGED` as when it is done. */
-export const previewApply = useCase(CLUSTER_APPLY, async (request, context: Context): Promise<PlannedCluster> => {
+export const previewApply = useCase(CLUSTER_APPLY, async (request, context): Promise<PlannedCluster> => {
   await using files = await openAddons(request, context);
   return await previewPlan(await planned(request, files, context), context);
 });

@@ -41,7 +41,7 @@ const AT_ONCE = 8;
  * Looks at the machines first, so that it continues what was interrupted. Without the name of the cluster as `confirm` it changes nothing;
  * `USAGE` for another name. What is wrong with hosts is in the result; `BUSY` while another operator changes the cluster.
  */
-export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Context): Promise<ClusterDeletion> => {
+export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context): Promise<ClusterDeletion> => {
   const { confirm, skipUnreachable = false } = request;
   const cluster = await readHosts({ ...request, withoutSettings: true }, 'delete', context);
   const { name } = cluster;

@@ -1,5 +1,4 @@
 /** The differences between two clusters that are described in files. */
-import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { ClusterFields } from '../fleet/schema.ts';
@@ -21,7 +20,7 @@ const IDENTITY = [
 ];
 
 /** Contacts no cluster. `SPEC_INVALID` for mistakes in a file, `USAGE` if it has no cluster, or several. */
-export const diffClusters = useCase(CLUSTER_DIFF, async ({ files }, context: Context): Promise<ClusterDiff> => {
+export const diffClusters = useCase(CLUSTER_DIFF, async ({ files }, context): Promise<ClusterDiff> => {
   const [a, b, other] = files;
   if (a === undefined || b === undefined || other !== undefined) {
     throw new CurlewError('USAGE', `cannot compare ${files.length} files: a difference is between two`);

@@ -1,5 +1,4 @@
 /** The Nodes and members of etcd of a cluster, as a control plane sees them. */
-import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
 import type { SeenMachine } from '../machine/cluster.ts';
@@ -20,7 +19,7 @@ export interface ClusterNodes {
 const PATIENCE_MS = 10_000;
 
 /** `CLUSTER_FAILED` if the API server or etcd does not answer. */
-export const clusterNodes = useCase(CLUSTER_NODES, async (_, context: Context): Promise<ClusterNodes> => {
+export const clusterNodes = useCase(CLUSTER_NODES, async (_, context): Promise<ClusterNodes> => {
   const { api, call } = await openNodeApi(context, PATIENCE_MS);
   using etcd = await openEtcd({ signal: context.signal });
   const { machines, members } = await nodesAndMembers(call, etcd);

@@ -23,7 +23,7 @@ import { folderName } from '../spec/installer.ts';
 import { checkShipped } from '../spec/shipped-schema.ts';
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
-export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Context): Promise<PlannedCluster> => {
+export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context): Promise<PlannedCluster> => {
   const { force = false } = request;
   const out = request.out === undefined ? undefined : resolve(context.cwd, request.out);
   if (out !== undefined) await refuseExisting(out, force);

@@ -1,6 +1,5 @@
 /** The state of a cluster now, as its machines and the cluster itself report it. */
 import * as v from 'valibot';
-import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { shortened } from '../core/shortened.ts';
@@ -67,7 +66,7 @@ type Health = v.InferOutput<typeof healthSchema>;
 type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts and settings is in the result. */
-export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context: Context): Promise<ClusterStatus> => {
+export const clusterStatus = useCase(CLUSTER_STATUS, async (request, context): Promise<ClusterStatus> => {
   const cluster = await readHosts({ ...request, withoutSettings: true }, 'look at', context);
   await using ssh = openSsh(context.env);
   let answers: readonly Said[] = [];

@@ -45,46 +45,43 @@ const CANDIDATE_MS = 5000;
  * Until the signal aborts, whose reason it throws. Of several controllers one leads, by a Lease; the others wait for it. A hub without
  * the kinds is `CLUSTER_FAILED`.
  */
-export const runController = useCase(
-  CONTROLLER,
-  async ({ ready, metrics, ...request }, context: Context): Promise<never> => {
-    const { signal } = context;
-    const say = saying(context);
-    let isReady = false;
-    const passes = new PassCounts();
-    let addons: Hub['addons'] | undefined;
-    await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
-    await using _metrics = await serveMetrics(metrics, () => {
-      const statuses = (addons?.values() ?? []).flatMap((one) => one.addon.status ?? []);
-      return controllerMetrics({ passes, leads: addons !== undefined, statuses });
-    });
-    const { api, call } = await openClusterApi(request, context);
-    const uid = await identifyHub(call, 'lead the hub');
-    for (;;) {
-      try {
-        const holder = `${hostname()}/${process.pid}`;
-        await using lease = await holdLease(
-          { api, call },
-          { ...CONTROLLER_LEASE, holder, doing: 'lead the hub', signal },
-        );
-        say('info', 'leading the hub');
-        const onPass = (succeeded: boolean, seen: Hub['addons']): void => {
-          isReady = succeeded;
-          addons = seen;
-          passes.ended(succeeded, Math.floor(Date.now() / 1000));
-        };
-        await lead(api, { lease, uid, say, request, context, onPass });
-      } catch (error) {
-        requireRefusal(error, signal);
-        addons = undefined;
-        // Another one leads: this one works, and can take over.
-        isReady = error.code === 'BUSY';
-        say(isReady ? 'info' : 'warning', error.message);
-      }
-      await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
+export const runController = useCase(CONTROLLER, async ({ ready, metrics, ...request }, context): Promise<never> => {
+  const { signal } = context;
+  const say = saying(context);
+  let isReady = false;
+  const passes = new PassCounts();
+  let addons: Hub['addons'] | undefined;
+  await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
+  await using _metrics = await serveMetrics(metrics, () => {
+    const statuses = (addons?.values() ?? []).flatMap((one) => one.addon.status ?? []);
+    return controllerMetrics({ passes, leads: addons !== undefined, statuses });
+  });
+  const { api, call } = await openClusterApi(request, context);
+  const uid = await identifyHub(call, 'lead the hub');
+  for (;;) {
+    try {
+      const holder = `${hostname()}/${process.pid}`;
+      await using lease = await holdLease(
+        { api, call },
+        { ...CONTROLLER_LEASE, holder, doing: 'lead the hub', signal },
+      );
+      say('info', 'leading the hub');
+      const onPass = (succeeded: boolean, seen: Hub['addons']): void => {
+        isReady = succeeded;
+        addons = seen;
+        passes.ended(succeeded, Math.floor(Date.now() / 1000));
+      };
+      await lead(api, { lease, uid, say, request, context, onPass });
+    } catch (error) {
+      requireRefusal(error, signal);
+      addons = undefined;
+      // Another one leads: this one works, and can take over.
+      isReady = error.code === 'BUSY';
+      say(isReady ? 'info' : 'warning', error.message);
     }
-  },
-);
+    await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
+  }
+});
 
 /** The same again says nothing new. */
 function saying({ report }: Context): Say {

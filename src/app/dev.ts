@@ -26,15 +26,15 @@ export interface Developed {
  * Builds the newest of the matching versions of each add-on, and installs them in a sandbox, also those that are installed already.
  * Without a spec, only these add-ons are in it.
  */
-export const dev = useCase(DEV, async (request, context: Context): Promise<Developed> => {
-  return tryOnce(request, await newestOf(request, context), context);
-});
+export const dev = useCase(DEV, async (request, context) =>
+  tryOnce(request, await newestOf(request, context), context),
+);
 
 /**
  * The same after each change below `addons/<name>` or of the spec, until the signal aborts. Reports what each attempt came to: one
  * that fails, such as for a mistake in a Manifest, is not the end.
  */
-export const watchDev = useCase(DEV, async (request, context: Context): Promise<void> => {
+export const watchDev = useCase(DEV, async (request, context): Promise<void> => {
   const { cwd, report, signal } = context;
   const note = (level: 'info' | 'warning', text: string): void => report({ type: 'note', level, text });
   const folders = (await newestOf(request, context)).map(({ folder }) => dirname(folder));

@@ -186,9 +186,9 @@ const CHECKS: readonly Check[] = [
 ];
 
 /** The findings of its checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
-export const doctor = useCase(DOCTOR, async (request, context: Context): Promise<readonly DoctorFinding[]> => {
-  return Promise.all(checksFor(request).map(async (check) => findingOf(check, request, context)));
-});
+export const doctor = useCase(DOCTOR, async (request, context) =>
+  Promise.all(checksFor(request).map(async (check) => findingOf(check, request, context))),
+);
 
 /** The checks of a request. On a node, where no pages are, what only builders need is left out unless one of its commands is named. */
 export function checksFor(

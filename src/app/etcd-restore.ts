@@ -35,7 +35,7 @@ export interface EtcdRestored {
  * `CLUSTER_FAILED` for a snapshot that is not whole or is of another cluster, unless it is confirmed, and if other control planes have a
  * quorum. `USAGE`, before the file is read, if another machine is confirmed.
  */
-export const etcdRestore = useCase(ETCD_RESTORE, async (request, context: Context): Promise<EtcdRestored> => {
+export const etcdRestore = useCase(ETCD_RESTORE, async (request, context): Promise<EtcdRestored> => {
   const { signal } = context;
   requireOwnName(request.confirm);
   const file = resolve(context.cwd, request.file);

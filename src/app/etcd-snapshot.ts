@@ -33,7 +33,7 @@ export interface EtcdSaved {
 }
 
 /** `CLUSTER_FAILED` where no member of etcd is. */
-export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context: Context): Promise<EtcdSaved> => {
+export const etcdSnapshot = useCase(ETCD_SNAPSHOT, async (request, context): Promise<EtcdSaved> => {
   const { report, signal, cwd, user } = context;
   const file = request.file === undefined ? undefined : resolve(cwd, request.file);
   if (file !== undefined && request.every !== undefined) {

@@ -36,7 +36,7 @@ export interface Acceptance {
 }
 
 /** What would be accepted. Errors as {@link acceptCluster}. */
-export const planAcceptance = useCase(FLEET_ACCEPT, async (request, context: Context): Promise<Acceptance> => {
+export const planAcceptance = useCase(FLEET_ACCEPT, async (request, context): Promise<Acceptance> => {
   const { acceptance } = await choose(request, context);
   return acceptance;
 });
@@ -45,7 +45,7 @@ export const planAcceptance = useCase(FLEET_ACCEPT, async (request, context: Con
  * Accepts the one request of a cluster; repeated after an interruption, it continues. `NOT_FOUND` without a request, `CLUSTER_FAILED`
  * if there are several, one breaks the rules, or another site has the name.
  */
-export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context: Context): Promise<Acceptance> => {
+export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context): Promise<Acceptance> => {
   const { api, call, chosen, others, acceptance } = await choose(request, context);
   const { signal } = context;
   const { cluster } = acceptance;

@@ -1,5 +1,4 @@
 /** Carries out what a fleet needs now: one pass, or passes until it is interrupted. */
-import type { Context } from '../core/context.ts';
 import { asError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Ended } from '../fleet/pass.ts';
@@ -17,7 +16,7 @@ export interface FleetPass extends FleetPlan {
  * One pass: asks all clusters, and brings onto each what may begin there now. What begins is in the state before, so that a pass that
  * was interrupted is continued by the next one. `BUSY` if another process makes a pass from the same state.
  */
-export const applyFleet = useCase(FLEET_PASS, async (request, context: Context): Promise<FleetPass> => {
+export const applyFleet = useCase(FLEET_PASS, async (request, context): Promise<FleetPass> => {
   const files = await readWhole(request, context);
   await using _claim = await files.folder.claim();
   const { after, done } = await makePass(files.folder, await observeFleet(files, request, context), {
@@ -28,7 +27,7 @@ export const applyFleet = useCase(FLEET_PASS, async (request, context: Context):
 });
 
 /** Repeats passes until the signal aborts. Each reads the files again; one that fails is reported. */
-export const watchFleet = useCase(FLEET_PASSES, async ({ every, ...request }, context: Context): Promise<FleetPass> => {
+export const watchFleet = useCase(FLEET_PASSES, async ({ every, ...request }, context): Promise<FleetPass> => {
   const { signal, report } = context;
   for (;;) {
     let text: string;

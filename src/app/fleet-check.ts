@@ -1,5 +1,4 @@
 /** Checks the files of a fleet, without any cluster. */
-import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { differencesIn } from '../fleet/differences.ts';
 import { chartWarnings } from '../fleet/run/chart-addresses.ts';
@@ -12,7 +11,7 @@ export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors'
 }
 
 /** Returns all findings, and how rules differ from those of the program that a document is from. `NOT_FOUND` if there is no fleet. */
-export const checkFleet = useCase(FLEET_CHECK, async (request, context: Context): Promise<CheckedFleet> => {
+export const checkFleet = useCase(FLEET_CHECK, async (request, context): Promise<CheckedFleet> => {
   const fleet = await openFleet({ files: request.files }, context, { isWhole: true });
   const { clusters, addons, errors } = fleet;
   const refused = await chartWarnings(fleet, request, context);

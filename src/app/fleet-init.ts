@@ -1,7 +1,6 @@
 /** Creates the folder of a fleet, as an example that people change. */
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Context } from '../core/context.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { ownScripts } from '../own/scripts.ts';
@@ -10,7 +9,7 @@ import { writeNew } from '../platform/files/write-new.ts';
 import { FLEET_INIT } from '../requests/fleet.ts';
 
 /** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. Returns the paths of the files. */
-export const initFleet = useCase(FLEET_INIT, async ({ folder }, { cwd }: Context): Promise<readonly string[]> => {
+export const initFleet = useCase(FLEET_INIT, async ({ folder }, { cwd }): Promise<readonly string[]> => {
   const samples = join(ownScripts(), 'new/fleet');
   // A package leaves files with such names out.
   const files = (await readdir(samples)).map((name) => [name, join(folder, name.replace(/^git/, '.git'))] as const);

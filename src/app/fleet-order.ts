@@ -32,14 +32,12 @@ export interface FleetOrder extends GivenOrder {
 }
 
 /** Nothing begins any more, also not on clusters that a pass has not come to yet. Works although the files have mistakes. */
-export const pauseAddon = useCase(FLEET_PAUSE, async (request, context: Context) => setPaused(request, context, true));
+export const pauseAddon = useCase(FLEET_PAUSE, async (request, context) => setPaused(request, context, true));
 
-export const resumeAddon = useCase(FLEET_RESUME, async (request, context: Context) =>
-  setPaused(request, context, false),
-);
+export const resumeAddon = useCase(FLEET_RESUME, async (request, context) => setPaused(request, context, false));
 
 /** What has failed so far is tried again. */
-export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context) => {
+export const retryAddon = useCase(FLEET_RETRY, async (request, context) => {
   if (!isAtHub(request)) return orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 }), true);
   const { addon, made } = await atHub(request, context, (_addon, order) => ({
     // What failed in this second is meant, too.
@@ -55,7 +53,7 @@ export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context)
  * Every cluster goes back to what was healthy on it before, and the rollout stops until the add-on changes. `USAGE` if the clusters
  * have last recorded nothing to go back to; a hub says that in the status.
  */
-export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Context) => {
+export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context) => {
   if (isAtHub(request)) return (await atHub(request, context, (_addon, order) => ({ rollback: order }))).made;
   return orderFor(request, context, (order, _now, { addon, records }) => {
     const own = records.filter((one) => one.addon === addon.name);
@@ -79,7 +77,7 @@ interface Approved {
 /** Groups may begin, or up to a number of removals, or deletions of most objects, or lower versions. Void when the content changes. `USAGE` for a group that needs no approval. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
-  async ({ group: groups = [], unproven = [], removals, deletions, downgrade, ...request }, context: Context) => {
+  async ({ group: groups = [], unproven = [], removals, deletions, downgrade, ...request }, context) => {
     const approved = { groups, unproven, removals, deletions, downgrade };
     if (isAtHub(request)) {
       const { made, written } = await atHub(request, context, (addon, order) => {

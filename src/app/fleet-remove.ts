@@ -9,7 +9,7 @@ import { observeFleet, fleetPlanOf, readWhole, type FleetPlan } from '../fleet/r
 import { FLEET_REMOVE, type FleetRemoveRequest } from '../requests/fleet.ts';
 
 /** What {@link removeFromFleet} would do; changes nothing. */
-export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPlan> => {
+export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context): Promise<FleetPlan> => {
   const { observe } = await openRemoval(request, context);
   return ofOne(fleetPlanOf(await observe()), request.addon);
 });
@@ -18,7 +18,7 @@ export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context: C
  * Removes it from each cluster that has it, unless another add-on of the fleet takes over its release there. `USAGE` if a
  * file has it: it would come back.
  */
-export const removeFromFleet = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPass> => {
+export const removeFromFleet = useCase(FLEET_REMOVE, async (request, context): Promise<FleetPass> => {
   const { folder, observe } = await openRemoval(request, context);
   await using _claim = await folder.claim();
   const { after, done } = await makePass(folder, await observe(), { request, context, only: request.addon });

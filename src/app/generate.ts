@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
-import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 import { GENERATE_ONE, LIST_TEMPLATES } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
@@ -15,7 +14,7 @@ export interface GeneratedAddon extends Generated {
 }
 
 /** Runs the add-on's generate.sh (or script.sh), passes its outputs to the workflow, and lints the new versions. */
-export const generate = useCase(GENERATE_ONE, async (request, context: Context): Promise<GeneratedAddon> => {
+export const generate = useCase(GENERATE_ONE, async (request, context): Promise<GeneratedAddon> => {
   const { signal, report, env, cwd } = context;
   const { addon, version, force = false, dir = '.' } = request;
   const root = resolve(cwd, dir);
@@ -39,7 +38,7 @@ async function passOn(outputs: Readonly<Record<string, string>>, file: string): 
 /** Names of all add-ons with a generator; runs none. */
 export const listTemplates = useCase(
   LIST_TEMPLATES,
-  async ({ dir = '.' }, { cwd }: Context): Promise<{ readonly templates: readonly string[] }> => {
+  async ({ dir = '.' }, { cwd }): Promise<{ readonly templates: readonly string[] }> => {
     return { templates: await findTemplates(resolve(cwd, dir)) };
   },
 );

@@ -18,14 +18,10 @@ export interface MadeToken {
 }
 
 /** For a cluster that is new. Errors as {@link makeToken}; `FILE_EXISTS` for the file. */
-export const makeHubToken = useCase(HUB_TOKEN, async (request, context: Context) =>
-  writeToken(request, context, 'join'),
-);
+export const makeHubToken = useCase(HUB_TOKEN, async (request, context) => writeToken(request, context, 'join'));
 
 /** For a cluster that was accepted before: what is accepted by it replaces what there was. */
-export const makeRejoinToken = useCase(REJOIN, async (request, context: Context) =>
-  writeToken(request, context, 'rejoin'),
-);
+export const makeRejoinToken = useCase(REJOIN, async (request, context) => writeToken(request, context, 'rejoin'));
 
 async function writeToken(
   request: RequestOf<typeof HUB_TOKEN.fields>,

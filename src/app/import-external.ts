@@ -6,7 +6,6 @@ import { makeScratch } from '../build/cache.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../ship/release/external.ts';
 import { importExternal as importOffers, type ImportResult } from '../ship/release/import-external.ts';
-import type { Context } from '../core/context.ts';
 import { openBuildPorts } from '../steps/build/build-ports.ts';
 import { findStoreFor, openStoreFor } from '../steps/open/stores.ts';
 import { IMPORT_EXTERNAL } from '../requests/release.ts';
@@ -16,7 +15,7 @@ const JOBS = 4;
 const LIMIT = 4 << 20;
 
 /** An imported version never changes, except from prerelease to release. */
-export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context: Context): Promise<ImportResult> => {
+export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context): Promise<ImportResult> => {
   const { cwd, report, signal } = context;
   const { file, to, name, dryRun = false, jobs = JOBS } = request;
   const offers = parseOffers((await readLimited(resolve(cwd, file), LIMIT)).toString(), file, name);

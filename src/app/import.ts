@@ -2,7 +2,6 @@
 import { join, resolve } from 'node:path';
 import { checkRepository, type Migration } from '../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../kurl/write-files.ts';
-import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { IMPORT_REPOSITORY } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
@@ -17,21 +16,18 @@ export interface Imported extends Migration {
 }
 
 /** Inspects every add-on; runs nothing of it and changes no existing file. */
-export const importRepository = useCase(
-  IMPORT_REPOSITORY,
-  async (request, { cwd, env, signal }: Context): Promise<Imported> => {
-    const library = join(ownScripts(), 'lib');
-    const searchPath = env['PATH'];
-    const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
-    const out = request.out === undefined ? undefined : resolve(cwd, request.out);
-    const { dryRun = false } = request;
-    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { dryRun, signal });
-    const of = (one: string): number => migration.addons.filter(({ verdict }) => verdict === one).length;
-    return {
-      ...migration,
-      files,
-      dryRun,
-      sums: { works: of('works'), differs: of('differs'), missing: of('missing') },
-    };
-  },
-);
+export const importRepository = useCase(IMPORT_REPOSITORY, async (request, { cwd, env, signal }): Promise<Imported> => {
+  const library = join(ownScripts(), 'lib');
+  const searchPath = env['PATH'];
+  const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
+  const out = request.out === undefined ? undefined : resolve(cwd, request.out);
+  const { dryRun = false } = request;
+  const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { dryRun, signal });
+  const of = (one: string): number => migration.addons.filter(({ verdict }) => verdict === one).length;
+  return {
+    ...migration,
+    files,
+    dryRun,
+    sums: { works: of('works'), differs: of('differs'), missing: of('missing') },
+  };
+});

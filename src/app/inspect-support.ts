@@ -1,6 +1,5 @@
 /** Reads what a support bundle says: what is missing, and the verdicts of its checks. */
 import { resolve } from 'node:path';
-import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { INSPECT } from '../requests/archive.ts';
 import { readSupportBundle } from '../runtime/support/read-bundle.ts';
@@ -14,7 +13,7 @@ export interface InspectedSupport {
 /** Undefined for a file that is no support bundle. */
 export const inspectSupport = useCase(
   INSPECT,
-  async ({ path }, { cwd, signal }: Context): Promise<InspectedSupport | undefined> => {
+  async ({ path }, { cwd, signal }): Promise<InspectedSupport | undefined> => {
     const support = await readSupportBundle(resolve(cwd, path), { signal });
     return support && { path, support };
   },

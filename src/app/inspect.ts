@@ -8,7 +8,6 @@ import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
-import type { Context } from '../core/context.ts';
 import { INSPECT } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
@@ -38,7 +37,7 @@ export interface InspectedPackage extends AddonJson {
 const DOCUMENT_LIMIT = 32 << 20;
 
 /** Does not read payloads. */
-export const inspect = useCase(INSPECT, async (request, { cwd, signal }: Context): Promise<Inspected> => {
+export const inspect = useCase(INSPECT, async (request, { cwd, signal }): Promise<Inspected> => {
   const { path, files = false } = request;
   await using source = await openArchive(resolve(cwd, path), { signal, shown: path });
   const index = await readIndex(source, { signal });

@@ -22,9 +22,7 @@ import { resolveRequest, runRequest } from './install-request.ts';
 import { extrasOf, type NodeResult } from './install-result.ts';
 
 /** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
-export const install = useCase(RUN, async (input, context: Context): Promise<NodeResult> => {
-  return changing(context, async () => perform(input, context));
-});
+export const install = useCase(RUN, async (input, context) => changing(context, async () => perform(input, context)));
 
 async function perform(input: InstallRequest, context: Context): Promise<NodeResult> {
   const { request, flags, saved } = await resolveRequest(input, context);
@@ -47,7 +45,7 @@ async function perform(input: InstallRequest, context: Context): Promise<NodeRes
 }
 
 /** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
-export const planInstall = useCase(PLANNED_RUN, async (input, context: Context): Promise<NodeResult> => {
+export const planInstall = useCase(PLANNED_RUN, async (input, context): Promise<NodeResult> => {
   const { cwd, report, signal } = context;
   const { request, flags, saved } = await resolveRequest(input, context);
   const { directory, option } = placesOf(request, context);

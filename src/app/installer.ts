@@ -121,7 +121,7 @@ async function changed(request: InstallerSourceRequest, context: Context) {
 }
 
 /** Reports all errors at once; with a source also missing versions and settings that the packages refuse. */
-export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context: Context): Promise<Validated> => {
+export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context): Promise<Validated> => {
   const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
   const changed = readable && withSettings(withFlags(readable, flags), request.set ?? []);
@@ -171,14 +171,14 @@ async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: 
 }
 
 /** Merges a site's overlay into a spec. */
-export const mergeSpecs = useCase(INSTALLER_MERGE, async ({ base, overlay }, context: Context): Promise<Merged> => {
+export const mergeSpecs = useCase(INSTALLER_MERGE, async ({ base, overlay }, context): Promise<Merged> => {
   const texts = [await readText(base, context), await readText(overlay, context)] as const;
   const { document } = valid({ texts }, context);
   return { verb: 'merge', document, yaml: installerYaml(document) };
 });
 
 /** The shell variables of the spec, as kURL's yamltobash prints them; with a source, versions are resolved. */
-export const specVariables = useCase(INSTALLER_ENV, async (request, context: Context): Promise<Environment> => {
+export const specVariables = useCase(INSTALLER_ENV, async (request, context): Promise<Environment> => {
   const { installer, flags } = await changed(request, context);
   const chosen = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
   const versions = new Map(chosen?.addons.map(({ name, version }) => [name, version]));
@@ -189,12 +189,12 @@ export const specVariables = useCase(INSTALLER_ENV, async (request, context: Con
 });
 
 /** kURL's seven-digit ID of a spec; its name and the order of its keys do not matter. */
-export const specId = useCase(INSTALLER_ID, async (request, context: Context): Promise<Identified> => {
+export const specId = useCase(INSTALLER_ID, async (request, context): Promise<Identified> => {
   return { verb: 'id', id: installerId(valid(await specsOf(request, context), context).installer) };
 });
 
 /** Resolves the version of each add-on in a source, with the reason. */
-export const resolveSpec = useCase(INSTALLER_RESOLVE, async (request, context: Context): Promise<ResolvedSpec> => {
+export const resolveSpec = useCase(INSTALLER_RESOLVE, async (request, context): Promise<ResolvedSpec> => {
   if (!hasSource(request)) throw usage('resolve needs --from, --bundle or --dir');
   const { installer } = await changed(request, context);
   return { verb: 'resolve', ...(await versionsOf(installer, request, context)) };

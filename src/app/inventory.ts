@@ -33,7 +33,7 @@ const SMALL = 4096;
 /** The step that reads what is unpacked. */
 const READ = 'unpacked packages';
 
-export const inventory = useCase(INVENTORY, async (request, context: Context): Promise<CreatedInventory> => {
+export const inventory = useCase(INVENTORY, async (request, context): Promise<CreatedInventory> => {
   const { places = [], output, force = false } = request;
   const file = output === undefined ? undefined : resolve(context.cwd, output);
   if (file !== undefined) await refuseExisting(file, force);

@@ -37,7 +37,7 @@ export interface JoinedParts {
 }
 
 /** Checks every part and writes nothing. */
-export const checkBundleParts = useCase(CHECK_PARTS, async (request, context: Context): Promise<CheckedParts> => {
+export const checkBundleParts = useCase(CHECK_PARTS, async (request, context): Promise<CheckedParts> => {
   const { head, place, signedBy } = await partsOf(request, context);
   const foundParts = await checkParts(head, place);
   const parts = foundParts.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
@@ -59,7 +59,7 @@ export async function* readBundleParts(
 }
 
 /** The file gets its name when it is complete. On a terminal, asks for media with missing parts. */
-export const joinBundleParts = useCase(JOIN_TO_FILE, async (request, context: Context): Promise<JoinedParts> => {
+export const joinBundleParts = useCase(JOIN_TO_FILE, async (request, context): Promise<JoinedParts> => {
   const { head, place, signedBy } = await partsOf(request, context);
   const file = resolve(context.cwd, request.output);
   const next = askerFor(context, place.folders);

@@ -1,7 +1,6 @@
 /** Makes a token with which one machine joins the cluster, in a file for its `join`. */
 import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Call } from '../cluster/kube/call.ts';
@@ -38,7 +37,7 @@ const CERTIFICATE_KEY = '/etc/kubernetes/curlew/certificate-key';
 const PROXIES = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'] as const;
 
 /** `CLUSTER_FAILED` if the cluster is not one of kubeadm, or has no certificates for another control plane. */
-export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): Promise<JoinFile> => {
+export const joinToken = useCase(JOIN_TOKEN, async (request, context): Promise<JoinFile> => {
   const file = resolve(context.cwd, request.out ?? '/etc/kubernetes/curlew/join.yaml');
   const { api, call } = await openNodeApi(context);
   const { address, hash } = await clusterInfo(call, 'make a token');

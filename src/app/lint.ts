@@ -15,7 +15,7 @@ export interface Linted extends LintReport {
 }
 
 /** Returns all findings; only I/O errors and cancellation throw. */
-export const lint = useCase(LINT, async (request, { signal, report, env, cwd }: Context): Promise<Linted> => {
+export const lint = useCase(LINT, async (request, { signal, report, env, cwd }): Promise<Linted> => {
   const { addons = [], fix = false, noShellcheck = false } = request;
   const selection = await findAddons(cwd, addons, { signal });
   const searchPath = env['PATH'];

@@ -42,7 +42,7 @@ export interface LoadResult {
  * Loads missing images: those that the container runtime does not have by name and digest, and of those only missing blobs.
  * Unpacks and moves nothing, and runs no hook.
  */
-export const loadImages = useCase(LOAD_IMAGES, async (input, context: Context): Promise<LoadResult> => {
+export const loadImages = useCase(LOAD_IMAGES, async (input, context): Promise<LoadResult> => {
   const { request } = flagsOf(input, context);
   const { bundle, dir } = request;
   await requireFolders(request, context);

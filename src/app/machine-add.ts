@@ -1,5 +1,4 @@
 /** Adds a machine to the file of a cluster, and lets it join. */
-import type { Context } from '../core/context.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
@@ -15,7 +14,7 @@ import { bundleFacts } from './cluster-plan.ts';
  * continues it, too. `USAGE` if the file has another machine of this name, `UNSUPPORTED` if it cannot be changed, and `PLAN_CHANGED` if
  * someone else changes it at the same time.
  */
-export const addMachine = useCase(MACHINE_ADD, async (request, context: Context): Promise<MachineResult> => {
+export const addMachine = useCase(MACHINE_ADD, async (request, context): Promise<MachineResult> => {
   const { file, config, name, bundle: path, ignore = [], yes = false } = request;
   const doing = `add ${name}`;
   const before = await readHosts({ files: [file], config }, doing, context);

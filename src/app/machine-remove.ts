@@ -16,7 +16,7 @@ import { bundleFacts } from './cluster-plan.ts';
  * The file changes last, so that the same command continues after any interruption. Refused for the last control plane, where an even
  * number of them would be left, and where etcd would lose its quorum. `NOT_FOUND` for a name that neither the file nor the cluster has, and `UNSUPPORTED`, before anything is done, if the file cannot be changed.
  */
-export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Context): Promise<MachineResult> => {
+export const removeMachine = useCase(MACHINE_REMOVE, async (request, context): Promise<MachineResult> => {
   const { file, config, name, bundle: path, yes = false } = request;
   const doing = `remove ${name}`;
   const cluster = await readHosts({ files: [file], config }, doing, context);

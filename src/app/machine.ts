@@ -9,19 +9,19 @@ import { MACHINE_DRAIN, MACHINE_REPAIR, MACHINE_UPGRADE, type MachineRequest } f
 import { bundleFacts } from './cluster-plan.ts';
 
 /** A person ends the cordon, not curlew. */
-export const drainMachine = useCase(MACHINE_DRAIN, async (request, context: Context): Promise<DrainedMachine> => {
+export const drainMachine = useCase(MACHINE_DRAIN, async (request, context): Promise<DrainedMachine> => {
   const { file, config, name, yes = false, force = false, ignoreBudgets = false } = request;
   const cluster = await readHosts({ files: [file], config, withoutSettings: true }, `drain ${name}`, context);
   return drainOverSsh(cluster, name, { yes, force, ignoreBudgets }, context);
 });
 
 /** Steps that must come before it on other machines are not done, but shown as what it waits for. `NOT_FOUND` for an unknown machine. */
-export const upgradeMachine = useCase(MACHINE_UPGRADE, async (request, context: Context) =>
+export const upgradeMachine = useCase(MACHINE_UPGRADE, async (request, context) =>
   planned('upgrade', request, context, (wanted) => (look) => planUpgraded(wanted, look)),
 );
 
 /** Nothing for a healthy machine. Refused where others would not survive it, and where too many are unhealthy. */
-export const repairMachine = useCase(MACHINE_REPAIR, async (request, context: Context) => {
+export const repairMachine = useCase(MACHINE_REPAIR, async (request, context) => {
   const { maxUnhealthy } = request;
   return planned('repair', request, context, (wanted) => (look, done) => {
     return planRepair({ ...wanted, maxUnhealthy }, look, done);

@@ -4,7 +4,6 @@ import { CurlewError } from '../core/errors.ts';
 import { isAddonName } from '../core/ref.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
-import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { NEW } from '../requests/repository.ts';
@@ -17,7 +16,7 @@ export interface NewAddon extends MadeAddon {
 }
 
 /** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. */
-export const newAddon = useCase(NEW, async (request, context: Context): Promise<NewAddon> => {
+export const newAddon = useCase(NEW, async (request, context): Promise<NewAddon> => {
   const { env, cwd, signal } = context;
   const { name, version, from, hooks = [], upstream, newest, template, dir = '.' } = request;
   if (!isAddonName(name)) {

@@ -1,5 +1,4 @@
 /** Moves the pods of a node to others, from a control plane. */
-import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { getObject } from '../cluster/kube/objects.ts';
 import { DRAIN_MS, drainNode, leftToDrain, requireForce } from '../machine/run/drain.ts';
@@ -19,7 +18,7 @@ export interface NodeDrain {
 }
 
 /** Cordons it as a person would, also where an upgrade of curlew has cordoned it until its end. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` without `force` if something would be lost, and if its pods have not moved in time: then the cordon stays only if one has. */
-export const drain = useCase(NODE_DRAIN, async (request, context: Context): Promise<NodeDrain> => {
+export const drain = useCase(NODE_DRAIN, async (request, context): Promise<NodeDrain> => {
   const { node, yes = false, force = false, ignoreBudgets = false, drainTimeout: limitMs = DRAIN_MS } = request;
   const { report, signal } = context;
   const cluster = await openNodeApi(context);

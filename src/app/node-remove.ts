@@ -1,6 +1,5 @@
 /** Takes a node out of its cluster, from one of its control planes. */
 import { hostname } from 'node:os';
-import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../cluster/kube/etcd.ts';
@@ -14,7 +13,7 @@ import { NODE_REMOVE } from '../requests/node.ts';
  * Continues what an attempt before it has begun. `NOT_FOUND` for an unknown node, `USAGE` for the machine that it runs on, `CLUSTER_FAILED` where the cluster would lose its
  * last control plane or etcd its quorum, and if the node is not drained in time.
  */
-export const removeNode = useCase(NODE_REMOVE, async (request, context: Context): Promise<NodeRemoval> => {
+export const removeNode = useCase(NODE_REMOVE, async (request, context): Promise<NodeRemoval> => {
   const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
   if (node === hostname().toLowerCase()) throw isOwn(node);
   const cluster = await openNodeApi(context);

@@ -1,6 +1,5 @@
 /** Lets this machine be a node again as kubeadm has made it: what has stopped is started, and missing files are put back. */
 import { hostname } from 'node:os';
-import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { quorumProblem } from '../machine/run/quorum.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
@@ -13,7 +12,7 @@ export interface NodeRepaired {
 }
 
 /** Needs no API server to begin. `HOOK_FAILED` if something does not start, and `CLUSTER_FAILED` if etcd has lost its quorum. */
-export const repairNode = useCase(NODE_REPAIR, async (request, context: Context): Promise<NodeRepaired> => {
+export const repairNode = useCase(NODE_REPAIR, async (request, context): Promise<NodeRepaired> => {
   // Nothing on this machine changes that.
   const lost = await quorumProblem(context);
   if (lost !== undefined) throw lost;

@@ -40,7 +40,7 @@ export interface PreflightReport {
 const SAVED = { force: true, mode: 0o600 } as const;
 
 /** Checks whether this machine meets the requirements. Changes only the files that the request names. */
-export const preflight = useCase(PREFLIGHT, async (input, context: Context): Promise<PreflightReport> => {
+export const preflight = useCase(PREFLIGHT, async (input, context): Promise<PreflightReport> => {
   const { cwd, env, report, signal } = context;
   const { flags, request } = flagsOf(input, context);
   await requireFolders(request, context);

@@ -2,7 +2,6 @@
 import { CurlewError } from '../core/errors.ts';
 import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../ship/release/promote.ts';
 import { checkedRelease } from '../ship/release/release-name.ts';
-import type { Context } from '../core/context.ts';
 import { signerOf, trustOfStore } from '../steps/open/release-trust.ts';
 import { noteUnsigned } from '../ship/release/sign-release.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
@@ -13,7 +12,7 @@ import { useCase } from '../core/request.ts';
 const JOBS = 8;
 
 /** Readers see the whole release or nothing. After an interruption, the same request completes it. */
-export const promote = useCase(PROMOTE, async (request, context: Context): Promise<PromoteResult> => {
+export const promote = useCase(PROMOTE, async (request, context): Promise<PromoteResult> => {
   const { report, signal } = context;
   const { deep = false, stream = false, makeCurrent = false, dryRun = false, jobs = JOBS } = request;
   const from = parseStoreRelease(request.from, '--from');

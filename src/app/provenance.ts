@@ -30,7 +30,7 @@ export interface Stated {
 }
 
 /** Verifies each file, then writes a statement next to it; for an address, into the current folder. */
-export const provenance = useCase(PROVENANCE, async (request, context: Context): Promise<readonly Stated[]> => {
+export const provenance = useCase(PROVENANCE, async (request, context): Promise<readonly Stated[]> => {
   const { cwd } = context;
   const { files, sign, output, force = false } = request;
   if (output !== undefined && files.length > 1) {

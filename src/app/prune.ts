@@ -1,7 +1,6 @@
 /** Removes old releases from a store. */
 import { CurlewError } from '../core/errors.ts';
 import { prune as pruneStore, type PruneResult } from '../ship/release/prune.ts';
-import type { Context } from '../core/context.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { PRUNE } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
@@ -10,7 +9,7 @@ import { useCase } from '../core/request.ts';
 const JOBS = 8;
 
 /** The current release and all newer ones always stay. Throws `USAGE` without `keep` and `olderThan`. */
-export const prune = useCase(PRUNE, async (request, context: Context): Promise<PruneResult> => {
+export const prune = useCase(PRUNE, async (request, context): Promise<PruneResult> => {
   const { report, signal } = context;
   const { from, keep, olderThan, dryRun = false, jobs = JOBS } = request;
   if (keep === undefined && olderThan === undefined) {

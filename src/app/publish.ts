@@ -78,7 +78,7 @@ const CONTINUES =
   'the same command continues the release, and neither builds nor uploads again what is complete; readers see it only once it is whole';
 
 /** After an interruption, the same request resumes. */
-export const publish = useCase(PUBLISH, async (request, context: Context): Promise<PublishResult> => {
+export const publish = useCase(PUBLISH, async (request, context): Promise<PublishResult> => {
   return publishChanged(request, context).catch((error: unknown) => {
     throw canceledOr(error, context.signal, CONTINUES);
   });
@@ -145,7 +145,7 @@ async function readVersionOrders(
 const AT_ONCE = 16;
 
 /** Plans what {@link publish} would build, upload and copy, and why; warns and refuses as far as the builds do not decide. Changes nothing. */
-export const planPublish = useCase(PUBLISH, async (request, context: Context): Promise<PublishPlan> => {
+export const planPublish = useCase(PUBLISH, async (request, context): Promise<PublishPlan> => {
   const { cwd, report, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;
   const { plan, release: requested } = await check(request, context);

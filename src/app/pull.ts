@@ -27,7 +27,7 @@ export type PlannedFile = PullPlan & Pick<PulledFile, 'signedBy'>;
 const CONNECTIONS = 4;
 
 /** The same request resumes a download. Until the file is complete, its bytes are in FILE.partial. */
-export const pullFile = useCase(PULL, async (request, context: Context): Promise<PulledFile> => {
+export const pullFile = useCase(PULL, async (request, context): Promise<PulledFile> => {
   const { limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
   const { report, signal } = context;
   const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
@@ -64,7 +64,7 @@ async function keepPrivate(file: string, isPrivate: (source: RangeSource) => Pro
 }
 
 /** Plans {@link pullFile}, and verifies the signature; writes nothing. */
-export const planPullFile = useCase(PULL, async (request, context: Context): Promise<PlannedFile> => {
+export const planPullFile = useCase(PULL, async (request, context): Promise<PlannedFile> => {
   const { sha256, force = false } = request;
   const { report, signal } = context;
   return withPlaces(request, context, async (places, file, trust) => {

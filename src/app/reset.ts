@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import { removeOurFiles } from '../runtime/node/remove-files.ts';
-import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
@@ -68,7 +67,7 @@ function mayHaveNode({ root, keepGoing }: ResetRequest): boolean {
 }
 
 /** Undefined if the install folder exists. Throws what {@link requireNoNode} throws. */
-export const nothingToReset = useCase(RESET, async (request, context: Context): Promise<NothingToReset | undefined> => {
+export const nothingToReset = useCase(RESET, async (request, context): Promise<NothingToReset | undefined> => {
   const { directory } = placesOf(request, context);
   await requireFolders(request, context);
   if ((await kindOf(directory)) !== 'nothing') return undefined;
@@ -77,7 +76,7 @@ export const nothingToReset = useCase(RESET, async (request, context: Context): 
 });
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */
-export const reset = useCase(RESET, async (request, context: Context): Promise<ResetResult> => {
+export const reset = useCase(RESET, async (request, context): Promise<ResetResult> => {
   return runInstalled(installedRun(request, context), request, context, async (result, directory) => ({
     ...result,
     directory,
@@ -86,6 +85,6 @@ export const reset = useCase(RESET, async (request, context: Context): Promise<R
 });
 
 /** Plans {@link reset}; changes nothing. */
-export const planReset = useCase(RESET, async (request, context: Context): Promise<DryRun> => {
-  return planInstalled(installedRun(request, context), request, context);
-});
+export const planReset = useCase(RESET, async (request, context) =>
+  planInstalled(installedRun(request, context), request, context),
+);

@@ -33,7 +33,7 @@ export type ResumeResult =
 type Cluster = Pick<KeptRequest, 'kubeconfig' | 'context'>;
 
 /** `FILE_UNUSABLE` if the saved request is missing or invalid, or the run was started in another folder. */
-export const resume = useCase(RESUME, async (request, context: Context): Promise<ResumeResult> => {
+export const resume = useCase(RESUME, async (request, context): Promise<ResumeResult> => {
   const directory = await installedFolder(request, context);
   const last = await unfinishedRequest(directory);
   if (last === undefined) return { resumed: undefined };

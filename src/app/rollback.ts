@@ -93,7 +93,7 @@ async function objectsOf(source: SourcePackage, signal: AbortSignal): Promise<Re
 /**
  * Installs the package and the settings of the add-on before its last change. `NOT_FOUND` if there is no former state.
  */
-export const rollback = useCase(ROLLBACK, async (request, context: Context): Promise<RunResult> => {
+export const rollback = useCase(ROLLBACK, async (request, context): Promise<RunResult> => {
   const run = installedRun(request, context);
   return runInstalled(run, request, context, (result) => {
     run.warn();
@@ -102,7 +102,7 @@ export const rollback = useCase(ROLLBACK, async (request, context: Context): Pro
 });
 
 /** Plans {@link rollback}; changes nothing. */
-export const planRollback = useCase(ROLLBACK, async (request, context: Context): Promise<DryRun> => {
+export const planRollback = useCase(ROLLBACK, async (request, context): Promise<DryRun> => {
   const run = installedRun(request, context);
   const plan = await planInstalled(run, request, context);
   run.warn();

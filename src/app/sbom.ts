@@ -20,16 +20,13 @@ export interface WrittenSbom {
 }
 
 /** The CycloneDX document as JSON; always the same for the same file. */
-export const sbom = useCase(
-  MAKE_SBOM,
-  async (request, context: Context): Promise<Readonly<Record<string, unknown>>> => {
-    const { text } = await makeSbom(request.file, request, context);
-    return JSON.parse(text) as Readonly<Record<string, unknown>>;
-  },
-);
+export const sbom = useCase(MAKE_SBOM, async (request, context): Promise<Readonly<Record<string, unknown>>> => {
+  const { text } = await makeSbom(request.file, request, context);
+  return JSON.parse(text) as Readonly<Record<string, unknown>>;
+});
 
 /** Writes the document to the file `output`, which may exist only with `force`. */
-export const writeSbom = useCase(WRITE_SBOM, async (request, context: Context): Promise<WrittenSbom> => {
+export const writeSbom = useCase(WRITE_SBOM, async (request, context): Promise<WrittenSbom> => {
   const file = resolve(context.cwd, request.output);
   const force = request.force === true;
   await refuseExisting(file, force);
@@ -40,26 +37,23 @@ export const writeSbom = useCase(WRITE_SBOM, async (request, context: Context): 
 });
 
 /** Writes FILE.cdx.json next to each file; for an address, into the current folder. */
-export const writeSbomsBeside = useCase(
-  SBOMS_BESIDE,
-  async (request, context: Context): Promise<readonly WrittenSbom[]> => {
-    const { cwd, signal } = context;
-    // One after another: the SBOM of a large bundle needs memory.
-    const written: WrittenSbom[] = [];
-    for (const word of request.files) {
-      const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
-      const file = `${documentPath(word, whole)}.cdx.json`;
-      requireUnwritten(
-        file,
-        written.map((one) => one.file),
-      );
-      signal.throwIfAborted();
-      await writeStateFile(resolve(cwd, file), text, 0o644);
-      written.push({ file, serialNumber, components });
-    }
-    return written;
-  },
-);
+export const writeSbomsBeside = useCase(SBOMS_BESIDE, async (request, context): Promise<readonly WrittenSbom[]> => {
+  const { cwd, signal } = context;
+  // One after another: the SBOM of a large bundle needs memory.
+  const written: WrittenSbom[] = [];
+  for (const word of request.files) {
+    const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
+    const file = `${documentPath(word, whole)}.cdx.json`;
+    requireUnwritten(
+      file,
+      written.map((one) => one.file),
+    );
+    signal.throwIfAborted();
+    await writeStateFile(resolve(cwd, file), text, 0o644);
+    written.push({ file, serialNumber, components });
+  }
+  return written;
+});
 
 async function makeSbom(
   word: string,

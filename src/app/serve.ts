@@ -34,7 +34,7 @@ const PEM_LIMIT = 1 << 20;
 const TOKEN_LIMIT = 4096;
 
 /** Serves until the signal fires, then completes running responses. */
-export const serve = useCase(SERVE, async (request, context: Context): Promise<ServedTotals> => {
+export const serve = useCase(SERVE, async (request, context): Promise<ServedTotals> => {
   const { report, signal } = context;
   const { listen = { host: '127.0.0.1', port: 8080 } } = request;
   const tls = await tlsOf(request, context);

@@ -56,7 +56,7 @@ export interface SignedContent {
 export type SignedFile = SignedArchive | SignedContent;
 
 /** Verifies each file, then writes its signatures next to it; for an address, into the current folder. */
-export const signFiles = useCase(SIGN_FILES, async (request, context: Context): Promise<readonly SignedFile[]> => {
+export const signFiles = useCase(SIGN_FILES, async (request, context): Promise<readonly SignedFile[]> => {
   const { files, key: path, name } = request;
   const claim = claimOf(request);
   if (name !== undefined && !isBundleName(name)) {
@@ -191,7 +191,7 @@ async function nameOf(
 }
 
 /** Renews the signature of the current release, or signs the named release. */
-export const signRelease = useCase(SIGN_RELEASE, async (request, context: Context): Promise<SignedStore> => {
+export const signRelease = useCase(SIGN_RELEASE, async (request, context): Promise<SignedStore> => {
   const { signal } = context;
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
   const store = await openStoreFor(request.store, request, context, { create: 'existing' });

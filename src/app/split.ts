@@ -11,7 +11,6 @@ import { modeLike } from '../platform/files/write-whole.ts';
 import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from '../steps/archives/open-anywhere.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
-import type { Context } from '../core/context.ts';
 import { modeFor, secretsOfBundle } from '../steps/archives/private-bundle.ts';
 import { partsPlace, writePartsTo } from '../steps/archives/write-parts.ts';
 import { signaturePath, wholePath } from '../steps/open/trust.ts';
@@ -32,7 +31,7 @@ export interface SplitResult {
 }
 
 /** Without `output`, parts are named after the bundle. The same request resumes after an interruption. */
-export const split = useCase(SPLIT, async (request, context: Context): Promise<SplitResult> => {
+export const split = useCase(SPLIT, async (request, context): Promise<SplitResult> => {
   const { cwd, report, signal } = context;
   const { file, output, size: limit, force = false, verify = false, dryRun = false } = request;
   if (isAddress(file)) throw elsewhere(file);

@@ -14,7 +14,7 @@ export interface Status extends NodeStatus {
 }
 
 /** Empty if the install folder does not exist. `FILE_UNUSABLE` if the records are damaged. */
-export const status = useCase(STATUS, async (request, context: Context): Promise<Status> => {
+export const status = useCase(STATUS, async (request, context): Promise<Status> => {
   const node = await nodeStatus(await installedFolder(request, context), context);
   const cluster = request.root === undefined ? await healthOf(context) : undefined;
   if (request.prometheus !== undefined) {

@@ -34,23 +34,20 @@ export interface PlannedSupportBundle {
 }
 
 /** The contents that the bundle would have. Writes nothing, and runs no program of an add-on. */
-export const planSupportBundle = useCase(
-  SUPPORT_BUNDLE,
-  async (request, context: Context): Promise<PlannedSupportBundle> => {
-    const { files = [], config } = request;
-    if (files.length > 0) {
-      const cluster = await readHosts({ files, config, withoutSettings: true }, DOING, context);
-      await using ssh = openSsh(context.env);
-      return { file: fileOf(request, cluster.name, context), files: await planHostBundles(cluster, ssh, context) };
-    }
-    const { items } = await partsOf(request, context);
-    const rows = withoutRepeated(items).map(({ path, source }) => ({ path, source }));
-    return { file: fileOf(request, hostname(), context), files: rows };
-  },
-);
+export const planSupportBundle = useCase(SUPPORT_BUNDLE, async (request, context): Promise<PlannedSupportBundle> => {
+  const { files = [], config } = request;
+  if (files.length > 0) {
+    const cluster = await readHosts({ files, config, withoutSettings: true }, DOING, context);
+    await using ssh = openSsh(context.env);
+    return { file: fileOf(request, cluster.name, context), files: await planHostBundles(cluster, ssh, context) };
+  }
+  const { items } = await partsOf(request, context);
+  const rows = withoutRepeated(items).map(({ path, source }) => ({ path, source }));
+  return { file: fileOf(request, hostname(), context), files: rows };
+});
 
 /** The index of the bundle names items that cannot be collected. Once the signal aborts, the bundle is completed with what is there. */
-export const supportBundle = useCase(SUPPORT_BUNDLE, async (request, context: Context): Promise<WrittenBundle> => {
+export const supportBundle = useCase(SUPPORT_BUNDLE, async (request, context): Promise<WrittenBundle> => {
   const { files = [], config } = request;
   const options = { tool: toolVersion(), ...context };
   if (files.length === 0) {

@@ -1,7 +1,5 @@
 /** Removes add-ons from this node and from the cluster. */
-import type { DryRun } from '../runtime/run/dry-run.ts';
 import { uninstallRequest } from '../runtime/prepare/removal.ts';
-import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
 import { savedCommandOf } from '../steps/node/saved-command.ts';
 import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
@@ -20,11 +18,11 @@ function installedRun(request: UninstallRequest, context: Context): InstalledRun
 }
 
 /** Removes the add-ons from this node, and from the cluster if they were installed from it. */
-export const uninstall = useCase(UNINSTALL, async (request, context: Context): Promise<RunResult> => {
-  return runInstalled(installedRun(request, context), request, context, (result) => result);
-});
+export const uninstall = useCase(UNINSTALL, async (request, context) =>
+  runInstalled(installedRun(request, context), request, context, (result) => result),
+);
 
 /** Plans {@link uninstall}; changes nothing. */
-export const planUninstall = useCase(UNINSTALL, async (request, context: Context): Promise<DryRun> => {
-  return planInstalled(installedRun(request, context), request, context);
-});
+export const planUninstall = useCase(UNINSTALL, async (request, context) =>
+  planInstalled(installedRun(request, context), request, context),
+);

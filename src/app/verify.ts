@@ -8,7 +8,7 @@ import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { isUnpacked } from '../runtime/node/source-folder.ts';
-import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
+import { verifyPlaced } from '../runtime/history/verify-placed.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
 import { verifyLayers } from '../steps/archives/verify-layers.ts';
 import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
@@ -46,7 +46,7 @@ export interface SignedAs {
 }
 
 /** Verifies signatures if the request or the configuration names keys. */
-export const verify = useCase(VERIFY_FILES, async (request, context: Context): Promise<readonly Verified[]> => {
+export const verify = useCase(VERIFY_FILES, async (request, context): Promise<readonly Verified[]> => {
   const trust = await trustOf(request, context, { directory: folderOf(request, context) });
   const verified: Verified[] = [];
   for (const path of request.files) {
@@ -71,9 +71,9 @@ export const verify = useCase(VERIFY_FILES, async (request, context: Context): P
 });
 
 /** Compares installed files with their packages. */
-export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context: Context): Promise<VerifiedNode> => {
-  return verifyPlaced(await installedFolder(request, context), context);
-});
+export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context) =>
+  verifyPlaced(await installedFolder(request, context), context),
+);
 
 function signedOf(
   checked: { readonly signed: Signed | undefined } | undefined,

@@ -49,7 +49,7 @@ export interface ReleaseChange extends AddonChange {
 }
 
 /** Without signatures, external add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
-export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
+export const versions = useCase(VERSIONS, async (request, context): Promise<Versions> => {
   const { addons: requested = [], from, release: requestedRelease } = request;
   const named = requestedRelease === undefined ? undefined : checkedRelease(requestedRelease, '--release');
   const since = request.since === undefined ? undefined : checkedRelease(request.since, '--since');

@@ -3,6 +3,7 @@
  * callers of the library pass. Pure.
  */
 import * as v from 'valibot';
+import type { Context } from './context.ts';
 import { CurlewError, machineError } from './errors.ts';
 import type { Field, Fields, Required } from './field.ts';
 import { isObject } from './json.ts';
@@ -121,8 +122,11 @@ export function requireValid({ name, fields }: Taking, value: unknown): void {
     throw new CurlewError('USAGE', `cannot run ${name}: ${problem.what}`, { hint: problem.hint });
 }
 
-/** A use case that refuses wrong requests ({@link requireValid}), and whose errors say what is wrong with the machine ({@link machineError}). */
-export function useCase<Own extends Fields, Rest extends readonly unknown[], Result>(
+/**
+ * A use case that refuses wrong requests ({@link requireValid}), and whose errors say what is wrong with the machine
+ * ({@link machineError}). What it takes besides the request is a context, unless its parameters say otherwise.
+ */
+export function useCase<Own extends Fields, Result, Rest extends readonly unknown[] = readonly [Context]>(
   of: Taking<Own>,
   run: (request: RequestOf<Own>, ...rest: Rest) => Promise<Result>,
 ): (request: RequestOf<Own>, ...rest: Rest) => Promise<Result> {
