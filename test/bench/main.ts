@@ -35,6 +35,7 @@ import { benchPublish, benchRelease } from './publish.ts';
 import { benchReleases } from './releases.ts';
 import { benchServe } from './serve.ts';
 import { benchLargeLint, benchLint, benchStart } from './start.ts';
+import { TOOLS } from './tools.ts';
 import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import { CURLEW, type Place } from './ways.ts';
@@ -90,12 +91,9 @@ async function setUp(): Promise<void> {
   ];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
-  if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('serve')) await execa('scripts/tools', ['apt', 'nginx-light'], { cwd: ROOT, stdout: 'ignore' });
-  if (wants('channel')) await execa('scripts/tools', ['debian', 'kubernetes'], { cwd: ROOT, stdout: 'ignore' });
-  const forFleets = ['debian', 'kubernetes', 'helm-4'];
-  if (wants('fleet')) await execa('scripts/tools', forFleets, { cwd: ROOT, stdout: 'ignore' });
-  if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
+  const tools = new Set(Object.entries(TOOLS).flatMap(([name, names]) => (wants(name) ? names : [])));
+  if (tools.size > 0) await execa('scripts/tools', [...tools], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true });
@@ -104,7 +102,6 @@ async function setUp(): Promise<void> {
 async function setUpPackages(): Promise<void> {
   const tools = ['rpm', 'dnf', 'createrepo-c', 'gpg', 'gpg-agent', 'dpkg-dev', 'debootstrap', 'busybox-static'];
   await execa('scripts/tools', ['apt', 'docker.io', ...tools], { cwd: ROOT, stdout: 'ignore' });
-  await execa('scripts/tools', ['bare'], { cwd: ROOT, stdout: 'ignore' });
 }
 
 async function withRegistry(found: Section[]): Promise<void> {

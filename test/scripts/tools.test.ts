@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { appendFile, copyFile, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { TOOLS } from '../bench/tools.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
@@ -83,6 +84,17 @@ test('the true table: every tool has a version and a recipe', async () => {
   assert.ok(lines.length > 10);
   for (const line of lines)
     assert.match(line, /^[a-z][a-z0-9.-]* +(default|all|-) +[\w.-]+[\da-f] +(present|missing) .* [0-9a-f]{12}$/);
+});
+
+test('each tool that a benchmark needs is in the true table', async () => {
+  const { stdout } = await execa(join(ROOT, 'scripts/tools'), ['--list']);
+  const known = new Set(stdout.split('\n').map((line) => line.split(' ')[0]));
+  const named = Object.values(TOOLS).flat();
+  assert.ok(named.length > 5);
+  assert.equal(
+    named.filter((name) => !known.has(name)),
+    [],
+  );
 });
 
 test('each program that a test names is a file of the true table', async () => {
