@@ -95,6 +95,18 @@ test('an add-on stays what it is while the login that its restoration needs cann
   await eventually(async () => (await cluster.get(MAP)).status === 200);
 });
 
+test('deliveries that follow each other share the chart that was downloaded, and the version of helm', async () => {
+  await using scene = await openScene();
+  const { hub, helm } = scene;
+  await hub.addon('page', { source: { chart: CHART } });
+  scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  await hub.change('page', { spec: { config: { default: { text: 'other' } } } });
+  await eventually(() => JSON.stringify(helm.values()).includes('other'));
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  assert.equal(await scene.runs(), ['version', 'pull', 'upgrade', 'upgrade']);
+});
+
 test('what cannot be restored yet holds no later order on its cluster', async () => {
   await using scene = await openScene();
   const { hub, cluster, hubRequests, clusterRequests } = scene;

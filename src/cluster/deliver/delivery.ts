@@ -3,10 +3,9 @@ import { entryTitle } from '../channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { CurlewError, redact, requireRefusal } from '../../core/errors.ts';
 import type { Resource } from '../kube/resources.ts';
-import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { Addon, Task } from './addon.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
-import { helmOf } from './helm.ts';
+import { helmAnswers, helmOf, type HelmAnswers } from './helm.ts';
 import { addonObjects, definedKinds, type AddonObject } from './addon-objects.ts';
 import { Owners, type ChosenObjects } from './owners.ts';
 import { recordedObjects } from './records.ts';
@@ -21,22 +20,17 @@ interface DeliveryParts extends Omit<ReleaseTools, 'archives' | 'helm'> {
   readonly context: Pick<Context, 'env' | 'cwd'>;
   /** All that producers want on the cluster, in the order of application; also what this pass leaves out. */
   readonly tasks: readonly Task[];
+  /** Shared with deliveries to other clusters; default: only of this one. */
+  readonly answers?: HelmAnswers | undefined;
 }
 
-/** Bytes of charts that a pass keeps; one is kept in any case. */
-const MAX_ARCHIVES = 8 << 20;
-
-/** What its add-ons share; {@link Owners} and manifests are read once, a chart is downloaded once, and helm is asked once for its version. */
+/** What its add-ons share; {@link Owners} and manifests are read once. */
 export class Delivery implements ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: ReleaseTools['request'];
   readonly helm: ReleaseTools['helm'];
   readonly trust: ReleaseTools['trust'];
-  readonly archives: ReleaseTools['archives'] = createSingleFlightCache({
-    most: MAX_ARCHIVES,
-    weigh: (archive) => archive.byteLength,
-    failures: 'own',
-  });
+  readonly archives: ReleaseTools['archives'];
   /** Names that exist in the cluster or come with add-ons of this pass. */
   readonly namespaces: Set<string>;
   readonly #tasks: readonly Task[];
@@ -45,10 +39,11 @@ export class Delivery implements ReleaseTools {
   /** Kinds that come with add-ons of this pass. */
   readonly #defined: Resource[] = [];
 
-  constructor({ cluster, request, context, trust, tasks }: DeliveryParts) {
+  constructor({ cluster, request, context, trust, tasks, answers = helmAnswers() }: DeliveryParts) {
     this.cluster = cluster;
     this.request = request;
-    this.helm = helmOf(request, cluster, context);
+    this.helm = helmOf(request, cluster, context, answers);
+    this.archives = answers.archives;
     this.trust = trust;
     this.#tasks = tasks;
     this.namespaces = new Set(cluster.namespaces);

@@ -57,19 +57,39 @@ const QUICK_MS = 300_000;
 /** The first minor version of helm 3 with --take-ownership. */
 const MIN_MINOR = 17;
 
+/** Bytes of charts that are kept; one is kept in any case. */
+const MAX_ARCHIVES = 8 << 20;
+const FRESH_MS = 60_000;
+
+/** What helm has answered within a minute, for all clusters that get the same charts. */
+export interface HelmAnswers {
+  /** Charts that were downloaded. */
+  readonly archives: SingleFlightCache<Uint8Array>;
+  /** Major versions of programs, by their path. */
+  readonly majors: SingleFlightCache<3 | 4>;
+}
+
+export function helmAnswers(): HelmAnswers {
+  const options = { failures: 'own', freshMs: FRESH_MS } as const;
+  return {
+    archives: createSingleFlightCache({ ...options, most: MAX_ARCHIVES, weigh: (archive) => archive.byteLength }),
+    majors: createSingleFlightCache(options),
+  };
+}
+
 type HelmCluster = Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>;
 
 /**
- * Helm for the releases of one pass: the first one asks the program for its version. `UNSUPPORTED` if there is none, or another one
- * than helm 3 or 4. The operator's own configuration of helm is not used, except for logins to registries, and not changed.
+ * Helm for releases on one cluster: the first one asks the program for its version, unless `majors` has it. `UNSUPPORTED` if there is
+ * none, or another one than helm 3 or 4. The operator's own configuration of helm is not used, except for logins to registries, and not changed.
  */
 export function helmOf(
   { helm: path }: HelmRequest,
   cluster: HelmCluster,
   context: Pick<Context, 'env' | 'cwd'>,
+  { majors }: Pick<HelmAnswers, 'majors'> = helmAnswers(),
 ): OpenHelm {
   const program = path === undefined ? 'helm' : resolve(context.cwd, path);
-  const majors = createSingleFlightCache<3 | 4>({ failures: 'own' });
   return async (secrets = []) => openHelm(program, { cluster, context, secrets, majors });
 }
 
@@ -77,7 +97,7 @@ interface HelmParts {
   readonly cluster: HelmCluster;
   readonly context: Pick<Context, 'env' | 'cwd'>;
   readonly secrets: readonly Secret[];
-  readonly majors: SingleFlightCache<3 | 4>;
+  readonly majors: HelmAnswers['majors'];
 }
 
 async function openHelm(program: string, { cluster, context: own, secrets, majors }: HelmParts): Promise<Helm> {

@@ -8,11 +8,10 @@ import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { exactJson, jsonIn } from '../../core/json.ts';
 import { checked } from '../../core/schema.ts';
-import type { SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import { namedSecrets } from '../../spec/secret-settings.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
-import { chartPlace, type Helm, type OpenHelm, type WebTrust } from './helm.ts';
+import { chartPlace, type Helm, type HelmAnswers, type OpenHelm, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './addon-objects.ts';
 import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
 import { kindsNow, readRevisions, titleOfRelease, type ReleaseName } from './revisions.ts';
@@ -22,8 +21,7 @@ export interface ReleaseTools {
   readonly request: DeliveryRequest;
   readonly helm: OpenHelm;
   readonly trust: () => Promise<WebTrust>;
-  /** Charts that were downloaded. */
-  readonly archives: SingleFlightCache<Uint8Array>;
+  readonly archives: HelmAnswers['archives'];
 }
 
 /** The field manager of all releases. */

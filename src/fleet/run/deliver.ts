@@ -4,6 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { requireRefusal } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
+import { helmAnswers, type HelmAnswers } from '../../cluster/deliver/helm.ts';
 import { driftIn } from '../drift.ts';
 import type { FleetCluster } from '../fleet.ts';
 import { ownRecord, recordsOf } from '../observe.ts';
@@ -28,6 +29,7 @@ interface PassParts {
   readonly revisions: ReadonlyMap<string, StateRevision>;
   /** The file that an entry delivers. */
   readonly read: (entry: Entry) => Promise<Uint8Array>;
+  readonly answers: HelmAnswers;
 }
 
 /** Does what may begin now, of all add-ons or of one. Returns the fleet after it. */
@@ -47,7 +49,16 @@ export async function makePass(
   if (jobs.length === 0) return { after: before, done: [] };
   await using opened = await openChannels({ ...request, channels: [] }, context);
   const read = folder.reader(opened, context);
-  const done = await runJobs(jobs, { request, context, folder, state, before, revisions, read });
+  const done = await runJobs(jobs, {
+    request,
+    context,
+    folder,
+    state,
+    before,
+    revisions,
+    read,
+    answers: helmAnswers(),
+  });
   const touched = fleet.clusters.filter(({ name }) => done.some(({ cluster }) => cluster === name));
   const again = new Map([...looks, ...(await lookAtClusters(touched, request, context))]);
   const then = Math.floor(Date.now() / 1000);
@@ -68,7 +79,7 @@ async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly
 }
 
 async function runOnCluster(jobs: readonly Job[], written: FleetCluster, parts: PassParts): Promise<readonly Ended[]> {
-  const { request, context, folder, state, before, revisions, read } = parts;
+  const { request, context, folder, state, before, revisions, read, answers } = parts;
   const done: Ended[] = [];
   try {
     using access = accessTo(written);
@@ -81,7 +92,7 @@ async function runOnCluster(jobs: readonly Job[], written: FleetCluster, parts: 
     await using lease = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
     const contentFor = contentsOf(before, state, revisions);
     const live = look !== undefined && 'live' in look ? look.live : undefined;
-    const runner = new Runner(jobs, lease.cluster, { request, context, contentFor, read, live });
+    const runner = new Runner(jobs, lease.cluster, { request, context, contentFor, read, live, answers });
     const records = [...lease.cluster.facts.records.values()];
     const isChanged = ({ addon }: Job): boolean => {
       const [then, now] = [recordsOf(look), records].map((all) => canonicalJson(ownRecord(all, addon) ?? {}));

@@ -7,6 +7,7 @@ import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { openChannelCluster, type ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
+import { helmAnswers } from '../../cluster/deliver/helm.ts';
 import type { ChangedObject } from '../../cluster/deliver/outcome.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -57,6 +58,7 @@ export async function withManifests(
     const isHere = rendered !== undefined || location === undefined || !isUrl(location);
     return isHere && (entry?.source?.type === 'manifest' || (isDiff && entry?.source?.type === 'chart'));
   };
+  const answers = helmAnswers();
   const onCluster = async (cluster: FleetCluster): Promise<void> => {
     const own = jobs.filter((job) => job.cluster === cluster.name && isKnown(job));
     if (own.length === 0) return;
@@ -65,7 +67,7 @@ export async function withManifests(
     const answer = await askCluster(cluster, { timeout, allowExec }, context, async (from, inTime) => {
       const opened = await openChannelCluster(from, inTime);
       await opened.discovery();
-      return foundOn(opened, own, { contentFor, read, request, live, context: inTime });
+      return foundOn(opened, own, { contentFor, read, request, live, answers, context: inTime });
     });
     if ('problem' in answer) {
       if (isDiff) warnings.push(`${cluster.name}: its changes are not known: ${answer.problem}`);

@@ -14,6 +14,7 @@ import type { ChannelCluster } from '../../cluster/deliver/channel-cluster.ts';
 import { deliver, preview } from '../../cluster/deliver/deliver.ts';
 import { Delivery } from '../../cluster/deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../cluster/deliver/records.ts';
+import type { HelmAnswers } from '../../cluster/deliver/helm.ts';
 import { HeldDeletion, leavingOf } from '../../cluster/deliver/manifests.ts';
 import { isDeleted, outcomeOf, retainedOrphan, type Outcome } from '../../cluster/deliver/outcome.ts';
 import { removeDelivered } from '../../cluster/deliver/remove.ts';
@@ -47,6 +48,8 @@ interface RunnerParts {
   readonly live: ReadonlyMap<string, LiveState> | undefined;
   /** The certificates that its templates ask for are there. */
   readonly isRegistered?: boolean;
+  /** What the runners of a fleet share. */
+  readonly answers?: HelmAnswers;
 }
 
 const MAX_NAMED = 3;
@@ -85,7 +88,7 @@ export class Runner {
   constructor(jobs: readonly Job[], cluster: ChannelCluster, parts: RunnerParts) {
     this.#cluster = cluster;
     this.#parts = parts;
-    const { request, context } = parts;
+    const { request, context, answers } = parts;
     this.#delivery = new Delivery({
       cluster,
       request: {
@@ -96,6 +99,7 @@ export class Runner {
       context,
       trust: async () => webTrust(request, context),
       tasks: this.#ready,
+      answers,
     });
     for (const job of jobs) this.add(job);
   }

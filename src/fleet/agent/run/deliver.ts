@@ -7,6 +7,7 @@ import type { Context } from '../../../core/context.ts';
 import { digestOf, hexOf } from '../../../core/digest.ts';
 import { CurlewError, fileError, redact, requireRefusal } from '../../../core/errors.ts';
 import { holdCluster, openChannelCluster, type ChannelCluster } from '../../../cluster/deliver/channel-cluster.ts';
+import type { HelmAnswers } from '../../../cluster/deliver/helm.ts';
 import { fleetOwner, recordFor } from '../../observe.ts';
 import type { Job } from '../../pass.ts';
 import { DELETIONS } from '../../rollout/pruning.ts';
@@ -45,6 +46,7 @@ interface Tools {
   readonly files: string;
   readonly keys: readonly TrustedKey[];
   readonly allowUnsigned: boolean;
+  readonly answers: HelmAnswers;
 }
 
 type Delivered = Exclude<NonNullable<ReturnType<typeof contentOf>>, { readonly package: unknown }>;
@@ -92,7 +94,7 @@ function unfitFor(
 }
 
 async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, tools: Tools): Promise<AgentDone> {
-  const { request, context, name } = tools;
+  const { request, context, name, answers } = tools;
   const { addon, spec, act, live } = job;
   let begun = false;
   try {
@@ -132,6 +134,7 @@ async function deliverContent(job: AgentJob, { entry, isTemplate }: Delivered, t
       read: async () => Promise.resolve(content ?? new Uint8Array()),
       live: live && record && new Map([[recordKey(record.namespace, record.addon), live]]),
       isRegistered: true,
+      answers,
     });
     const { result, reason: message, orphans } = await runner.run(one);
     if (result === 'done') return { result, reason: '', message, orphans };

@@ -24,6 +24,7 @@ import { hubClusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts'
 import { contentOf, type HubPackage } from '../../hub/content.ts';
 import { agentMetrics, PassCounts } from '../../hub/metrics.ts';
 import { namespaceOf } from '../../hub/observe.ts';
+import { helmAnswers } from '../../../cluster/deliver/helm.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
@@ -116,6 +117,7 @@ class Loop {
   readonly #hub: AgentHub;
   readonly #look: OwnCluster;
   readonly #backoff = new Backoff();
+  readonly #answers = helmAnswers();
   #record: AgentRecord;
   #text: string;
   #seen: Omit<ClusterSeen, 'ahead'> | undefined;
@@ -320,7 +322,8 @@ class Loop {
     const context = { ...outer, signal: this.#signal };
     const { version, revision } = spec;
     this.#say('info', `${act} ${addon}${version === undefined ? '' : ` ${version}`}, revision ${revision}`);
-    const tools = { request, context, name, files: join(folder, 'files'), keys, allowUnsigned, certificates };
+    const given = { request, context, keys, allowUnsigned, certificates, answers: this.#answers };
+    const tools = { ...given, name, files: join(folder, 'files') };
     if (content === undefined)
       return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
     const done =

@@ -2,6 +2,7 @@
 import { asError, CurlewError, requireRefusal } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
+import { helmAnswers } from '../../../cluster/deliver/helm.ts';
 import type { ChartAccess } from '../../../cluster/channel/channel.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import type { Reply, Look } from '../../fleet.ts';
@@ -85,6 +86,7 @@ export class Pushes {
   readonly #looks = createSemaphore(CLUSTERS_AT_ONCE);
   readonly #slots = createSemaphore(CLUSTERS_AT_ONCE);
   readonly #backoff = new Backoff();
+  readonly #answers = helmAnswers();
   #failure: unknown;
 
   constructor(hub: Hub, parts: Parts) {
@@ -271,6 +273,7 @@ export class Pushes {
         context,
         contentFor,
         live: look.live,
+        answers: this.#answers,
         read: async (entry) => files.readManifest({ ...from, location: entry.place.file }, entry, context),
       },
     );
