@@ -1,11 +1,11 @@
 /** Makes a token with which one machine joins the cluster, in a file for its `join`. */
-import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { createObject, getObject, listObjects } from '../cluster/kube/objects.ts';
-import type { Resource } from '../cluster/kube/resources.ts';
+import { createToken, newToken, secretOfToken, type BootstrapToken } from '../cluster/kube/bootstrap-token.ts';
+import { granted, may, RBAC, resourceOfRight } from '../fleet/hub/rbac.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { clusterInfo, controlPlaneEndpoint, ownAddresses, requireOwnCluster } from '../machine/run/cluster-info.ts';
@@ -21,10 +21,6 @@ export interface JoinFile {
   /** ISO 8601. */
   readonly expires: string;
 }
-
-const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', namespaced: true } as const;
-const ROLES: Resource = { ...RBAC, kind: 'Role', plural: 'roles' };
-const BINDINGS: Resource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings' };
 
 const namespace = 'kube-system';
 const HOUR_MS = 60 * 60_000;
@@ -52,10 +48,10 @@ export const joinToken = useCase(JOIN_TOKEN, async (request, context): Promise<J
   // The key is a file of this machine.
   if (request.controlPlane === true) await requireOwnCluster(hash, 'make a token');
   const key = request.controlPlane === true ? await uploadedKey(call, upload) : undefined;
-  const [id, secret] = [randomText(6), randomText(16)];
+  const token = newToken();
   const settings = {
     masterAddress: address,
-    kubeadmToken: `${id}.${secret}`,
+    kubeadmToken: `${token.id}.${token.secret}`,
     kubeadmTokenCAHash: hash,
     ...(key === undefined ? {} : { controlPlane: true, certKey: key }),
   };
@@ -63,7 +59,7 @@ export const joinToken = useCase(JOIN_TOKEN, async (request, context): Promise<J
   // A file that cannot be written leaves no token, and a token that cannot be made a file that is worth nothing.
   await writeText(file, `${HEAD}${lines.join('')}`, { force: true, mode: 0o600 });
   const expires = new Date(api.now().getTime() + HOUR_MS).toISOString();
-  await createToken(call, { id, secret, expires });
+  await createOwnToken(call, token, expires);
   return { file, expires };
 });
 
@@ -74,12 +70,6 @@ metadata:
 spec:
   kubernetes:
 `;
-
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-
-function randomText(length: number): string {
-  return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('');
-}
 
 /**
  * {@link certificateKey}, in a cluster with an address that reaches several control planes after `upload`, which gets the address: it uploads
@@ -122,32 +112,21 @@ export async function certificateKey(call: Call, file = CERTIFICATE_KEY): Promis
   });
 }
 
-/**
- * A bootstrap token (kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens), with the right to delete itself, which `join` does.
- * The collector of garbage deletes the right with the token.
- */
-async function createToken(
-  call: Call,
-  { id, secret, expires }: { readonly id: string; readonly secret: string; readonly expires: string },
-): Promise<void> {
-  const name = `bootstrap-token-${id}`;
-  const stringData = {
+/** A token with the right to delete itself, which `join` does. The collector of garbage deletes the right with the token. */
+async function createOwnToken(call: Call, token: BootstrapToken, expiration: string): Promise<void> {
+  const { name } = secretOfToken(token.id);
+  const made = await createToken(call, token, {
     description: 'curlew join-token: for one machine',
-    'token-id': id,
-    'token-secret': secret,
-    expiration: expires,
-    'usage-bootstrap-authentication': 'true',
+    expiration,
     'usage-bootstrap-signing': 'true',
     'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
-  };
-  const value = { type: 'bootstrap.kubernetes.io/token', stringData };
-  const made = await createObject(call, SECRETS, { namespace, name, value });
+  });
   if (made === undefined) throw new CurlewError('CLUSTER_FAILED', `cannot make a token: the Secret ${name} exists`);
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Secret', name, uid: made.metadata.uid }];
-  const metadata = { name, namespace, ownerReferences };
-  const rules = [{ apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['delete'] }];
-  await createObject(call, ROLES, { namespace, name, value: { metadata, rules } });
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name };
-  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `system:bootstrap:${id}` }];
-  await createObject(call, BINDINGS, { namespace, name, value: { metadata, roleRef, subjects } });
+  const rules = [may('', ['secrets'], ['delete'], [name])];
+  const user = { apiGroup: RBAC, kind: 'User', name: `system:bootstrap:${token.id}` };
+  for (const right of granted('Role', { namespace, name }, rules, [user])) {
+    const value = { ...right, metadata: { ...right.metadata, ownerReferences } };
+    await createObject(call, resourceOfRight(right), { namespace, name, value });
+  }
 }

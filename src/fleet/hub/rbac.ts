@@ -47,7 +47,11 @@ export function granted(
   return [role(kind, metadata, rules), bound(`${kind}Binding`, metadata, { kind, name: metadata.name }, subjects)];
 }
 
+export function rbacResource(kind: Right['kind'], namespaced: boolean) {
+  return { apiVersion: `${RBAC}/v1`, kind, plural: `${kind.toLowerCase()}s`, namespaced };
+}
+
 /** How it is requested. */
-export function resourceOfRight({ apiVersion, kind, metadata }: Right) {
-  return { apiVersion, kind, plural: `${kind.toLowerCase()}s`, namespaced: metadata.namespace !== undefined };
+export function resourceOfRight({ kind, metadata }: Right) {
+  return rbacResource(kind, metadata.namespace !== undefined);
 }

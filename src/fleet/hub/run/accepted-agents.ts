@@ -4,19 +4,13 @@ import { CurlewError } from '../../../core/errors.ts';
 import { convert, fits } from '../../../core/schema.ts';
 import { clusterName } from '../../upstream/kinds.ts';
 import { AGENT } from '../identity.ts';
-import { RBAC } from '../rbac.ts';
+import { rbacResource } from '../rbac.ts';
 import { namespaceOf } from '../observe.ts';
 import { decision, readAgentRequest, SIGNING_REQUESTS, type AgentRequest } from '../certificate-requests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject, mapObjects, patchObject, type LiveObject } from '../../../cluster/kube/objects.ts';
-import type { Resource } from '../../../cluster/kube/resources.ts';
 
-export const BINDINGS: Resource = {
-  apiVersion: `${RBAC}/v1`,
-  kind: 'RoleBinding',
-  plural: 'rolebindings',
-  namespaced: true,
-};
+export const BINDINGS = rbacResource('RoleBinding', true);
 const binding = v.object({ subjects: v.tuple([v.object({ kind: v.literal('User'), name: v.string() })]) });
 
 /** The user that is the agent of a cluster; undefined if none is. */

@@ -3,15 +3,10 @@ import { CurlewError } from '../../../core/errors.ts';
 import { CONTROLLER_LEASE, REGISTRATION } from '../manifests.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import { getObject } from '../../../cluster/kube/objects.ts';
-import type { Resource } from '../../../cluster/kube/resources.ts';
+import { rbacResource } from '../rbac.ts';
 import { NAMESPACES } from '../../../cluster/kube/core-kinds.ts';
 
-const BINDINGS: Resource = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings',
-  namespaced: false,
-};
+const BINDINGS = rbacResource('ClusterRoleBinding', false);
 
 /** The uid of its namespace kube-system. `CLUSTER_FAILED` if `curlew hub manifests` has not been applied. `doing` begins messages. */
 export async function identifyHub(call: Call, doing: string): Promise<string> {

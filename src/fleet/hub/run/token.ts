@@ -1,5 +1,5 @@
 /** Bootstrap tokens by which sites register: made only at a hub that can do what follows. */
-import { createPrivateKey, randomBytes, randomInt } from 'node:crypto';
+import { createPrivateKey, randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import { CurlewError } from '../../../core/errors.ts';
 import { convert, fits } from '../../../core/schema.ts';
@@ -24,6 +24,7 @@ import { apiPath } from '../../../cluster/kube/path.ts';
 import { repeatUntil } from '../../../platform/limit/repeat.ts';
 import { accessTo } from '../../run/clusters.ts';
 import { identifyHub, requireRegistration } from './identify.ts';
+import { createToken, newToken, secretOfToken } from '../../../cluster/kube/bootstrap-token.ts';
 import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 
 const NAMESPACE = 'kube-system';
@@ -54,7 +55,7 @@ export async function makeToken(api: KubeApi, call: Call, options: TokenOptions)
   await requireSigner(call, signal);
   await requireTokens(call, address, signal);
   const until = new Date(api.now().getTime() + expires);
-  const token = await createToken(call, until, { groups: tokenGroups(cluster, kind), labels: clusterLabel(cluster) });
+  const token = await makeSecret(call, until, { groups: tokenGroups(cluster, kind), labels: clusterLabel(cluster) });
   const config = { hub: { ...address, ...(server !== undefined && { server }) }, user: { token } };
   return formatKubeconfig({ ...config, binding: { cluster, hub } });
 }
@@ -106,14 +107,14 @@ export async function isIssued(
 
 /** Uses a token that lives for a moment and is in no group. */
 async function requireTokens(call: Call, hub: HubAddress, signal: AbortSignal): Promise<void> {
-  const token = await createToken(call, new Date(Date.now() + LAST_MS), {});
+  const token = await makeSecret(call, new Date(Date.now() + LAST_MS), {});
   try {
     const isKnown = async (): Promise<boolean> => (await statusWith({ hub, user: { token } }, signal)) !== 401;
     // An API server sees a new Secret a moment later.
     if (!(await repeatUntil(isKnown, (is) => is, { firstMs: 250, limitMs: SEEN_MS, signal })))
       throw cannot('the hub accepts no bootstrap tokens', 'run its API server with --enable-bootstrap-token-auth');
   } finally {
-    await deleteObject(call, SECRETS, secretOf(token.slice(0, ID_LENGTH)));
+    await deleteObject(call, SECRETS, secretOfToken(token.split('.')[0] ?? ''));
   }
 }
 
@@ -125,49 +126,29 @@ async function statusWith(config: HubKubeconfig, signal: AbortSignal): Promise<n
   return answer?.kind === 'problem' ? answer.status : undefined;
 }
 
-const ID_LENGTH = 6;
-
-function secretOf(id: string): { readonly namespace: string; readonly name: string } {
-  return { namespace: NAMESPACE, name: `bootstrap-token-${id}` };
-}
-
-/** The format of kubernetes.io, "Authenticating with Bootstrap Tokens". */
-async function createToken(
+async function makeSecret(
   call: Call,
   until: Date,
-  { groups, labels = {} }: { readonly groups?: readonly string[]; readonly labels?: Readonly<Record<string, string>> },
+  { groups, labels }: { readonly groups?: readonly string[]; readonly labels?: Readonly<Record<string, string>> },
 ): Promise<string> {
-  const [id, secret] = [randomText(ID_LENGTH), randomText(16)];
-  const named = secretOf(id);
-  const value = {
-    metadata: { ...named, labels },
-    type: 'bootstrap.kubernetes.io/token',
-    stringData: {
-      'token-id': id,
-      'token-secret': secret,
-      expiration: timeOf(Math.floor(until.getTime() / 1000)),
-      'usage-bootstrap-authentication': 'true',
-      ...(groups && { 'auth-extra-groups': groups.join(), description: 'registers an agent of curlew' }),
-    },
-  };
-  if ((await createObject(call, SECRETS, { ...named, value })) !== undefined) return `${id}.${secret}`;
-  throw cannot(`Secret ${named.namespace}/${named.name} exists`, 'run the same command again');
-}
-
-function randomText(length: number): string {
-  return Array.from({ length }, () => randomInt(36).toString(36)).join('');
+  const token = newToken();
+  const more = groups && { 'auth-extra-groups': groups.join(), description: 'registers an agent of curlew' };
+  const fields = { expiration: timeOf(Math.floor(until.getTime() / 1000)), ...more };
+  if ((await createToken(call, token, fields, labels)) !== undefined) return `${token.id}.${token.secret}`;
+  const { namespace, name } = secretOfToken(token.id);
+  throw cannot(`Secret ${namespace}/${name} exists`, 'run the same command again');
 }
 
 const dated = v.object({ data: v.object({ expiration: v.string() }) });
 
 /** A site that was accepted needs its token only to get its certificate. */
 export async function endToken(call: Call, id: string, now: Date): Promise<void> {
-  const read = convert(dated, await getObject(call, SECRETS, secretOf(id)));
+  const read = convert(dated, await getObject(call, SECRETS, secretOfToken(id)));
   const until = new Date(now.getTime() + LAST_MS);
   if ('problems' in read || Date.parse(Buffer.from(read.value.data.expiration, 'base64').toString()) <= until.getTime())
     return;
   const expiration = timeOf(Math.floor(until.getTime() / 1000));
-  await mergeObject(call, SECRETS, secretOf(id), { stringData: { expiration } });
+  await mergeObject(call, SECRETS, secretOfToken(id), { stringData: { expiration } });
 }
 
 /** Names of the Secrets of all tokens of a cluster. */
