@@ -39,146 +39,116 @@ function row<Result>(of: Request, load: () => Promise<Command<Result>>): Omit<Ro
   return { of, load: load as () => Promise<Command> };
 }
 
-const ADDON_COMMANDS = [
-  row(repository.NEW, async () => (await import('./commands/new.ts')).command),
-  row(repository.GENERATE, async () => (await import('./commands/generate.ts')).command),
-  row(repository.LINT, async () => (await import('./commands/lint.ts')).command),
-  row(build.BUILD, async () => (await import('./commands/build.ts')).command),
-  row(dev.DEV, async () => (await import('./commands/dev.ts')).command),
-  row(build.OUTDATED, async () => (await import('./commands/outdated.ts')).command),
-  row(build.CHANGED, async () => (await import('./commands/changed.ts')).command),
-  row(repository.IMPORT, async () => (await import('./commands/import.ts')).command),
-];
-
-const STORE_COMMANDS = [
-  row(build.PUBLISH, async () => (await import('./commands/publish.ts')).command),
-  row(release.PROMOTE, async () => (await import('./commands/promote.ts')).command),
-  row(release.VERSIONS, async () => (await import('./commands/versions.ts')).command),
-  row(release.PRUNE, async () => (await import('./commands/prune.ts')).command),
-  row(release.REINDEX, async () => (await import('./commands/reindex.ts')).command),
-  row(release.IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
-  row(serve.SERVE, async () => (await import('./commands/serve.ts')).command),
-];
-
-const BUNDLE_COMMANDS = [
-  row(installer.INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
-  row(installer.INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
-  row(installer.INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
-  row(installer.INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
-  row(installer.INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
-  row(bundle.BUNDLE, async () => (await import('./commands/bundle.ts')).command),
-  row(bundle.INVENTORY, async () => (await import('./commands/inventory.ts')).command),
-  row(bundle.APPLY, async () => (await import('./commands/apply.ts')).command),
-  row(bundle.SPLIT, async () => (await import('./commands/split.ts')).command),
-  row(bundle.JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
-  row(archive.PULL, async () => (await import('./commands/pull.ts')).command),
-  row(archive.INSPECT, async () => (await import('./commands/inspect.ts')).command),
-  row(archive.VERIFY, async () => (await import('./commands/verify.ts')).command),
-  row(archive.SBOM, async () => (await import('./commands/sbom.ts')).command),
-  row(archive.PROVENANCE, async () => (await import('./commands/provenance.ts')).command),
-  row(archive.KEYGEN, async () => (await import('./commands/keygen.ts')).command),
-  row(archive.SIGN, async () => (await import('./commands/sign.ts')).command),
-];
-
-const CHANNEL_COMMANDS = [
-  row(channel.CHANNEL_CHECK, async () => (await import('./commands/channel.ts')).check),
-  row(channel.CHANNEL_APPLY, async () => (await import('./commands/channel-cluster.ts')).apply),
-  row(channel.CHANNEL_STATUS, async () => (await import('./commands/channel-cluster.ts')).status),
-  row(channel.CHANNEL_REMOVE, async () => (await import('./commands/channel-cluster.ts')).remove),
-  row(channel.CHANNEL_EXPLAIN, async () => (await import('./commands/channel.ts')).explain),
-  row(channel.CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
-];
-
-const CLUSTER_COMMANDS = [
-  row(cluster.CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
-  row(cluster.CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
-  row(cluster.CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
-  row(cluster.CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
-  row(cluster.CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
-  row(cluster.CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
-  row(cluster.CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
-];
-
-const MACHINE_COMMANDS = [
-  row(machine.MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
-  row(machine.MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
-  row(machine.MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
-  row(machine.MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
-  row(machine.MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
-];
-
-const FLEET_COMMANDS = [
-  row(fleet.FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
-  row(fleet.FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
-  row(fleet.FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
-  row(fleet.FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
-  row(fleet.FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
-  row(fleet.FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
-  row(fleet.FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
-  row(fleet.FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
-  row(fleet.FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
-  row(fleet.FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
-  row(fleet.FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
-];
-
-const HUB_COMMANDS = [
-  row(hub.HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
-  row(registration.HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
-  row(registration.FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
-  row(registration.FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
-  row(registration.AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
-  row(registration.AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
-  row(hub.CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
-];
-
-const AGENT_COMMANDS = [row(agent.AGENT_RUN, async () => (await import('./commands/agent.ts')).run)];
-
-const NODE_COMMANDS = [
-  row(node.INSTALL, async () => (await import('./commands/install.ts')).command),
-  row(node.JOIN, async () => (await import('./commands/join.ts')).command),
-  row(node.JOIN_TOKEN, async () => (await import('./commands/join-token.ts')).command),
-  row(node.UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
-  row(node.RESUME, async () => (await import('./commands/resume.ts')).command),
-  row(node.ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
-  row(node.PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
-  row(node.UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
-  row(node.RESET, async () => (await import('./commands/reset.ts')).command),
-  row(node.NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
-  row(node.NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
-  row(node.NODE_REPAIR, async () => (await import('./commands/node-repair.ts')).command),
-  row(node.ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
-  row(node.ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
-  row(node.CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
-  row(node.STATUS, async () => (await import('./commands/status.ts')).command),
-  row(node.WHY, async () => (await import('./commands/why.ts')).command),
-  row(node.LOGS, async () => (await import('./commands/logs.ts')).command),
-  row(node.LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
-];
-
-const OWN_COMMANDS = [
-  row(own.HELP, async () => (await import('./commands/own.ts')).help),
-  row(own.VERSION, async () => (await import('./commands/own.ts')).version),
-  row(own.DOCTOR, async () => (await import('./commands/doctor.ts')).command),
-  row(node.SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
-  row(own.COMPLETION, async () => (await import('./commands/completion.ts')).command),
-];
-
 function grouped(group: string, rows: readonly Omit<Row, 'group'>[]): readonly (readonly [string, Row])[] {
   return rows.map((one) => [one.of.name, { ...one, group }]);
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
-  ...grouped('Add-ons', ADDON_COMMANDS),
-  ...grouped('Stores', STORE_COMMANDS),
-  ...grouped('Bundles', BUNDLE_COMMANDS),
-  ...grouped('On a node', NODE_COMMANDS),
-  ...grouped('Clusters', CHANNEL_COMMANDS),
-  ...grouped('Clusters', CLUSTER_COMMANDS),
-  ...grouped('Clusters', MACHINE_COMMANDS),
-  ...grouped('Clusters', FLEET_COMMANDS),
-  ...grouped('Clusters', HUB_COMMANDS),
-  ...grouped('Clusters', AGENT_COMMANDS),
-  ...grouped('Help', OWN_COMMANDS),
+  ...grouped('Add-ons', [
+    row(repository.NEW, async () => (await import('./commands/new.ts')).command),
+    row(repository.GENERATE, async () => (await import('./commands/generate.ts')).command),
+    row(repository.LINT, async () => (await import('./commands/lint.ts')).command),
+    row(build.BUILD, async () => (await import('./commands/build.ts')).command),
+    row(dev.DEV, async () => (await import('./commands/dev.ts')).command),
+    row(build.OUTDATED, async () => (await import('./commands/outdated.ts')).command),
+    row(build.CHANGED, async () => (await import('./commands/changed.ts')).command),
+    row(repository.IMPORT, async () => (await import('./commands/import.ts')).command),
+  ]),
+  ...grouped('Stores', [
+    row(build.PUBLISH, async () => (await import('./commands/publish.ts')).command),
+    row(release.PROMOTE, async () => (await import('./commands/promote.ts')).command),
+    row(release.VERSIONS, async () => (await import('./commands/versions.ts')).command),
+    row(release.PRUNE, async () => (await import('./commands/prune.ts')).command),
+    row(release.REINDEX, async () => (await import('./commands/reindex.ts')).command),
+    row(release.IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
+    row(serve.SERVE, async () => (await import('./commands/serve.ts')).command),
+  ]),
+  ...grouped('Bundles', [
+    row(installer.INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
+    row(installer.INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
+    row(installer.INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
+    row(installer.INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
+    row(installer.INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
+    row(bundle.BUNDLE, async () => (await import('./commands/bundle.ts')).command),
+    row(bundle.INVENTORY, async () => (await import('./commands/inventory.ts')).command),
+    row(bundle.APPLY, async () => (await import('./commands/apply.ts')).command),
+    row(bundle.SPLIT, async () => (await import('./commands/split.ts')).command),
+    row(bundle.JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
+    row(archive.PULL, async () => (await import('./commands/pull.ts')).command),
+    row(archive.INSPECT, async () => (await import('./commands/inspect.ts')).command),
+    row(archive.VERIFY, async () => (await import('./commands/verify.ts')).command),
+    row(archive.SBOM, async () => (await import('./commands/sbom.ts')).command),
+    row(archive.PROVENANCE, async () => (await import('./commands/provenance.ts')).command),
+    row(archive.KEYGEN, async () => (await import('./commands/keygen.ts')).command),
+    row(archive.SIGN, async () => (await import('./commands/sign.ts')).command),
+  ]),
+  ...grouped('On a node', [
+    row(node.INSTALL, async () => (await import('./commands/install.ts')).command),
+    row(node.JOIN, async () => (await import('./commands/join.ts')).command),
+    row(node.JOIN_TOKEN, async () => (await import('./commands/join-token.ts')).command),
+    row(node.UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
+    row(node.RESUME, async () => (await import('./commands/resume.ts')).command),
+    row(node.ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
+    row(node.PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
+    row(node.UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
+    row(node.RESET, async () => (await import('./commands/reset.ts')).command),
+    row(node.NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
+    row(node.NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
+    row(node.NODE_REPAIR, async () => (await import('./commands/node-repair.ts')).command),
+    row(node.ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
+    row(node.ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
+    row(node.CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
+    row(node.STATUS, async () => (await import('./commands/status.ts')).command),
+    row(node.WHY, async () => (await import('./commands/why.ts')).command),
+    row(node.LOGS, async () => (await import('./commands/logs.ts')).command),
+    row(node.LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
+  ]),
+  ...grouped('Clusters', [
+    row(channel.CHANNEL_CHECK, async () => (await import('./commands/channel.ts')).check),
+    row(channel.CHANNEL_APPLY, async () => (await import('./commands/channel-cluster.ts')).apply),
+    row(channel.CHANNEL_STATUS, async () => (await import('./commands/channel-cluster.ts')).status),
+    row(channel.CHANNEL_REMOVE, async () => (await import('./commands/channel-cluster.ts')).remove),
+    row(channel.CHANNEL_EXPLAIN, async () => (await import('./commands/channel.ts')).explain),
+    row(channel.CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
+    row(cluster.CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
+    row(cluster.CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
+    row(cluster.CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
+    row(cluster.CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
+    row(cluster.CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
+    row(cluster.CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
+    row(cluster.CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
+    row(machine.MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
+    row(machine.MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
+    row(machine.MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
+    row(machine.MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
+    row(machine.MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
+    row(fleet.FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
+    row(fleet.FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
+    row(fleet.FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
+    row(fleet.FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
+    row(fleet.FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
+    row(fleet.FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
+    row(fleet.FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
+    row(fleet.FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
+    row(fleet.FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
+    row(fleet.FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
+    row(fleet.FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
+    row(hub.HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
+    row(registration.HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
+    row(registration.FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
+    row(registration.FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
+    row(registration.AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
+    row(registration.AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
+    row(hub.CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
+    row(agent.AGENT_RUN, async () => (await import('./commands/agent.ts')).run),
+  ]),
+  ...grouped('Help', [
+    row(own.HELP, async () => (await import('./commands/own.ts')).help),
+    row(own.VERSION, async () => (await import('./commands/own.ts')).version),
+    row(own.DOCTOR, async () => (await import('./commands/doctor.ts')).command),
+    row(node.SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
+    row(own.COMPLETION, async () => (await import('./commands/completion.ts')).command),
+  ]),
 ]);
 
 export const REQUESTS: readonly Request[] = [...COMMANDS.values()].map(({ of }) => of);

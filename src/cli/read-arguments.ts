@@ -122,19 +122,17 @@ function withBareValues(
   });
 }
 
+const ABSENT = { nothing: false, many: [], one: undefined } as const;
+
 function valuesOf(fields: Fields, texts: ReadonlyMap<string, readonly string[]>): Readonly<Record<string, unknown>> {
   const entries = Object.entries(fields).map(([name, field]) => {
     const option = optionName(name);
     const words = texts.get(option);
     // The value of an operand may be all its words, as in the usage: bash|zsh|fish.
     const title = field.value.includes('|') ? name : field.value;
-    return [name, words === undefined ? absent(field) : field.read(words, field.operand ? title : `--${option}`)];
+    return [name, words === undefined ? ABSENT[field.takes] : field.read(words, field.operand ? title : `--${option}`)];
   });
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>;
-}
-
-function absent({ takes }: Field): false | readonly never[] | undefined {
-  return { nothing: false as const, many: [], one: undefined }[takes];
 }
 
 /** True for a path with a trailing slash, which would otherwise create a file instead of a folder. False for addresses. */

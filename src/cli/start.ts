@@ -190,11 +190,12 @@ async function helpAsCalled(text: string): Promise<string> {
     : (await import('./suggested-commands.ts')).helpCalledAs(text, called, missingHere());
 }
 
+/** What a command prints for people, which names commands in the same way: a node that the bundle has made has no curlew in PATH. */
 async function resultAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
   if (called === undefined) return text;
-  const { resultCalledAs } = await import('./suggested-commands.ts');
-  return resultCalledAs(text, REQUESTS, called, missingHere());
+  const { suggesting } = await import('./suggested-commands.ts');
+  return suggesting(REQUESTS, { request: {} }, called, missingHere())(text);
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */

@@ -42,19 +42,6 @@ export function suggesting(
     });
 }
 
-/**
- * The commands in what a command prints for people, called as the operator calls this program: a node that the bundle has made has no
- * curlew in PATH.
- */
-export function resultCalledAs(
-  text: string,
-  requests: readonly Request[],
-  called: string,
-  missingAt = NOTHING,
-): string {
-  return suggesting(requests, { request: {} }, called, missingAt)(text);
-}
-
 /** How help texts and hints name commands: in a usage, in an example, as a proposal, and with `--help` or `help`. */
 const NAMED =
   /(?<=^[Uu]sage: |^ {2}|`|did you mean |did you mean curlew [a-z -]+ or )curlew ([a-z-]+)|curlew (?:(help)\b|COMMAND)|curlew ([a-z-]+)(?= (?:[a-z-]+ )?--help)/gm;

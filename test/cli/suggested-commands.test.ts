@@ -4,7 +4,7 @@ import { COMMANDS, missingHere, REQUESTS, withOffer, withPlace } from '../../src
 import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { calledAs, helpCalledAs, resultCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
+import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { boxWith } from '../support/node-bundles.ts';
@@ -103,7 +103,7 @@ test('commands in results are called as the operator calls the program, and noth
     ['curlew has installed nothing on this node', undefined],
     ['/var/lib/x/bin/curlew status, curlew-status', undefined],
   ] as const) {
-    assert.is(resultCalledAs(text, REQUESTS, './tasks.sh'), expected ?? text);
+    assert.is(suggesting(REQUESTS, { request: {} }, './tasks.sh')(text), expected ?? text);
   }
 });
 

@@ -1,9 +1,19 @@
 /** Access to the cluster for the verbs of kURL's program `kurl`: API requests, and kubectl for everything else. */
-import { CurlewError } from '../../core/errors.ts';
+import { delimiter } from 'node:path';
+import { visible } from '../../core/diagnostic.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
 import { isObject, listOf } from '../../core/json.ts';
+import { shortened } from '../../core/shortened.ts';
 import { openApi } from '../../cluster/kube/api.ts';
+import { programPath } from '../../cluster/kube/exec-plugin.ts';
 import type { ApiPath } from '../../cluster/kube/path.ts';
-import { callKubectl } from './kubectl.ts';
+import { kubeconfigPaths } from '../../cluster/kube/session.ts';
+import { tryProgram } from '../../platform/process/run-program.ts';
+
+/** Longer than a program in a container waits for an unreachable cluster. */
+const DEADLINE_MS = 330_000;
+const MAX_OUTPUT = 16 << 20;
+const MESSAGE_LIMIT = 500;
 
 /** The environment of a verb. */
 export interface VerbContext {
@@ -46,6 +56,34 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
     run: async (args, signal, input = '') =>
       callKubectl(args, { env, input, signal }, (reason) => failed(`kubectl ${args.join(' ')}`, reason)),
   };
+}
+
+/** Its output without the last newline. Runs kubectl from PATH with curlew's kubeconfig. `input` is its standard input, which process lists do not show. */
+async function callKubectl(
+  args: readonly string[],
+  { env, input, signal }: Pick<VerbContext, 'env' | 'signal'> & { readonly input: string },
+  failed: (reason: string) => Error,
+): Promise<string> {
+  const options = {
+    env: { ...env, PATH: programPath(env), KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
+    input,
+    limitMs: DEADLINE_MS,
+    outputLimit: MAX_OUTPUT,
+    signal,
+  };
+  return tryProgram('kubectl', args, options, ({ stdout, stderr, error }) => {
+    if (error === undefined) return stdout.replace(/\r?\n$/, '');
+    if (error.problem === 'missing') throw failed('kubectl is not installed on this machine');
+    if (error.problem !== 'status' && error.problem !== 'signal') throw failed(error.reason);
+    throw failed(messageOf(stderr.trim() === '' ? 'it failed' : stderr.trim()));
+  });
+}
+
+/** The end of a program's error output in one line without control characters. */
+function messageOf(text: string): string {
+  const lines = text.split('\n').slice(-3);
+  const line = visible(redact(lines.join('; ')));
+  return shortened(line, MESSAGE_LIMIT);
 }
 
 /** The value at a path in a response, or undefined. Responses are not trusted to have a certain structure. */

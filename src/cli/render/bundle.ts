@@ -1,5 +1,4 @@
 /** Renders a planned or written bundle. */
-import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../ship/bundle/bundle-plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../ship/bundle/compare.ts';
@@ -20,7 +19,7 @@ export function renderBundle(
       return `${name} ${version} (${formatBytes(bytes)}, ${role === 'asked' ? `not in the spec, ${because}` : because})`;
     }),
   );
-  if (os !== undefined) lines.push(systemsLine(os));
+  if (os !== undefined) lines.push(`host packages for ${os.kept.join(', ')} only: ${formatBytes(os.omitted)} omitted`);
   if (file === undefined) {
     lines.push(
       ...ranges.map(({ key, offset, length }) => {
@@ -45,11 +44,6 @@ export function renderBundle(
   if (delta !== undefined) lines.push(...deltaLines(delta));
   // A saved plan may contain control characters.
   return lines.map(visible).join('\n');
-}
-
-/** The omitted host packages of a bundle. */
-function systemsLine({ kept, omitted }: BundledSystems): string {
-  return `host packages for ${kept.join(', ')} only: ${formatBytes(omitted)} omitted`;
 }
 
 function differenceLines({
