@@ -1,7 +1,7 @@
 /** Registers a site at a hub: a key that does not leave it, a request, and the wait for its approval. */
 import { resolve } from 'node:path';
 import { askForCertificate, keepCertificate, readCertificate } from '../fleet/agent/certificate.ts';
-import { AgentFolder } from '../fleet/agent/folder.ts';
+import { AgentFolder, type AgentSettings } from '../fleet/agent/folder.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError, requireRefusal } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
@@ -41,7 +41,8 @@ export const registerAgent = useCase(
   async ({ tokenFile, key = [], allowUnsigned = false, root }, context): Promise<Registered> => {
     const { cwd, env, signal, report } = context;
     const folder = new AgentFolder(root === undefined ? undefined : resolve(cwd, root));
-    if (tokenFile === undefined) return changeKeys(folder, { key, allowUnsigned, cwd });
+    if (tokenFile === undefined)
+      return changeKeys(folder, { keys: await readKeys(key, { cwd, allowUnsigned }), allowUnsigned });
     const path = resolve(cwd, tokenFile);
     const text = await readOwnFile(path, LIMIT);
     if (text === undefined) {
@@ -96,13 +97,8 @@ export const registerAgent = useCase(
 
 async function changeKeys(
   folder: AgentFolder,
-  {
-    key,
-    allowUnsigned,
-    cwd,
-  }: { readonly key: readonly string[]; readonly allowUnsigned: boolean; readonly cwd: string },
+  { keys, allowUnsigned }: Pick<AgentSettings, 'keys' | 'allowUnsigned'>,
 ): Promise<Registered> {
-  const keys = await readKeys(key, { cwd, allowUnsigned });
   const before = await folder.read();
   const [certificate, kubeconfig] = [await readCertificate(folder), await folder.readKubeconfig()];
   if (certificate === undefined || kubeconfig === undefined) {

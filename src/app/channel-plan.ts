@@ -71,7 +71,7 @@ export const planChannels = useCase(CHANNEL_PLAN, async (request, context): Prom
   const versions = request.installed ?? [];
   const recorded = cluster === undefined ? undefined : recordedAddons(cluster.facts, entries);
   const byDefault = (): ReadonlyMap<string, Identity> =>
-    recorded ?? withoutKubernetes(choose(entries, kubernetesTriple(from), compat));
+    recorded ?? new Map([...choose(entries, kubernetesTriple(from), compat)].filter(([name]) => name !== KUBERNETES));
   const installed = versions.length === 0 ? byDefault() : readInstalled(versions);
   refuseShared(channels, installed);
   const kubernetes = kubernetesSteps(from, to, availableVersions(entries, request.available));
@@ -123,10 +123,6 @@ function recordedAddons(
     if (revision !== undefined && (keys.has(key) || !names.has(name))) addons.set(name, revision);
   }
   return addons;
-}
-
-function withoutKubernetes(chosen: ReadonlyMap<string, Identity>): ReadonlyMap<string, Identity> {
-  return new Map([...chosen].filter(([name]) => name !== KUBERNETES));
 }
 
 function readInstalled(texts: readonly string[]): ReadonlyMap<string, Identity> {

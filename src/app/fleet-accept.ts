@@ -9,7 +9,6 @@ import { resourceOfRight } from '../fleet/hub/rbac.ts';
 import { agentRights } from '../fleet/hub/rights.ts';
 import { namespaceOf } from '../fleet/hub/observe.ts';
 import { requestToken, type AgentRequest } from '../fleet/hub/certificate-requests.ts';
-import type { KubeApi } from '../cluster/kube/api.ts';
 import type { Call } from '../cluster/kube/call.ts';
 import { LEASES } from '../cluster/kube/lease.ts';
 import { applyObject, createNamespace, createObject } from '../cluster/kube/objects.ts';
@@ -67,16 +66,7 @@ export const acceptCluster = useCase(FLEET_ACCEPT, async (request, context): Pro
   return { ...acceptance, accepted: true };
 });
 
-interface Chosen {
-  readonly api: KubeApi;
-  readonly call: Call;
-  readonly chosen: AgentRequest;
-  /** Pending ones of other sites. */
-  readonly others: readonly AgentRequest[];
-  readonly acceptance: Acceptance;
-}
-
-async function choose(request: Parameters<typeof planAcceptance>[0], context: Context): Promise<Chosen> {
+async function choose(request: Parameters<typeof planAcceptance>[0], context: Context) {
   const { cluster, fingerprint } = request;
   requireClusterName(cluster);
   const { api, call } = await openClusterApi(request, context);

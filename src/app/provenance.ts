@@ -62,15 +62,7 @@ function textOf(statement: Statement, key: KeyObject | undefined): string {
   return key === undefined ? `${formatStatement(statement)}\n` : signStatement(statement, key);
 }
 
-interface StatedFile {
-  readonly statement: Statement;
-  readonly sha256: Digest;
-  readonly builder: Builder;
-  /** File name without its folder. */
-  readonly name: string;
-}
-
-async function stateOf(path: string, request: ProvenanceRequest, context: Context): Promise<StatedFile> {
+async function stateOf(path: string, request: ProvenanceRequest, context: Context) {
   const { signal } = context;
   await using source = await openAnywhere(path, request, context);
   const index = await verifyWhole(source, path, context);

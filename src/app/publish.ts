@@ -45,14 +45,8 @@ export interface PublishPlan extends Pick<
   readonly bytesUp: number;
 }
 
-interface Checked {
-  readonly plan: BuildPlan;
-  readonly release: string | undefined;
-  readonly commit: string | undefined;
-}
-
 /** Checks everything that does not need the store. */
-async function check(request: PublishRequest, context: Context): Promise<Checked> {
+async function check(request: PublishRequest, context: Context) {
   const commit = request.commit ?? context.env['GITHUB_SHA'];
   if (commit !== undefined && !isCommit(commit)) {
     throw new CurlewError('USAGE', 'curlew publish: the commit is not a hexadecimal git commit ID');

@@ -6,7 +6,7 @@ import { isRemote, isUrl } from '../cluster/channel/location.ts';
 import { readEntry } from '../cluster/channel/read-entry.ts';
 import type { EntryFields } from '../cluster/channel/channel-fields.ts';
 import { readChannel } from '../cluster/channel/read.ts';
-import type { Diagnostic } from '../core/diagnostic.ts';
+import { hasErrors, type Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { fieldsOf, isObject } from '../core/json.ts';
 import { convert, type Read } from '../core/schema.ts';
@@ -80,7 +80,7 @@ export function readFleet(files: readonly FleetFile[], has: Having = new Map()):
   for (const one of fleet.others)
     if (!fleet.capi.isUsed(one.value)) fleet.alone.add('Cluster API', one.kind, one.findings);
   // A document that cannot be read may be what uses them.
-  const isRead = !diagnosticsOf().some(isError);
+  const isRead = !hasErrors(diagnosticsOf());
   for (const { kind, findings } of isRead ? unused : [])
     fleet.alone.add('Open Cluster Management', kind, findings, 'unused');
   fleet.alone.report();
@@ -99,10 +99,6 @@ export function readFleet(files: readonly FleetFile[], has: Having = new Map()):
   // A document that cannot be read would be missed by the others.
   if (isRead) checkTogether(read);
   return { ...read, diagnostics: diagnosticsOf() };
-}
-
-function isError({ severity }: Diagnostic): boolean {
-  return severity === 'error';
 }
 
 function emptyFleet() {

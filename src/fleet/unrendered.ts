@@ -14,7 +14,11 @@ export function unrenderedIn(fleet: WrittenFleet): readonly Diagnostic[] {
   const clusters = fleet.clusters.map((one) => clusterOf(one));
   return fleet.addons.flatMap((written) => {
     const { fields, findings } = written;
-    const contents = new Contents(addonOf(written, fleet, noHash), new Memo());
+    // Contents are not compared.
+    const contents = new Contents(
+      addonOf(written, fleet, () => ''),
+      new Memo(),
+    );
     const wrong = clusters.flatMap((cluster) => {
       const why = selects(fields.spec.clusterSelector, cluster.labels) ? contents.problemUnasked(cluster) : undefined;
       return why === undefined ? [] : [{ why, name: cluster.name }];
@@ -29,9 +33,4 @@ export function unrenderedIn(fleet: WrittenFleet): readonly Diagnostic[] {
       return { code: 'fleet/template', severity: 'error', message, place, hint: undefined };
     });
   });
-}
-
-/** Contents are not compared. */
-function noHash(): string {
-  return '';
 }

@@ -242,27 +242,15 @@ function isOther(spec: AgentSpec, before: AgentSpec): boolean {
 
 function begun(spec: AgentSpec, own: Kept | undefined, now: number): Kept {
   const state = spec.action === 'Remove' ? 'Removing' : 'Progressing';
-  return { ...NEW, ...(own && lasting(own)), spec, state, since: now };
+  return { good: [], ...UNTRIED, ...(own && lasting(own)), spec, state, since: now };
 }
 
-/** What one revision leaves to the next. */
-function lasting({
-  good,
-  healthy,
-  package: brought,
-  drift,
-  windows,
-}: Kept): Pick<Kept, 'good' | 'healthy' | 'package' | 'drift' | 'windows'> {
-  return {
-    good,
-    ...(healthy !== undefined && { healthy }),
-    ...(brought !== undefined && { package: brought }),
-    ...(drift !== undefined && { drift }),
-    ...(windows !== undefined && { windows }),
-  };
+/** What one revision leaves to the next: nothing is tried of that yet. */
+function lasting({ takesOver: _takesOver, ...own }: Kept): Kept {
+  return { ...own, ...UNTRIED };
 }
 
-const NEW = { reason: '', message: '', tries: 0, next: 0, good: [], orphans: [] };
+const UNTRIED = { reason: '', message: '', tries: 0, next: 0, orphans: [] };
 
 function isPending({ state, tries }: Kept): boolean {
   return state === 'Progressing' || state === 'Removing' || (state === 'Failed' && tries < MAX_TRIES);
@@ -335,7 +323,6 @@ function after(
         ? { reason: 'Orphaned', message: own.message }
         : { reason: act === 'remove' && orphans.length > 0 ? 'Orphaned' : '', message };
     const present = {
-      ...NEW,
       ...lasting(own),
       spec,
       state: 'Succeeded' as const,

@@ -13,7 +13,7 @@ import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { openCalls, type Call } from '../../../cluster/kube/call.ts';
 import { configMapClient } from '../../../cluster/kube/config-map.ts';
 import { LEASES } from '../../../cluster/kube/lease.ts';
-import { getObject, mapObjects, titleOf } from '../../../cluster/kube/objects.ts';
+import { getObject, mapObjects, titleOf, type LiveObject } from '../../../cluster/kube/objects.ts';
 import { observe } from '../../../cluster/deliver/deliver.ts';
 import { readVersion } from '../../../cluster/deliver/channel-cluster.ts';
 import { toolVersion } from '../../../own/version.ts';
@@ -31,10 +31,13 @@ export interface Found {
 export class OwnCluster {
   readonly #api: KubeApi;
   readonly #ofPackage: (name: string) => Promise<Found | undefined>;
-  readonly #health = new Map<string, AddonHealth>();
-  readonly #left = new Map<string, { readonly titles: readonly string[]; readonly at: number }>();
-  readonly #seen = new Map<string, SeenObjects>();
-  #problem: string | undefined;
+  readonly health = new Map<string, AddonHealth>();
+  /** Objects that earlier contents have left, by add-on, and when that was seen. */
+  readonly left = new Map<string, { readonly titles: readonly string[]; readonly at: number }>();
+  /** How objects are, by add-on. */
+  readonly seen = new Map<string, SeenObjects>();
+  /** Why not all objects were compared. */
+  problem: string | undefined;
   /** The last version of the Lease of each add-on, and when it came. */
   readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
 
@@ -44,28 +47,9 @@ export class OwnCluster {
     this.#ofPackage = ofPackage;
   }
 
-  /** Objects that earlier contents have left, by add-on, and when that was seen. */
-  get left(): ReadonlyMap<string, { readonly titles: readonly string[]; readonly at: number }> {
-    return this.#left;
-  }
-
-  /** How objects are, by add-on. */
-  get seen(): ReadonlyMap<string, SeenObjects> {
-    return this.#seen;
-  }
-
-  /** Why not all objects were compared. */
-  get problem(): string | undefined {
-    return this.#problem;
-  }
-
   /** What was seen of an add-on no longer holds. */
   forget(name: string): void {
-    this.#seen.delete(name);
-  }
-
-  get health(): ReadonlyMap<string, AddonHealth> {
-    return this.#health;
+    this.seen.delete(name);
   }
 
   /** `addons`: those that are to be healthy, and what is known of each. `now` in seconds since 1970. */
@@ -77,25 +61,26 @@ export class OwnCluster {
     const call = openCalls(this.#api, options);
     try {
       const version = await readVersion(call);
+      const archOf = ({ metadata }: LiveObject): string => metadata.labels['kubernetes.io/arch'] ?? '';
       const arches = (await mapObjects(call, NODES, { onlyMetadata: true }, archOf)) ?? [];
       const { server } = await this.#api.target({ signal });
       const arch = [...new Set(arches.filter((one) => one !== ''))].toSorted().join(',');
       const data =
         addons.size === 0 ? {} : ((await configMapClient(this.#api, options).read(CHANNEL_RECORDS))?.data ?? {});
       const records = [...decodeRecords(data).records.values()];
-      for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
+      for (const name of this.health.keys()) if (!addons.has(name)) this.health.delete(name);
       const compared = [...addons].flatMap(([name, { drift = 'None' }]) => (drift === 'None' ? [] : [name]));
       await this.#compare(compared, records, { call, now, signal });
       for (const [name, { package: packaged }] of addons) {
         const record = ownRecord(records, name);
-        this.#left.set(name, { titles: leftOf(records, name), at: now });
+        this.left.set(name, { titles: leftOf(records, name), at: now });
         const health =
           packaged !== undefined
             ? await this.#ofPackage(packaged)
             : record && ((await this.#lease(name, record, { call, now })) ?? (await workloads(record, call)));
-        const before = this.#health.get(name);
+        const before = this.health.get(name);
         if (health !== undefined)
-          this.#health.set(name, { ...health, since: before?.is === health.is ? before.since : now });
+          this.health.set(name, { ...health, since: before?.is === health.is ? before.since : now });
       }
       return {
         facts: { version, nodes: arches.length, ...(arch !== '' && { arch }), agentVersion: toolVersion(), server },
@@ -113,7 +98,7 @@ export class OwnCluster {
     records: readonly AddonRecord[],
     { call, now, signal }: { readonly call: Call; readonly now: number; readonly signal: AbortSignal },
   ): Promise<void> {
-    for (const name of this.#seen.keys()) if (!names.includes(name)) this.#seen.delete(name);
+    for (const name of this.seen.keys()) if (!names.includes(name)) this.seen.delete(name);
     const warnings: string[] = [];
     try {
       const own = settledRecords(names.flatMap((name) => ownRecord(records, name) ?? []));
@@ -124,14 +109,14 @@ export class OwnCluster {
       for (const name of names) {
         const record = ownRecord(own, name);
         const live = record && all.get(recordKey(record.namespace, record.addon));
-        if (live === undefined) this.#seen.delete(name);
-        else this.#seen.set(name, { live, at: now });
+        if (live === undefined) this.seen.delete(name);
+        else this.seen.set(name, { live, at: now });
       }
     } catch (error) {
       requireRefusal(error, signal);
       warnings.push(`objects of add-ons are not compared: ${error.message}`);
     }
-    [this.#problem] = warnings;
+    [this.problem] = warnings;
   }
 
   /**
@@ -155,10 +140,6 @@ export class OwnCluster {
     const gone = `its Lease ${namespace}/${name} is gone`;
     return { is, why: { True: '', False: `its Lease was not renewed for ${renewed} s`, Unknown: gone }[is] };
   }
-}
-
-function archOf({ metadata }: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } }): string {
-  return metadata.labels['kubernetes.io/arch'] ?? '';
 }
 
 async function workloads({ objects = [] }: AddonRecord, call: Call): Promise<Found> {
