@@ -11,6 +11,7 @@ import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../cluster/deliver/channel-cluster.ts';
 import { ownPages, ownScripts } from '../own/scripts.ts';
+import { LimitExceeded, within } from '../platform/limit/within.ts';
 import { RETRY_POLICY } from '../platform/http/retry.ts';
 import { readDockerConfig } from '../build/registry/credentials.ts';
 import { HOST_ARCH } from '../runtime/images/required-images.ts';
@@ -210,47 +211,23 @@ async function findingOf(check: Check, request: DoctorRequest, context: Context)
     else context.report(event);
   };
   try {
-    const result = await withinLimit(async (signal) => look(request, { ...context, report, signal }), {
-      signal: context.signal,
-      reason: () => note,
-    });
+    // Also ends a wait for what does not observe its signal, such as a disk that does not respond.
+    const result = await within(LIMIT, async ({ signal }) => look(request, { ...context, report, signal }), context);
     const { message, hint } = typeof result === 'string' ? { message: result, hint: undefined } : result;
     if (hint === undefined) return { check: name, verdict: 'pass', message };
     return { check: name, verdict: 'warn', message, hint: redact(`${use}: ${hint}`) };
   } catch (thrown) {
     context.signal.throwIfAborted();
     const isNeeded = name === 'store' || (request.commands ?? []).some((command) => needed.includes(command));
-    const error = asError(thrown);
-    const more = error instanceof CurlewError ? error.hint : undefined;
+    const late = `no answer within ${LIMIT / 1000} seconds${note === undefined ? '' : `: ${note}`}`;
+    const why = thrown instanceof LimitExceeded ? late : asError(thrown).message;
+    const more = thrown instanceof CurlewError ? thrown.hint : undefined;
     return {
       check: name,
       verdict: isNeeded ? 'fail' : 'warn',
-      message: redact(error.message),
+      message: redact(why),
       hint: redact(`${use}: ${more ?? how}`),
     };
-  }
-}
-
-/** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */
-async function withinLimit<Found>(
-  look: (signal: AbortSignal) => Promise<Found>,
-  { signal, reason }: { readonly signal: AbortSignal; readonly reason: () => string | undefined },
-): Promise<Found> {
-  const own = new AbortController();
-  const either = AbortSignal.any([signal, own.signal]);
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const why = reason();
-      const late = `no answer within ${LIMIT / 1000} seconds`;
-      reject(new CurlewError('FETCH_FAILED', why === undefined ? late : `${late}: ${why}`));
-      own.abort();
-    }, LIMIT);
-  });
-  try {
-    return await Promise.race([look(either), tooLate]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
-import { CurlewError, noSuchFile } from '../core/errors.ts';
+import { CurlewError, errorAbout, noSuchFile } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { readFlags, withFlags, type GivenFlags } from '../spec/flags.ts';
 import { installerId } from '../spec/id.ts';
@@ -97,9 +97,7 @@ function parse([base, overlay]: Specs['texts']): ParsedInstaller {
   return overlay === undefined ? parseInstaller(base.file, base.text) : parseMerged(base, overlay);
 }
 
-function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the commands' });
-}
+const usage = errorAbout('USAGE', 'curlew installer', 'curlew installer --help lists the commands');
 
 /** Throws `SPEC_INVALID` for errors and reports warnings. `isResolved`: its names are looked up in packages afterwards. */
 function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context, { isResolved = false } = {}) {

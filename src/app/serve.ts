@@ -1,4 +1,5 @@
 /** Serves a store over HTTP: packages, bundles created on request, online installs, images. */
+import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { asError, CurlewError } from '../core/errors.ts';
@@ -57,7 +58,7 @@ export const serve = useCase(SERVE, async (request, context): Promise<ServedTota
   const options = { site, token, publicUrl, tool: toolVersion(), limits, log: logOf(request, context), now: Date.now };
   const server = await startServer({ ...options, tls, host: listen.host, port: listen.port });
   report({ type: 'note', level: 'info', text: `serving ${address} on ${server.url}` });
-  await aborted(signal);
+  if (!signal.aborted) await once(signal, 'abort');
   report({ type: 'note', level: 'info', text: 'waiting for responses to finish; a second signal exits immediately' });
   return await server.stop();
 });
@@ -114,13 +115,6 @@ async function verifierOf(request: KeyRequest, context: Context, store: Store): 
   if (trust === undefined) return undefined;
   const { signal } = context;
   return async (release) => readSigned(store, { release, trust: { ...trust, now: new Date() }, signal });
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((done) => {
-    signal.addEventListener('abort', () => done(), { once: true });
-  });
 }
 
 /** Default limits, overridden by those of the request. */

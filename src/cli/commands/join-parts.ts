@@ -2,12 +2,14 @@
 import { JOIN_PARTS } from '../../requests/bundle.ts';
 import type { CheckedParts, JoinedParts } from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError, ERROR_CODES, NOTHING_WRITTEN } from '../../core/errors.ts';
+import { ERROR_CODES, errorAbout, NOTHING_WRITTEN } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { openStandardOutput } from '../standard-output.ts';
+
+const usage = errorAbout('USAGE', 'curlew join-parts', 'curlew join-parts NAME.parts.json -o FILE');
 
 type JoinResult = JoinedParts | CheckedParts | { readonly kind: 'sent' };
 
@@ -56,8 +58,4 @@ function proofLine(signedBy: string | undefined): string {
   return signedBy === undefined
     ? 'no signature was checked: the parts belong together, but their origin is not verified; add --key FILE for that'
     : `signed with ${signedBy}`;
-}
-
-function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
 }

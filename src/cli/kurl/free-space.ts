@@ -1,6 +1,6 @@
 /** `kurl cluster check-free-disk-space`: checks the free space for volumes of a storage class. */
 import { listOf } from '../../core/json.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, errorAbout } from '../../core/errors.ts';
 import { parseQuantity } from '../../runtime/preflight/go-notation.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
@@ -22,9 +22,7 @@ export interface SpaceCheck {
   readonly node: string;
 }
 
-function failure(what: string): CurlewError {
-  return new CurlewError('CLUSTER_FAILED', `kurl ${VERB}: ${what}`);
-}
+const failure = errorAbout('CLUSTER_FAILED', `kurl ${VERB}`);
 
 /** Reports the free space; throws `CLUSTER_FAILED` if it is too small, or if it cannot be determined. */
 export async function checkFreeSpace(check: SpaceCheck, context: VerbContext): Promise<string> {

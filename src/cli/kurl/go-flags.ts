@@ -52,3 +52,9 @@ export function requiredFlag(tool: string, { values }: GoFlags, name: string): s
   if (value === '') throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} is missing`);
   return value;
 }
+
+/** The error for what only kURL's own package contains. */
+export function notSupported(what: string, hint?: string): CurlewError {
+  const message = `${what}: not supported; put kURL's own program into bin of the install folder`;
+  return new CurlewError('UNSUPPORTED', message, { hint });
+}

@@ -6,7 +6,7 @@ import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { addField, jsonOfField, removeField, textOfField } from '../../formats/yaml/yaml-fields.ts';
 import { readText, writeNewText } from './files.ts';
 import type { VerbContext } from './cluster-calls.ts';
-import { requiredFlag, parseGoFlags, type GoFlags } from './go-flags.ts';
+import { notSupported, requiredFlag, parseGoFlags, type GoFlags } from './go-flags.ts';
 
 export interface ToolContext extends VerbContext {
   /** Reads standard input to its end. */
@@ -78,13 +78,6 @@ const htpasswd: Tool = async (args) => {
 };
 
 const kurl: Tool = async (args, context) => (await import('./verbs.ts')).runVerb(args, context);
-
-function notSupported(what: string): CurlewError {
-  return new CurlewError(
-    'UNSUPPORTED',
-    `${what}: not supported; put kURL's own program into bin of the install folder`,
-  );
-}
 
 /** Loads the programs for installer specs on demand, because their parser is slow to load. */
 async function specTool(name: SpecTool, args: readonly string[]): Promise<string> {

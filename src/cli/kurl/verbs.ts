@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { CurlewError } from '../../core/errors.ts';
 import { KURL_VERBS } from '../../kurl/compatibility/programs.ts';
 import type { VerbContext } from './cluster-calls.ts';
-import { requiredFlag, parseGoFlags, type GoFlags, type GoFlagSpec } from './go-flags.ts';
+import { notSupported, requiredFlag, parseGoFlags, type GoFlags, type GoFlagSpec } from './go-flags.ts';
 
 interface Verb {
   readonly flags: GoFlagSpec;
@@ -131,10 +131,5 @@ function unsupported(args: readonly string[]): CurlewError {
     .slice(0, 2)
     .join(' ');
   const row = KURL_VERBS.find((one) => one.name === name);
-  const hint = row === undefined ? undefined : `${name}: ${row.note}`;
-  return new CurlewError(
-    'UNSUPPORTED',
-    `kurl ${name}: not supported; put kURL's own program into bin of the install folder`,
-    { hint },
-  );
+  return notSupported(`kurl ${name}`, row && `${name}: ${row.note}`);
 }

@@ -1,6 +1,5 @@
 /** Certificates of a hub for add-ons: their keys are made in the cluster of the agent, and kept in Secrets there. */
 import { createPrivateKey, type X509Certificate } from 'node:crypto';
-import { isObject } from '../../core/json.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { secret } from '../../core/secret.ts';
 import type { RequestSubject } from '../../formats/signing/certificate-request.ts';
@@ -23,7 +22,7 @@ import { registrationIn } from '../hub/content.ts';
 import { formatKubeconfig, type HubAddress } from '../hub/kubeconfig.ts';
 import { addonRequest } from '../hub/certificate-requests.ts';
 import type { AddonContent } from '../rollout/fleet.ts';
-import { decodedBase64 } from '../upstream/capi-objects.ts';
+import { secretText } from '../upstream/capi-objects.ts';
 import { agentName, KUBE_SIGNER, type AddonCertificate } from '../upstream/registration.ts';
 import { objectsOf } from '../upstream/template-objects.ts';
 import { certificateIn, lifeOf, takeStep } from './certificate.ts';
@@ -212,10 +211,7 @@ function waitsFor(
 
 /** How long the certificate in a Secret lives; undefined if it is for another subject or key. */
 function lifeIn(data: unknown, { subject }: AddonCertificate): ReturnType<typeof lifeOf> | undefined {
-  const [text = '', key = ''] = ['tls.crt', 'tls.key'].map((name) => {
-    const value = isObject(data) ? data[name] : undefined;
-    return typeof value === 'string' ? decodedBase64(value) : undefined;
-  });
+  const [text = '', key = ''] = ['tls.crt', 'tls.key'].map((name) => secretText({ data }, name));
   const certificate = certificateIn(text);
   if (certificate === undefined || !isFor(certificate, subject)) return undefined;
   try {

@@ -1,12 +1,11 @@
 /** Authorities with which the controller signs what add-ons of Open Cluster Management ask of signers of their own. */
-import { isObject } from '../../../core/json.ts';
 import { secret } from '../../../core/secret.ts';
 import { readSigner, type Signer } from '../../../formats/signing/authority.ts';
 import { Refused, type Call } from '../../../cluster/kube/call.ts';
 import { SECRETS } from '../../../cluster/kube/core-kinds.ts';
 import { getObject, titleOf } from '../../../cluster/kube/objects.ts';
 import { authorityPlace, SIGNER_ANNOTATION, signerRight, unnamedSigner } from '../addon-rights.ts';
-import { decodedBase64 } from '../../upstream/capi-objects.ts';
+import { secretText } from '../../upstream/capi-objects.ts';
 import type { AddonCertificate } from '../../upstream/registration.ts';
 
 /** Secrets of other types, such as those of Cluster API with the authority of a cluster, are for other programs. */
@@ -39,10 +38,7 @@ export async function readAuthority(
   // Who writes a template may name any Secret, also one that the controller reads for something else.
   const { [SIGNER_ANNOTATION]: named } = metadata.annotations;
   if (named !== certificate.signer) return { problem: unnamedSigner(certificate, named) };
-  const text = (key: string): string => {
-    const value = isObject(data) ? data[key] : undefined;
-    return (typeof value === 'string' ? decodedBase64(value) : undefined) ?? '';
-  };
+  const text = (key: string): string => secretText({ data }, key) ?? '';
   const signer = readSigner({ certificate: text('tls.crt'), key: secret(text('tls.key')) }, now);
   return 'problem' in signer ? wrong(`${title} has no authority: ${signer.problem}`) : signer;
 }
