@@ -14,6 +14,7 @@ import {
   labels,
   like,
   list,
+  optional,
   MAX_CLUSTERS,
   selector,
   part,
@@ -22,7 +23,7 @@ import {
 } from './upstream/kinds.ts';
 
 function oneOf<const Words extends readonly string[]>(words: Words, what: string) {
-  return v.exactOptional(about(what, v.picklist(words, `one of ${words.join(', ')}`)));
+  return optional(what, v.picklist(words, `one of ${words.join(', ')}`));
 }
 
 const values = aMap;
@@ -36,7 +37,7 @@ const windows = list(
       like(/^\S+(?: +\S+){4}$/, 'five fields of numbers, such as 0 22 * * 1-5'),
     ),
     duration: about('How long it stays open.', duration),
-    timeZone: v.exactOptional(about('Such as Europe/Paris; UTC by default.', aText)),
+    timeZone: optional('Such as Europe/Paris; UTC by default.', aText),
   }),
 );
 
@@ -105,18 +106,16 @@ const machine = fields({
         "Its name in the operator's configuration, which has the path of its program.",
         like(/^[a-z0-9][a-z0-9-]{0,63}$/, 'the name of a provider'),
       ),
-      config: v.exactOptional(about('Only the provider reads it.', aMap)),
+      config: optional('Only the provider reads it.', aMap),
     }),
   ),
 });
 
 export const CLUSTER_FIELDS = {
   kubernetes: v.exactOptional(fields({ version: about('Assumed while the cluster does not answer.', versionField) })),
-  paused: v.exactOptional(about('If true, no change begins on this cluster.', v.boolean('true or false'))),
-  windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
-  networks: v.exactOptional(
-    about('For templates.', fields({ pods: optionalText, services: optionalText, domain: optionalText })),
-  ),
+  paused: optional('If true, no change begins on this cluster.', v.boolean('true or false')),
+  windows: optional('When changes may begin; at any time by default.', windows),
+  networks: optional('For templates.', fields({ pods: optionalText, services: optionalText, domain: optionalText })),
 };
 
 const cluster = document(
@@ -125,9 +124,7 @@ const cluster = document(
   fields({
     ...CLUSTER_FIELDS,
     access: fields({ kubeconfig: about('Path of a kubeconfig, from the folder of this file.', aText) }),
-    installer: v.exactOptional(
-      about('Settings of add-ons, by name, over those of the installer spec of the bundle.', aMap),
-    ),
+    installer: optional('Settings of add-ons, by name, over those of the installer spec of the bundle.', aMap),
     machines: v.exactOptional(list(machine)),
   }),
 );
@@ -137,11 +134,11 @@ export const CHART = {
   repoURL,
   oci,
   name,
-  version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
+  version: optional('Without it, a cluster keeps the newest one of its first day.', aText),
   releaseName,
   namespace,
-  wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
-  atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+  wait: optional('If true, helm waits until it is ready.', v.boolean('true or false')),
+  atomic: optional('If true, helm takes back what fails.', v.boolean('true or false')),
 };
 const chart = fields(CHART);
 export const entryName = like(ENTRY_NAME, 'the name of an add-on');
@@ -152,7 +149,7 @@ const source = fields({
 });
 
 const ON_FAILURE = ['Block', 'Skip', 'Orphan'] as const;
-const timeout = v.exactOptional(about('How long a removal may take; 30m by default.', duration));
+const timeout = optional('How long a removal may take; 30m by default.', duration);
 const removal = fields({
   onFailure: oneOf(ON_FAILURE, 'What becomes of a removal that fails: it blocks, or the record goes.'),
   onUnselect: oneOf(
@@ -172,83 +169,74 @@ export const orderedRemoval = fields({
 
 const rollout = fields({
   type: oneOf(TYPES, 'All clusters at once (default), a window of them, or group by group.'),
-  groups: v.exactOptional(
-    about(
-      'The stages of the rollout; clusters that no group selects come last.',
-      list(fields({ name: aText, selector, size: v.exactOptional(part) })),
-    ),
+  groups: optional(
+    'The stages of the rollout; clusters that no group selects come last.',
+    list(fields({ name: aText, selector, size: v.exactOptional(part) })),
   ),
-  groupSize: v.exactOptional(about('Cuts what has no group into groups of this size.', part)),
-  mandatoryDecisionGroups: v.exactOptional(
-    about(
-      'Groups that come first, one after the other; no cluster in them may fail.',
-      list(fields({ groupName: optionalText, groupIndex: v.exactOptional(amount) })),
-    ),
+  groupSize: optional('Cuts what has no group into groups of this size.', part),
+  mandatoryDecisionGroups: optional(
+    'Groups that come first, one after the other; no cluster in them may fail.',
+    list(fields({ groupName: optionalText, groupIndex: v.exactOptional(amount) })),
   ),
-  maxConcurrency: v.exactOptional(about('Most clusters that change at the same time.', part)),
-  minSuccessTime: v.exactOptional(about('How long a cluster must be healthy before the next one begins.', duration)),
-  progressDeadline: v.exactOptional(about('How long one cluster may take; 30m by default.', duration)),
-  maxFailures: v.exactOptional(
-    about(
-      'Failures beyond which nothing new begins. 1 by default; of one or two clusters, and in mandatory groups, 0.',
-      part,
-    ),
+  maxConcurrency: optional('Most clusters that change at the same time.', part),
+  minSuccessTime: optional('How long a cluster must be healthy before the next one begins.', duration),
+  progressDeadline: optional('How long one cluster may take; 30m by default.', duration),
+  maxFailures: optional(
+    'Failures beyond which nothing new begins. 1 by default; of one or two clusters, and in mandatory groups, 0.',
+    part,
   ),
   onFailure: oneOf(['Stop', 'Rollback'], 'After too many failures, nothing new begins (default), or all goes back.'),
-  approval: v.exactOptional(about('Groups that begin only after a person has approved them.', list(aText))),
-  windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
-  maxRemovals: v.exactOptional(
-    about('Most removals without an approval; 10 % of the clusters, and at least 1, by default.', part),
-  ),
-  removalsWithin: v.exactOptional(
-    about(
-      'Time within which removals count together, also those that are over; 24h by default.',
-      like(/^\d{1,9}[hms]$/, TIME),
-    ),
+  approval: optional('Groups that begin only after a person has approved them.', list(aText)),
+  windows: optional('When changes may begin; at any time by default.', windows),
+  maxRemovals: optional('Most removals without an approval; 10 % of the clusters, and at least 1, by default.', part),
+  removalsWithin: optional(
+    'Time within which removals count together, also those that are over; 24h by default.',
+    like(/^\d{1,9}[hms]$/, TIME),
   ),
 });
 
 export const VALUES_OBJECT = {
   name: dnsName,
-  key: v.exactOptional(
-    about('Which text has them as YAML; values.yaml by default.', like(/^[-._A-Za-z0-9]{1,253}$/, 'a key of its data')),
+  key: optional(
+    'Which text has them as YAML; values.yaml by default.',
+    like(/^[-._A-Za-z0-9]{1,253}$/, 'a key of its data'),
   ),
 };
 /** Fields of values that are in an object of a hub, by its kind. Those of a later one win. */
 export const VALUES_FIELDS = { ConfigMap: 'valuesConfigMap', Secret: 'valuesSecret' } as const;
 function valuesFrom(kind: keyof typeof VALUES_FIELDS) {
-  const perCluster = v.exactOptional(
-    about('If true, each cluster has its own, under CLUSTER.values.yaml (CLUSTER.KEY).', v.boolean('true or false')),
+  const perCluster = optional(
+    'If true, each cluster has its own, under CLUSTER.values.yaml (CLUSTER.KEY).',
+    v.boolean('true or false'),
   );
   const what = `More values for a chart, from a ${kind} of a hub in the namespace curlew-system.`;
-  return v.exactOptional(about(what, fields({ ...VALUES_OBJECT, perCluster })));
+  return optional(what, fields({ ...VALUES_OBJECT, perCluster }));
 }
 export const ADDON_FIELDS = {
   clusterSelector: about('The clusters that get it, by their labels; not empty.', selector),
-  valuesTemplate: v.exactOptional(
-    about('Go template of more values, from .Cluster and .Addon.', v.pipe(aText, v.metadata({ maxLength: 16384 }))),
+  valuesTemplate: optional(
+    'Go template of more values, from .Cluster and .Addon.',
+    v.pipe(aText, v.metadata({ maxLength: 16384 })),
   ),
-  config: v.exactOptional(
-    about(
-      'Values: the default, then those of each group that selects the cluster.',
-      fields({
-        default: v.exactOptional(values),
-        groups: v.exactOptional(v.pipe(list(fields({ selector, values })), v.metadata({ maxItems: MAX_CLUSTERS }))),
-      }),
-    ),
+  config: optional(
+    'Values: the default, then those of each group that selects the cluster.',
+    fields({
+      default: v.exactOptional(values),
+      groups: v.exactOptional(v.pipe(list(fields({ selector, values })), v.metadata({ maxItems: MAX_CLUSTERS }))),
+    }),
   ),
   valuesConfigMap: valuesFrom('ConfigMap'),
   valuesSecret: valuesFrom('Secret'),
-  dependsOn: v.exactOptional(about('Add-ons that must be ready on a cluster before.', list(aText))),
+  dependsOn: optional('Add-ons that must be ready on a cluster before.', list(aText)),
   mode: oneOf(['Continuous', 'InstallOnce'], 'Follows changes (default), or is left alone once it is installed.'),
-  adopt: v.exactOptional(about('If true, takes over what another owner has installed.', v.boolean('true or false'))),
+  adopt: optional('If true, takes over what another owner has installed.', v.boolean('true or false')),
   drift: oneOf(DRIFTS, 'What a change does with fields that others have changed.'),
   prune: oneOf(
     ['Auto', 'None'],
     'What becomes of objects that its content no longer has: they are deleted (default), or stay.',
   ),
   rollout: v.exactOptional(rollout),
-  remove: v.exactOptional(about('How it is removed from clusters.', removal)),
+  remove: optional('How it is removed from clusters.', removal),
 };
 
 const fleetAddon = document('FleetAddon', fleetAddonName, fields({ source, ...ADDON_FIELDS }));

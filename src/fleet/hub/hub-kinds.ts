@@ -14,7 +14,17 @@ import {
   versionField,
 } from '../schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../upstream/helm-chart-proxy.ts';
-import { about, amount, clusterName, fleetAddonName, like, list, optionalText, secretName } from '../upstream/kinds.ts';
+import {
+  about,
+  amount,
+  clusterName,
+  fleetAddonName,
+  like,
+  list,
+  optional,
+  optionalText,
+  secretName,
+} from '../upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
 function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly (readonly [string, string])[]) {
@@ -45,9 +55,9 @@ const { version, ...CHART_PLACE } = CHART;
 /** A chart whose version is somewhere else. */
 const CHART_FIELDS = {
   ...CHART_PLACE,
-  package: v.exactOptional(about('Address of its archive.', address)),
-  credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
-  tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
+  package: optional('Address of its archive.', address),
+  credentials: optional('Secret with logins for a download by the controller.', CREDENTIALS),
+  tlsConfig: optional('Authorities for a download by the controller.', TLS_CONFIG),
 };
 const CHART_RULES = [
   [
@@ -57,28 +67,24 @@ const CHART_RULES = [
   ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
 ] as const;
 const SOURCE = {
-  manifest: v.exactOptional(about('Address of a manifest.', address)),
-  hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
+  manifest: optional('Address of a manifest.', address),
+  hash: optional('Digest of the manifest, or of the archive of the chart.', digest),
   chart: v.exactOptional(rules(fields({ ...CHART_FIELDS, version }), ...CHART_RULES)),
   package: v.exactOptional(fields({ name: fleetAddonName, version: aText, hash: digest })),
-  template: v.exactOptional(
-    about(
-      'Add-on of Open Cluster Management, whose objects are made from the templates among its values.',
-      fleetAddonName,
-    ),
+  template: optional(
+    'Add-on of Open Cluster Management, whose objects are made from the templates among its values.',
+    fleetAddonName,
   ),
 };
 const source = rules(
   fields({
     ...SOURCE,
-    channel: v.exactOptional(
-      about(
-        'The entry of a Channel that fits the Kubernetes of each cluster.',
-        fields({
-          name: fleetAddonName,
-          addon: v.exactOptional(about('Its name in the channel, if it is not that of this FleetAddon.', entryName)),
-        }),
-      ),
+    channel: optional(
+      'The entry of a Channel that fits the Kubernetes of each cluster.',
+      fields({
+        name: fleetAddonName,
+        addon: optional('Its name in the channel, if it is not that of this FleetAddon.', entryName),
+      }),
     ),
   }),
   [
@@ -149,13 +155,14 @@ const entry = rules(
       'The greatest version that fits is chosen; a chart or package has the same version.',
       like(/^v?\d+(?:\.\d+(?:\.\S+)?)?$/, 'a semantic version, such as 1.2.3'),
     ),
-    kubernetesVersion: v.exactOptional(
-      about('The versions of Kubernetes that it supports, such as >=1.30.0 <1.33.0; all by default.', aText),
+    kubernetesVersion: optional(
+      'The versions of Kubernetes that it supports, such as >=1.30.0 <1.33.0; all by default.',
+      aText,
     ),
     manifest: SOURCE.manifest,
-    hash: v.exactOptional(about('Digest of the manifest, the package, or the archive of the chart.', digest)),
+    hash: optional('Digest of the manifest, the package, or the archive of the chart.', digest),
     chart: v.exactOptional(rules(fields(CHART_FIELDS), ...CHART_RULES)),
-    package: v.exactOptional(about('Name of a package.', like(PACKAGE, 'a name such as weave-2.8.1.tar.gz'))),
+    package: optional('Name of a package.', like(PACKAGE, 'a name such as weave-2.8.1.tar.gz')),
   }),
   [
     '[has(self.manifest), has(self.chart), has(self.package)].filter(given, given).size() == 1',
@@ -184,50 +191,36 @@ const addonStatus = fields({
   since: about('When the rollout of this revision began.', time),
   reached: about('How many stages are done.', amount),
   rolledBack: v.boolean('true or false'),
-  soaking: v.exactOptional(
-    about(
-      'Clusters on which what is new has not lasted minSuccessTime yet, with the time at which the controller first saw its success, if it has; at most 100, and 5 KiB of JSON.',
-      byKey(aText),
-    ),
+  soaking: optional(
+    'Clusters on which what is new has not lasted minSuccessTime yet, with the time at which the controller first saw its success, if it has; at most 100, and 5 KiB of JSON.',
+    byKey(aText),
   ),
-  failed: v.exactOptional(
-    about(
-      'Clusters that have failed. One that is deleted still counts until a newer order to retry.',
-      fields({
-        retry: time,
-        clusters: about('With the group of each; at most 100, and 4 KiB of JSON.', byKey(aText)),
-        more: v.exactOptional(
-          about('How many more have failed: those that are not seen any more count in the last group.', amount),
-        ),
-      }),
-    ),
+  failed: optional(
+    'Clusters that have failed. One that is deleted still counts until a newer order to retry.',
+    fields({
+      retry: time,
+      clusters: about('With the group of each; at most 100, and 4 KiB of JSON.', byKey(aText)),
+      more: optional('How many more have failed: those that are not seen any more count in the last group.', amount),
+    }),
   ),
-  retry: v.exactOptional(
-    about('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
+  retry: optional('The order to retry that counts, and when it was first seen.', fields({ at: time, seen: time })),
+  removals: optional(
+    'Removals under the approval of that time, and the clusters of the last of them.',
+    fields({
+      at: time,
+      begun: amount,
+      clusters: v.exactOptional(v.pipe(list(aText), v.metadata({ maxItems: 100 }))),
+    }),
   ),
-  removals: v.exactOptional(
-    about(
-      'Removals under the approval of that time, and the clusters of the last of them.',
-      fields({
-        at: time,
-        begun: amount,
-        clusters: v.exactOptional(v.pipe(list(aText), v.metadata({ maxItems: 100 }))),
-      }),
-    ),
+  removed: optional(
+    'Removals without an approval within rollout.removalsWithin; those that have no room by name count by their time.',
+    v.pipe(list(fields({ at: time, begun: amount, cluster: optionalText })), v.metadata({ maxItems: 100 })),
   ),
-  removed: v.exactOptional(
-    about(
-      'Removals without an approval within rollout.removalsWithin; those that have no room by name count by their time.',
-      v.pipe(list(fields({ at: time, begun: amount, cluster: optionalText })), v.metadata({ maxItems: 100 })),
-    ),
-  ),
-  stopped: v.exactOptional(about('Why nothing new begins.', aText)),
-  wentBack: v.exactOptional(about('Why it goes back to what was known as good.', aText)),
-  asks: v.exactOptional(
-    about(
-      'What a person is asked to approve, or to know of an order that does not count or a field without effect.',
-      aText,
-    ),
+  stopped: optional('Why nothing new begins.', aText),
+  wentBack: optional('Why it goes back to what was known as good.', aText),
+  asks: optional(
+    'What a person is asked to approve, or to know of an order that does not count or a field without effect.',
+    aText,
   ),
   counts: about('Clusters by state.', byKey(amount)),
   reasons: about('Clusters that wait, by reason.', byKey(amount)),
@@ -239,28 +232,26 @@ const addonStatus = fields({
     'The first clusters that wait; at most 20, and 8 KiB of JSON, within 12 KiB of status.',
     list(waiting),
   ),
-  moreWaiting: v.exactOptional(about('How many more wait.', amount)),
+  moreWaiting: optional('How many more wait.', amount),
   conditions,
 });
 
 const clusterSpec = fields({
   ...CLUSTER_FIELDS,
-  access: v.exactOptional(
-    about(
-      'How the controller reaches it, to deliver add-ons itself; without it, an agent does.',
-      fields({
-        kubeconfigSecret: about(
-          'Secret next to this Cluster, such as NAME-kubeconfig of Cluster API; its key value has a kubeconfig.',
-          secretName,
-        ),
-      }),
-    ),
+  access: optional(
+    'How the controller reaches it, to deliver add-ons itself; without it, an agent does.',
+    fields({
+      kubeconfigSecret: about(
+        'Secret next to this Cluster, such as NAME-kubeconfig of Cluster API; its key value has a kubeconfig.',
+        secretName,
+      ),
+    }),
   ),
 });
 const clusterStatus = fields({
   facts: v.exactOptional(
     fields({
-      version: v.exactOptional(about('Version of Kubernetes.', versionField)),
+      version: optional('Version of Kubernetes.', versionField),
       nodes: v.exactOptional(amount),
       networks: v.exactOptional(aMap),
       arch: optionalText,
@@ -268,7 +259,7 @@ const clusterStatus = fields({
       server: optionalText,
     }),
   ),
-  lastSeen: v.exactOptional(about('When it answered last.', time)),
+  lastSeen: optional('When it answered last.', time),
   conditions,
 });
 
@@ -277,25 +268,23 @@ const content = {
   version: optionalText,
   values: aMap,
   specHash: about('Hash of source and values.', aText),
-  inputs: v.exactOptional(about('Hash of what the template saw.', aText)),
+  inputs: optional('Hash of what the template saw.', aText),
 };
 const clusterAddonSpec = rules(
   fields({
-    hub: v.exactOptional(about('The hub that wrote it: an agent obeys one.', aText)),
+    hub: optional('The hub that wrote it: an agent obeys one.', aText),
     revision: about('Grows with each change.', v.pipe(amount, v.minValue(1, 'a number from 1'))),
     action: v.picklist(ACTIONS, `one of ${ACTIONS.join(', ')}`),
     identity: about('What cannot exist twice in a cluster.', aText),
     ...content,
     startedAt: about('When this revision was written.', time),
-    knownGood: v.exactOptional(about('What was healthy last, to go back to.', fields(content))),
+    knownGood: optional('What was healthy last, to go back to.', fields(content)),
     remove: v.exactOptional(orderedRemoval),
-    prune: v.exactOptional(
-      about(
-        'What becomes of objects that its content no longer has: they stay, or all are deleted, also most of them.',
-        v.picklist(['None', 'All'], 'one of None, All'),
-      ),
+    prune: optional(
+      'What becomes of objects that its content no longer has: they stay, or all are deleted, also most of them.',
+      v.picklist(['None', 'All'], 'one of None, All'),
     ),
-    config: v.exactOptional(about('Values of this cluster alone: the one field that people write.', aMap)),
+    config: optional('Values of this cluster alone: the one field that people write.', aMap),
   }),
   ['self.revision >= oldSelf.revision', 'revision only grows'],
   [
@@ -311,7 +300,7 @@ const clusterAddonStatus = fields({
   message: optionalText,
   since: time,
   health: optionalText,
-  orphans: v.exactOptional(about('Objects that a removal or an earlier content has left.', list(aText))),
+  orphans: optional('Objects that a removal or an earlier content has left.', list(aText)),
   conditions,
 });
 

@@ -22,6 +22,11 @@ export function about<Schema extends v.GenericSchema>(description: string, schem
   return v.pipe(schema, v.metadata({ description }));
 }
 
+/** A field that may be left out, with what it is for. */
+export function optional<Schema extends v.GenericSchema>(description: string, schema: Schema) {
+  return v.exactOptional(about(description, schema));
+}
+
 export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
 export const fleetAddonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
 
