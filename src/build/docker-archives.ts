@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { paddingOf, TAR_END, tarHeader } from '../formats/archive/header.ts';
 import { BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from '../formats/archive/member.ts';
+import type { Bytes } from '../core/bytes.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errorAbout, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
@@ -17,6 +18,7 @@ import { checkArchiveLayers, type Layer } from '../formats/oci/check-layers.ts';
 import { type ArchiveFile, planDockerArchive } from '../formats/oci/docker-archive.ts';
 import { alteredHint, type Descriptor, type ResolvedImage } from '../formats/oci/image.ts';
 import { unpacked } from '../formats/oci/unpacked.ts';
+import { pulled } from '../platform/limit/pulled.ts';
 import { failureElsewhere } from './blobs.ts';
 import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
@@ -109,8 +111,6 @@ async function writeArchive(
   }
 }
 
-type Bytes = AsyncGenerator<Uint8Array, void, undefined>;
-
 async function* tarOf(files: readonly ArchiveFile[], blob: (descriptor: Descriptor) => Bytes): Bytes {
   for (const { path, size, content } of files) {
     yield tarHeader({ path, mode: 0o644, size, linkTo: undefined });
@@ -130,9 +130,12 @@ async function* verifiedBlob(
   const { digest } = descriptor;
   const hash = createHash('sha256');
   const sent: { next?: number | undefined } = {};
-  const bytes = chunksOf(async (write) => {
-    sent.next = await image.fetch(descriptor, { from: 0, write, skip: skipped.get(digest), signal });
-  });
+  const bytes = pulled(
+    async (write, context) => {
+      sent.next = await image.fetch(descriptor, { from: 0, write, skip: skipped.get(digest), ...context });
+    },
+    { signal },
+  );
   for await (const chunk of bytes) {
     hash.update(chunk);
     yield chunk;
@@ -173,44 +176,4 @@ async function* framed(raw: AsyncIterable<Uint8Array>): Bytes {
   writeBlockHeader(block, 0, filled, true);
   yield block.subarray(0, 5 + filled);
   yield memberTrailer(checksum, size);
-}
-
-type Write = (chunk: Uint8Array) => Promise<void> | undefined;
-
-/** The chunks that `send` writes, in order. If `send` fails, the stream throws the same error. */
-export async function* chunksOf(send: (write: Write) => Promise<void>): AsyncGenerator<Uint8Array, void, undefined> {
-  let offered: { readonly chunk: Uint8Array; readonly taken: () => void } | undefined;
-  let wake: () => void = () => undefined;
-  let ended = false;
-  const write: Write = async (chunk) =>
-    new Promise((taken) => {
-      offered = { chunk, taken };
-      wake();
-    });
-  const sending = (async () => {
-    try {
-      await send(write);
-    } finally {
-      ended = true;
-      wake();
-    }
-  })();
-  // An error is thrown below, after the chunks before it.
-  sending.catch(() => undefined);
-  for (;;) {
-    if (offered !== undefined) {
-      const { chunk, taken } = offered;
-      offered = undefined;
-      // A copy, because the sender may reuse the bytes when it continues.
-      yield Buffer.from(chunk);
-      taken();
-    } else if (ended) {
-      break;
-    } else {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-  }
-  await sending;
 }

@@ -10,6 +10,7 @@ import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { makeInside, nameInside, openInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
+import { wrongSize } from './refusals.ts';
 import type { Upload } from './store.ts';
 
 /** One folder for all partial files, so that those of killed writers can be found. */
@@ -72,7 +73,7 @@ async function fill(
     await writing;
   }
   if (!(body instanceof Uint8Array) && size !== body.size) {
-    throw new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`);
+    throw wrongSize(size, body.size);
   }
   return { size, digest: `sha256:${hash.digest('hex')}` };
 }

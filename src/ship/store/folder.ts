@@ -5,6 +5,7 @@
 import type { BigIntStats } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
 import {
@@ -25,7 +26,8 @@ import {
 } from './folder-generations.ts';
 import { openInside, removeEmptyInside, removeInside, requireInside } from './folder-inside.ts';
 import { readNote, noteFolder, removeNote, writeNote, type Note } from './folder-notes.ts';
-import { checkedKey, keyProblem, tooLarge } from './key.ts';
+import { checkedKey, keyProblem } from './key.ts';
+import { changed, missing, rangeIn, refuseEarly, tooLarge, unmet } from './refusals.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
 
 const READ_SIZE = 1 << 20;
@@ -64,7 +66,7 @@ export function createFolderStore(root: string): Store {
     put: async (key, body, options) =>
       withFileErrors(`write ${key} to ${root}`, async () => {
         checkedKey(key, root);
-        await refuseEarly(root, key, options);
+        await refuseEarly(root, key, options, async () => (await locate(root, key))?.object);
         await sweep();
         const partial = await writePartial(root, body, options);
         await removingPartial(partial.path, async () => {
@@ -82,7 +84,7 @@ export function createFolderStore(root: string): Store {
     copy: async (fromKey, toKey, options) =>
       withFileErrors(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
         checkedKey(toKey, root);
-        await refuseEarly(root, toKey, options);
+        await refuseEarly(root, toKey, options, async () => (await locate(root, toKey))?.object);
         const source = folderOf(options.from ?? { server: FOLDER_SERVER, base: root });
         const from = await locate(source, checkedKey(fromKey, source));
         if (from === undefined) throw missing(source, fromKey);
@@ -130,12 +132,8 @@ async function removingPartial(partial: string, work: () => Promise<void>): Prom
   }
 }
 
-function missing(root: string, key: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `${root}: ${key} does not exist`);
-}
-
 function requireEtag(root: string, { key, etag }: StoredObject, expected: string): void {
-  if (etag !== expected) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed`);
+  if (etag !== expected) throw changed(root, key);
 }
 
 async function locate(root: string, key: string): Promise<Located | undefined> {
@@ -172,11 +170,8 @@ async function get(
   const located = await locate(root, key);
   if (located === undefined) throw missing(root, key);
   if (ifMatch !== undefined) requireEtag(root, located.object, ifMatch);
-  const { offset, length } = range ?? { offset: 0, length: located.object.size };
-  if (offset < 0 || length < 0 || offset + length > located.object.size) {
-    throw new CurlewError('STORE_CONFLICT', `${root}: ${key} ends before byte ${offset + length}`);
-  }
-  return { ...located.object, body: readRange(root, located, { offset, length }, { signal, allocate }) };
+  const wanted = rangeIn(root, located.object, range);
+  return { ...located.object, body: readRange(root, located, wanted, { signal, allocate }) };
 }
 
 async function readWhole(root: string, key: string, limit: number, signal: AbortSignal): ReturnType<Store['read']> {
@@ -184,9 +179,7 @@ async function readWhole(root: string, key: string, limit: number, signal: Abort
   if (located === undefined) return undefined;
   const { object } = located;
   if (object.size > limit) throw tooLarge(root, key, limit);
-  const parts: Uint8Array[] = [];
-  for await (const part of readRange(root, located, { offset: 0, length: object.size }, { signal })) parts.push(part);
-  return { data: Buffer.concat(parts), object };
+  return { data: await buffer(readRange(root, located, { offset: 0, length: object.size }, { signal })), object };
 }
 
 async function* readRange(
@@ -210,21 +203,10 @@ async function* readRange(
   }
 }
 
-/** Checks conditions before any bytes are written. {@link commit} decides atomically. */
-async function refuseEarly(root: string, key: string, { ifNoneMatch, ifMatch }: Conditions): Promise<void> {
-  if (ifNoneMatch === undefined && ifMatch === undefined) return;
-  const located = await locate(root, key);
-  if (ifNoneMatch !== undefined && located !== undefined) throw taken(root, key);
-  if (ifMatch === undefined) return;
-  if (located === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has been deleted`);
-  requireEtag(root, located.object, ifMatch);
-}
-
-function taken(root: string, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${root}: ${key} already exists`);
-}
-
-/** Gives a partial file its final name. Writes the note first, so that bytes and metadata appear together. */
+/**
+ * Gives a partial file its final name, and decides atomically on its conditions. Writes the note first, so that bytes and metadata appear
+ * together.
+ */
 async function commit(
   root: string,
   key: string,
@@ -252,9 +234,7 @@ async function commit(
     stat !== undefined && stat.size === stamp.size && stat.mtimeNs === stamp.mtimeNs;
   if (!done) {
     if (!isOurs(now?.stat)) await removeNote(root, key, stamp);
-    throw ifNoneMatch === undefined
-      ? new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed`)
-      : taken(root, key);
+    throw unmet(root, key, { ifNoneMatch });
   }
   if (before !== undefined && ifMatch === undefined && !isOurs(before.stat)) await removeNote(root, key, before.stat);
   return true;

@@ -14,11 +14,6 @@ export function keyProblem(key: string): string | undefined {
     : undefined;
 }
 
-/** The error for an object that exceeds the reader's limit. */
-export function tooLarge(address: string, key: string, limit: number): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${address}: ${key} is larger than ${limit} bytes`);
-}
-
 /** Returns a valid key; throws `PACKAGE_INVALID` for any other. */
 export function checkedKey(key: string, address: string): string {
   const problem = keyProblem(key);

@@ -39,9 +39,9 @@ export async function completeOnce(
   const mayBeDone = (error: unknown): boolean =>
     attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || s3Status(error) === 404 || isRefusedCondition(error));
   try {
-    const done = await connection.call(
+    const done = await connection.send(
       purpose,
-      (options) => connection.client.send(new CompleteMultipartUploadCommand(input), options),
+      new CompleteMultipartUploadCommand(input),
       (error) => mayBeDone(error) || nameOf(error) === 'InvalidPart',
     );
     if (done.ETag !== undefined) return done;

@@ -10,6 +10,7 @@ import { RefusedParts } from './s3-complete.ts';
 import { needsUniformParts, noteUniformParts, probeMultipart } from './s3-probe.ts';
 import { headObject } from './s3-read.ts';
 import { completeUpload, sendPart, withGrace } from './s3-upload.ts';
+import { wrongSize } from './refusals.ts';
 import type { CopiedRange, StoredObject } from './store.ts';
 
 /** Concurrent parts. Copying needs time on the server, but no resources here. */
@@ -85,8 +86,7 @@ async function makePart(upload: UploadJob, started: StartedUpload, part: Numbere
       if (filled + chunk.byteLength <= length) buffer.set(chunk, filled);
       filled += chunk.byteLength;
     }
-    if (filled !== length)
-      throw new CurlewError('FETCH_FAILED', `the source returned ${filled} bytes instead of ${length}`);
+    if (filled !== length) throw wrongSize(filled, length);
     return await sendPart({ ...upload, signal: late }, started, number, buffer.subarray(0, filled));
   } finally {
     memory.give(buffer);
@@ -102,8 +102,9 @@ async function copyPart(
   const doing = `copy ${from.address}/${range.key} into ${connection.address}/${key}`;
   const CopySourceRange = `bytes=${offset}-${offset + length - 1}`;
   const input = { ...target, PartNumber, ...copySourceOf(from, range), CopySourceRange };
-  const { CopyPartResult: result } = await connection.call({ doing, permission: 's3:PutObject', signal }, (options) =>
-    connection.client.send(new UploadPartCopyCommand(input), options),
+  const { CopyPartResult: result } = await connection.send(
+    { doing, permission: 's3:PutObject', signal },
+    new UploadPartCopyCommand(input),
   );
   if (result?.ETag === undefined) {
     throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response does not confirm the copy`);

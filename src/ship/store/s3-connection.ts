@@ -1,5 +1,11 @@
 /** A connection to a bucket: requests with retries, and failures as errors for users. */
-import { S3Client } from '@aws-sdk/client-s3';
+import {
+  S3Client,
+  type $Command,
+  type S3ClientResolvedConfig,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
+} from '@aws-sdk/client-s3';
 import { openConnections, type Connections } from '../../platform/http/connections.ts';
 import { proxyFor } from '../../platform/http/proxy.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
@@ -15,10 +21,6 @@ import { isRetryable } from '../../platform/http/retry.ts';
 const ATTEMPTS = 6;
 const CONNECT_MS = 20_000;
 const IDLE_MS = 60_000;
-
-export interface RequestOptions {
-  readonly abortSignal: AbortSignal;
-}
 
 /** The purpose of a request, for messages. */
 export interface Purpose {
@@ -40,12 +42,12 @@ export interface S3Connection extends S3Place {
   readonly idleMs: number;
   /** Bucket and key of an object, for requests. */
   readonly target: (key: string) => { readonly Bucket: string; readonly Key: string };
-  /** Runs a request; throws the signal's reason if it is aborted. Rethrows `expected` failures unchanged. */
-  readonly call: <Result>(
+  /** Sends a request; throws the signal's reason if it is aborted. Rethrows `expected` failures unchanged. */
+  readonly send: <Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
     purpose: Purpose,
-    work: (options: RequestOptions) => Promise<Result>,
+    command: $Command<Input, Output, S3ClientResolvedConfig, ServiceInputTypes, ServiceOutputTypes>,
     expected?: (error: unknown) => boolean,
-  ) => Promise<Result>;
+  ) => Promise<Output>;
 }
 
 /** Creates a connection without sending a request. */
@@ -83,11 +85,11 @@ function connectionTo(place: S3Place, { client, endpoint, profile, idleMs }: Ser
     idleMs,
     hasAnswered: () => answered,
     target: (key) => ({ Bucket: place.bucket, Key: `${place.prefix}${key}` }),
-    call: async ({ doing, permission, signal }, work, expected) => {
+    send: async ({ doing, permission, signal }, command, expected) => {
       signal.throwIfAborted();
       try {
         // A separate signal for each request: Node warns about many listeners on one signal as a leak.
-        const result = await work({ abortSignal: AbortSignal.any([signal]) });
+        const result = await client.send(command, { abortSignal: AbortSignal.any([signal]) });
         answered = true;
         return result;
       } catch (error) {

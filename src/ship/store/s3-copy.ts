@@ -58,15 +58,13 @@ export function copySourceOf(from: S3Connection, { key, etag }: Pick<StoredObjec
 /** Copies up to `limits.whole` bytes, without a condition on the target. New metadata replaces the source's. */
 export async function copyWhole(job: CopyJob, metadata: Metadata | undefined): Promise<StoredObject> {
   const { connection, source, key } = job;
-  const { CopyObjectResult: result } = await connection.call(purposeOf(job), (options) =>
-    connection.client.send(
-      new CopyObjectCommand({
-        ...connection.target(key),
-        ...copySourceOf(job.from, source),
-        ...(metadata === undefined ? {} : { MetadataDirective: 'REPLACE', Metadata: { ...metadata } }),
-      }),
-      options,
-    ),
+  const { CopyObjectResult: result } = await connection.send(
+    purposeOf(job),
+    new CopyObjectCommand({
+      ...connection.target(key),
+      ...copySourceOf(job.from, source),
+      ...(metadata === undefined ? {} : { MetadataDirective: 'REPLACE', Metadata: { ...metadata } }),
+    }),
   );
   if (result?.ETag === undefined) {
     throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not confirm the copy`);
@@ -114,11 +112,12 @@ async function copyWith(
   { metadata, ifNoneMatch }: PartsOptions,
 ): Promise<StoredObject> {
   const { connection, source, key, signal } = job;
-  const { client, call } = connection;
+
   const target = connection.target(key);
   const required = requiredChecksum(checksum);
-  const { UploadId } = await call(purposeOf(job), (options) =>
-    client.send(new CreateMultipartUploadCommand({ ...target, ...required.begin, Metadata: { ...metadata } }), options),
+  const { UploadId } = await connection.send(
+    purposeOf(job),
+    new CreateMultipartUploadCommand({ ...target, ...required.begin, Metadata: { ...metadata } }),
   );
   const upload = { ...target, UploadId };
   try {
@@ -131,9 +130,9 @@ async function copyWith(
     return 'metadata' in done ? done : copiedObject(job, metadata, done);
   } catch (error) {
     // Copying again is cheap, so nothing is kept. Ignores failures here, since the original error is thrown.
-    await call({ ...purposeOf(job), signal: AbortSignal.timeout(10_000) }, (options) =>
-      client.send(new AbortMultipartUploadCommand(upload), options),
-    ).catch(() => undefined);
+    await connection
+      .send({ ...purposeOf(job), signal: AbortSignal.timeout(10_000) }, new AbortMultipartUploadCommand(upload))
+      .catch(() => undefined);
     throw error;
   }
 }
@@ -153,9 +152,9 @@ async function copyParts(
       const last = Math.min((index + 1) * part, source.size) - 1;
       const range = single ? {} : { CopySourceRange: `bytes=${index * part}-${last}` };
       const input = { ...upload, ...copySourceOf(job.from, source), ...range, PartNumber: index + 1 };
-      const { CopyPartResult: result } = await connection.call(
+      const { CopyPartResult: result } = await connection.send(
         { ...purposeOf(job), signal },
-        (options) => connection.client.send(new UploadPartCopyCommand(input), options),
+        new UploadPartCopyCommand(input),
         isExpected,
       );
       if (result?.ETag === undefined) {

@@ -89,10 +89,9 @@ async function attempt(
 ) {
   const doing = `detect the features of ${connection.address}`;
   try {
-    await connection.call(
+    await connection.send(
       { doing, permission: 's3:PutObject', signal },
-      (options) =>
-        connection.client.send(new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }), options),
+      new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }),
       isExpected,
     );
     return 'done' satisfies Outcome;
@@ -156,16 +155,13 @@ export function notePlainCopies(connection: S3Connection): void {
 /** Copies the object onto itself as part of an upload whose completion the server must refuse. */
 async function probeServerMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
   const purpose = { doing: `detect the features of ${connection.address}`, permission: 's3:PutObject', signal };
-  const { client, target } = connection;
-  const where = target(KEY);
+  const where = connection.target(KEY);
   await attempt(connection, signal, {});
-  const { UploadId } = await connection.call(purpose, (options) =>
-    client.send(new CreateMultipartUploadCommand(where), options),
-  );
+  const { UploadId } = await connection.send(purpose, new CreateMultipartUploadCommand(where));
   const upload = { ...where, UploadId };
   const part = { ...upload, PartNumber: 1, CopySource: `${where.Bucket}/${where.Key}` };
   const copyPart = async (input: UploadPartCopyCommandInput) =>
-    connection.call(purpose, (options) => client.send(new UploadPartCopyCommand(input), options), isUnable);
+    connection.send(purpose, new UploadPartCopyCommand(input), isUnable);
   let isDone = false;
   let sourceConditions = false;
   try {
@@ -174,11 +170,7 @@ async function probeServerMultipart(connection: S3Connection, signal: AbortSigna
     sourceConditions = await isRefused(copyPart({ ...part, CopySourceIfMatch: OTHER_ETAG }));
     const parts = { Parts: [{ PartNumber: 1, ETag }] };
     const input = { ...upload, MultipartUpload: parts, IfNoneMatch: '*' };
-    await connection.call(
-      purpose,
-      (options) => client.send(new CompleteMultipartUploadCommand(input), options),
-      isRejection,
-    );
+    await connection.send(purpose, new CompleteMultipartUploadCommand(input), isRejection);
     isDone = true;
     return { conditions: false, partCopy: true, sourceConditions };
   } catch (error) {
@@ -186,9 +178,7 @@ async function probeServerMultipart(connection: S3Connection, signal: AbortSigna
     return { conditions: isRefusedCondition(error), partCopy: isRefusedCondition(error), sourceConditions };
   } finally {
     if (!isDone) {
-      await connection
-        .call(purpose, (options) => client.send(new AbortMultipartUploadCommand(upload), options))
-        .catch(() => undefined);
+      await connection.send(purpose, new AbortMultipartUploadCommand(upload)).catch(() => undefined);
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Reads and lists objects in S3. */
 import { addAbortSignal, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import {
   GetObjectCommand,
   HeadObjectCommand,
@@ -7,7 +8,8 @@ import {
   type GetObjectCommandOutput,
 } from '@aws-sdk/client-s3';
 import { asError, CurlewError } from '../../core/errors.ts';
-import { keyProblem, tooLarge } from './key.ts';
+import { keyProblem } from './key.ts';
+import { tooLarge } from './refusals.ts';
 import { MIN_RATE, paced } from '../../platform/http/pace.ts';
 import { wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
@@ -36,10 +38,9 @@ export async function headObject(
 ): Promise<StoredObject | undefined> {
   const doing = `stat ${key} in ${connection.address}`;
   try {
-    const response = await connection.call(
+    const response = await connection.send(
       { doing, permission: 's3:GetObject', signal },
-      (options) =>
-        connection.client.send(new HeadObjectCommand({ ...connection.target(key), ChecksumMode: 'ENABLED' }), options),
+      new HeadObjectCommand({ ...connection.target(key), ChecksumMode: 'ENABLED' }),
       (error) => [400, 301, 403, 404].includes(s3Status(error) ?? 0),
     );
     return objectOf(key, response);
@@ -56,9 +57,7 @@ export async function headObject(
 async function checkBucket(connection: S3Connection, doing: string, signal: AbortSignal): Promise<void> {
   if (connection.hasAnswered()) return;
   const input = { Bucket: connection.bucket, Prefix: connection.prefix, MaxKeys: 1 };
-  await connection.call({ doing, permission: 's3:ListBucket', signal }, (options) =>
-    connection.client.send(new ListObjectsV2Command(input), options),
-  );
+  await connection.send({ doing, permission: 's3:ListBucket', signal }, new ListObjectsV2Command(input));
 }
 
 /** Reads a whole object with one request, or more if the connection breaks; undefined if it does not exist. */
@@ -73,11 +72,7 @@ export async function readSmall(
     s3Status(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
   let response: GetObjectCommandOutput;
   try {
-    response = await connection.call(
-      purpose,
-      (options) => connection.client.send(new GetObjectCommand(connection.target(key)), options),
-      isMissing,
-    );
+    response = await connection.send(purpose, new GetObjectCommand(connection.target(key)), isMissing);
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted || !isMissing(error)) throw error;
     return undefined;
@@ -89,9 +84,7 @@ export async function readSmall(
     throw tooLarge(connection.address, key, limit);
   }
   const range = { offset: 0, length: object.size };
-  const parts: Uint8Array[] = [];
-  for await (const part of readS3Range(connection, object, range, signal, body)) parts.push(part);
-  return { data: Buffer.concat(parts), object };
+  return { data: await buffer(readS3Range(connection, object, range, signal, body)), object };
 }
 
 type Found = Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'> & ResponseChecksums;
@@ -164,9 +157,7 @@ async function openRange(
 ): Promise<Readable> {
   const Range = `bytes=${offset}-${offset + length - 1}`;
   const input = { ...connection.target(key), Range, IfMatch: quotedEtag(etag) };
-  const response = await connection.call(purpose, (options) =>
-    connection.client.send(new GetObjectCommand(input), options),
-  );
+  const response = await connection.send(purpose, new GetObjectCommand(input));
   const body = bodyOf(response, purpose.doing);
   if (plainEtag(response.ETag) !== etag) {
     body.destroy();
@@ -190,9 +181,7 @@ export async function* listS3Objects(
   let token: string | undefined;
   do {
     const input = { Bucket: bucket, Prefix: `${root}${prefix}`, ContinuationToken: token };
-    const page = await connection.call(purpose, (options) =>
-      connection.client.send(new ListObjectsV2Command(input), options),
-    );
+    const page = await connection.send(purpose, new ListObjectsV2Command(input));
     for (const { Key, Size, ETag, LastModified } of page.Contents ?? []) {
       const key = Key?.startsWith(root) === true ? Key.slice(root.length) : undefined;
       if (key === undefined || keyProblem(key) !== undefined) continue;

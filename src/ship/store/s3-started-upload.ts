@@ -55,20 +55,16 @@ export async function startUpload(job: UploadJob, partSize: number): Promise<Sta
   }
   const whole = { ChecksumAlgorithm: 'CRC32', ChecksumType: 'FULL_OBJECT' } as const;
   const algorithm = checksum === 'crc32' ? whole : {};
-  const { UploadId } = await connection.call(purposeOf(job), (options) =>
-    connection.client.send(
-      new CreateMultipartUploadCommand({ ...where, ...algorithm, Metadata: { ...metadata } }),
-      options,
-    ),
+  const { UploadId } = await connection.send(
+    purposeOf(job),
+    new CreateMultipartUploadCommand({ ...where, ...algorithm, Metadata: { ...metadata } }),
   );
   if (UploadId === undefined)
     throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not contain an upload ID`);
   const started = { target: { ...where, UploadId }, held: new Map<number, HeldPart>(), note };
   if (note === undefined) return started;
   try {
-    await connection.call(purposeOf(job), (options) =>
-      connection.client.send(new PutObjectCommand({ ...connection.target(note), Body: UploadId }), options),
-    );
+    await connection.send(purposeOf(job), new PutObjectCommand({ ...connection.target(note), Body: UploadId }));
   } catch (error) {
     await abortUpload(job, started);
     throw error;
@@ -79,10 +75,9 @@ export async function startUpload(job: UploadJob, partSize: number): Promise<Sta
 async function readNote(job: UploadJob, note: string): Promise<string | undefined> {
   const { connection } = job;
   try {
-    const response = await connection.call(
+    const response = await connection.send(
       { ...purposeOf(job), permission: 's3:GetObject' },
-      (options) =>
-        connection.client.send(new GetObjectCommand({ ...connection.target(note), Range: 'bytes=0-2047' }), options),
+      new GetObjectCommand({ ...connection.target(note), Range: 'bytes=0-2047' }),
       (error) => [403, 404, 416].includes(s3Status(error) ?? 0),
     );
     const text = await response.Body?.transformToString();
@@ -101,9 +96,9 @@ async function listParts(job: UploadJob, target: StartedUpload['target']): Promi
   try {
     do {
       const input = { ...target, PartNumberMarker: marker };
-      const page = await connection.call(
+      const page = await connection.send(
         { ...purposeOf(job), permission: 's3:ListMultipartUploadParts' },
-        (options) => connection.client.send(new ListPartsCommand(input), options),
+        new ListPartsCommand(input),
         (error) => [400, 404].includes(s3Status(error) ?? 0),
       );
       for (const { PartNumber, Size, ETag, ChecksumCRC32 } of page.Parts ?? []) {
@@ -124,9 +119,7 @@ async function listParts(job: UploadJob, target: StartedUpload['target']): Promi
 export async function abortUpload(job: UploadJob, started: StartedUpload): Promise<void> {
   const { connection } = job;
   const late = { ...purposeOf(job), signal: AbortSignal.timeout(10_000) };
-  await connection
-    .call(late, (options) => connection.client.send(new AbortMultipartUploadCommand(started.target), options))
-    .catch(() => undefined);
+  await connection.send(late, new AbortMultipartUploadCommand(started.target)).catch(() => undefined);
   await removeUploadNote({ ...job, signal: late.signal }, started);
 }
 
@@ -134,9 +127,5 @@ export async function abortUpload(job: UploadJob, started: StartedUpload): Promi
 export async function removeUploadNote(job: UploadJob, { note }: StartedUpload): Promise<void> {
   const { connection } = job;
   if (note === undefined) return;
-  await connection
-    .call(purposeOf(job), (options) =>
-      connection.client.send(new DeleteObjectCommand(connection.target(note)), options),
-    )
-    .catch(() => undefined);
+  await connection.send(purposeOf(job), new DeleteObjectCommand(connection.target(note))).catch(() => undefined);
 }

@@ -19,20 +19,18 @@ export async function sweepUploads(
   before: Date,
   { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
 ): Promise<number> {
-  const { bucket: Bucket, client, address } = connection;
+  const { bucket: Bucket, address } = connection;
   const purpose = (doing: string, permission: string) => ({ doing: `${doing} in ${address}`, permission, signal });
   const old: OldUpload[] = [];
   for await (const one of oldUploads(connection, before, signal)) old.push(one);
   if (dryRun) return old.length;
   for (const one of old) {
     const doing = purpose(`abort the upload of ${one.Key}`, 's3:AbortMultipartUpload');
-    await connection.call(doing, (options) =>
-      client.send(new AbortMultipartUploadCommand({ Bucket, ...one }), options),
-    );
+    await connection.send(doing, new AbortMultipartUploadCommand({ Bucket, ...one }));
   }
   for await (const Key of oldNotes(connection, before, signal)) {
     const doing = purpose(`delete ${Key}`, 's3:DeleteObject');
-    await connection.call(doing, (options) => client.send(new DeleteObjectCommand({ Bucket, Key }), options));
+    await connection.send(doing, new DeleteObjectCommand({ Bucket, Key }));
   }
   return old.length;
 }
@@ -42,14 +40,12 @@ async function* oldUploads(
   before: Date,
   signal: AbortSignal,
 ): AsyncGenerator<OldUpload, void, undefined> {
-  const { bucket: Bucket, prefix: Prefix, client, address } = connection;
+  const { bucket: Bucket, prefix: Prefix, address } = connection;
   const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucketMultipartUploads', signal };
   let marker: { readonly KeyMarker?: string | undefined; readonly UploadIdMarker?: string | undefined } = {};
   for (;;) {
     const input = { Bucket, Prefix, ...marker };
-    const page = await connection.call(purpose, (options) =>
-      client.send(new ListMultipartUploadsCommand(input), options),
-    );
+    const page = await connection.send(purpose, new ListMultipartUploadsCommand(input));
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
       const isOld = Initiated !== undefined && Initiated < before;
       if (Key === undefined || UploadId === undefined || !isOld || !isOurKey(connection, Key)) continue;
@@ -74,11 +70,11 @@ async function* oldNotes(
   before: Date,
   signal: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
-  const { bucket, prefix, client, address } = connection;
+  const { bucket, prefix, address } = connection;
   const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucket', signal };
   const input = { Bucket: bucket, Prefix: `${prefix}${HIDDEN}/uploads/` };
   // Reads one page of a thousand keys; the next sweep finds the rest.
-  const page = await connection.call(purpose, (options) => client.send(new ListObjectsV2Command(input), options));
+  const page = await connection.send(purpose, new ListObjectsV2Command(input));
   for (const { Key, LastModified } of page.Contents ?? []) {
     if (Key !== undefined && LastModified !== undefined && LastModified < before) yield Key;
   }

@@ -17,6 +17,7 @@ import { checksumOf, isSamePart } from './s3-checksum.ts';
 import { completeOnce, isOurs } from './s3-complete.ts';
 import { PART_LIMITS } from './s3-part-plan.ts';
 import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
+import { wrongSize } from './refusals.ts';
 import type { StoredObject } from './store.ts';
 
 const MIB = 1024 * 1024;
@@ -107,10 +108,7 @@ async function* cut(
   let buffer: Uint8Array | undefined;
   let filled = 0;
   let total = 0;
-  const badSize = (size: number): BadSource =>
-    new BadSource('size', {
-      cause: new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`),
-    });
+  const badSize = (size: number): BadSource => new BadSource('size', { cause: wrongSize(size, body.size) });
   const allocate = (length: number): Uint8Array =>
     buffer?.subarray(filled, Math.min(filled + length, partSize)) ?? Buffer.allocUnsafe(length);
   const chunks = body.read(0, body.size, { signal, allocate })[Symbol.asyncIterator]();
@@ -176,9 +174,7 @@ export async function sendPart(
     return { PartNumber: number, ETag: quotedEtag(existing.etag), ...sums(existing.crc32) };
   }
   const input = { ...target, PartNumber: number, Body: data, ...checksumOf(data, job.checksum) };
-  const { ETag, ChecksumCRC32 } = await job.connection.call(purposeOf(job), (options) =>
-    job.connection.client.send(new UploadPartCommand(input), options),
-  );
+  const { ETag, ChecksumCRC32 } = await job.connection.send(purposeOf(job), new UploadPartCommand(input));
   return { PartNumber: number, ETag, ...sums(ChecksumCRC32) };
 }
 

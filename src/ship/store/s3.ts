@@ -4,6 +4,7 @@ import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { checkedKey } from './key.ts';
+import { changed, missing, rangeIn, refuseEarly, unmet, wrongSize } from './refusals.ts';
 import { parseS3Address, type S3Options } from './s3-address.ts';
 import { composeWherePossible } from './s3-compose.ts';
 import { checksumOf } from './s3-checksum.ts';
@@ -87,9 +88,9 @@ export function createS3Store(
       s3.known.delete(checkedKey(key, where));
       const purpose = { doing: `delete ${key} in ${where}`, permission: 's3:DeleteObject', signal };
       try {
-        await connection.call(
+        await connection.send(
           purpose,
-          (options) => connection.client.send(new DeleteObjectCommand(connection.target(key)), options),
+          new DeleteObjectCommand(connection.target(key)),
           (error) => nameOf(error) === 'NoSuchKey',
         );
       } catch (error) {
@@ -113,41 +114,18 @@ async function look(s3: S3, key: string, signal: AbortSignal): Promise<StoredObj
   return object === undefined ? undefined : remember(s3, object);
 }
 
-function missing({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `${address}: ${key} does not exist`);
-}
-
-function changed({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${address}: ${key} has changed`);
-}
-
-function taken({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${address}: ${key} already exists`);
-}
-
 async function get(s3: S3, key: string, { range, ifMatch, signal }: GetOptions): ReturnType<Store['get']> {
   const remembered = s3.known.get(key);
   // The cached entry may be outdated, since the server checks the etag again.
   const object = ifMatch !== undefined && remembered?.etag === ifMatch ? remembered : await look(s3, key, signal);
-  if (object === undefined) throw missing(s3.connection, key);
-  if (ifMatch !== undefined && object.etag !== ifMatch) throw changed(s3.connection, key);
-  const { offset, length } = range ?? { offset: 0, length: object.size };
-  if (offset < 0 || length < 0 || offset + length > object.size) {
-    throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} ends before byte ${offset + length}`);
-  }
-  return { ...object, body: readS3Range(s3.connection, object, { offset, length }, signal) };
+  if (object === undefined) throw missing(s3.connection.address, key);
+  if (ifMatch !== undefined && object.etag !== ifMatch) throw changed(s3.connection.address, key);
+  const wanted = rangeIn(s3.connection.address, object, range);
+  return { ...object, body: readS3Range(s3.connection, object, wanted, signal) };
 }
 
-/** Checks conditions before any bytes are sent. */
-async function refuseEarly(s3: S3, key: string, { ifNoneMatch, ifMatch }: Conditions, signal: AbortSignal) {
-  if (ifNoneMatch === undefined && ifMatch === undefined) return;
-  const current = await look(s3, key, signal);
-  if (ifNoneMatch !== undefined && current !== undefined) throw taken(s3.connection, key);
-  if (ifMatch === undefined) return;
-  if (current === undefined) {
-    throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} has been deleted`);
-  }
-  if (current.etag !== ifMatch) throw changed(s3.connection, key);
+async function requireConditions(s3: S3, key: string, conditions: Conditions, signal: AbortSignal): Promise<void> {
+  await refuseEarly(s3.connection.address, key, conditions, async () => look(s3, key, signal));
 }
 
 async function put(
@@ -168,12 +146,12 @@ async function put(
     }
   }
   const conditional = options.ifNoneMatch !== undefined || options.ifMatch !== undefined;
-  if (options.isFree !== true) await refuseEarly(s3, key, options, signal);
+  if (options.isFree !== true) await requireConditions(s3, key, options, signal);
   const { checksum } = await probe(connection, signal);
   const honored = !conditional || (await probeMultipart(connection, signal)).conditions;
   if (!honored) {
     s3.warn();
-    if (options.isFree === true) await refuseEarly(s3, key, options, signal);
+    if (options.isFree === true) await requireConditions(s3, key, options, signal);
   }
   const { ifNoneMatch, ifMatch } = honored ? options : { ifNoneMatch: undefined, ifMatch: undefined };
   const job = { connection, key, body, metadata, digest, checksum, memory, onHeld, ifNoneMatch, ifMatch, signal };
@@ -190,8 +168,7 @@ async function readWhole(body: Upload, buffer: Uint8Array, signal: AbortSignal):
     size += chunk.byteLength;
     if (size > body.size) break;
   }
-  if (size !== body.size)
-    throw new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`);
+  if (size !== body.size) throw wrongSize(size, body.size);
   return buffer.subarray(0, size);
 }
 
@@ -209,7 +186,7 @@ async function putWhole(
   const { checksum, conditions } = await probe(connection, signal);
   if (!conditions && (ifNoneMatch !== undefined || ifMatch !== undefined)) {
     s3.warn();
-    await refuseEarly(s3, key, { ifNoneMatch, ifMatch }, signal);
+    await requireConditions(s3, key, { ifNoneMatch, ifMatch }, signal);
   }
   const command = new PutObjectCommand({
     ...connection.target(key),
@@ -223,11 +200,7 @@ async function putWhole(
   const isCondition = (error: unknown): boolean =>
     isRefusedCondition(error) || (ifMatch !== undefined && nameOf(error) === 'NoSuchKey');
   try {
-    const { ETag } = await connection.call(
-      { doing, permission: 's3:PutObject', signal },
-      (options) => connection.client.send(command, options),
-      isCondition,
-    );
+    const { ETag } = await connection.send({ doing, permission: 's3:PutObject', signal }, command, isCondition);
     return { key, size: data.byteLength, etag: plainEtag(ETag), metadata };
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted || !isCondition(error)) throw error;
@@ -236,7 +209,7 @@ async function putWhole(
       const now = await look(s3, key, signal);
       if (now !== undefined && (await hasSameContent(s3, now, data, metadata, signal))) return now;
     }
-    throw ifNoneMatch === undefined ? changed(connection, key) : taken(connection, key);
+    throw unmet(connection.address, key, { ifNoneMatch });
   }
 }
 
@@ -276,8 +249,8 @@ async function copy(
   // A server that supports conditions on the source checks its etag and existence.
   const known = abilities?.sourceConditions === true ? described : undefined;
   const source = known ?? (await headObject(from, fromKey, signal));
-  if (source === undefined) throw missing(from, fromKey);
-  if (sourceIfMatch !== undefined && source.etag !== sourceIfMatch) throw changed(from, fromKey);
+  if (source === undefined) throw missing(from.address, fromKey);
+  if (sourceIfMatch !== undefined && source.etag !== sourceIfMatch) throw changed(from.address, fromKey);
   const job = { connection, from, source, key: toKey, limits: s3.copyLimits, signal };
   const copied = metadata ?? source.metadata;
   if (ifNoneMatch === undefined) {
@@ -285,11 +258,11 @@ async function copy(
     if (source.size <= s3.copyLimits.whole) return copyWhole(job, metadata);
     return copyByParts(job, { metadata: copied, ifNoneMatch });
   }
-  if (!isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
+  if (!isFree) await requireConditions(s3, toKey, { ifNoneMatch }, signal);
   if (source.size === 0) return putWhole(s3, toKey, new Uint8Array(), { metadata: copied, ifNoneMatch, signal });
   if (abilities?.conditions !== true) {
     s3.warn();
-    if (isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
+    if (isFree) await requireConditions(s3, toKey, { ifNoneMatch }, signal);
   }
   if (abilities?.partCopy !== true && source.size <= s3.copyLimits.whole) return copyWhole(job, metadata);
   return copyByParts(job, { metadata: copied, ifNoneMatch: abilities?.conditions === true ? ifNoneMatch : undefined });

@@ -1,12 +1,16 @@
 /**
  * A web server, or a CDN, that serves the objects of a store at their keys: a read-only store without listings.
  */
+import { buffer } from 'node:stream/consumers';
+import type { Bytes } from '../../core/bytes.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { download } from '../../platform/http/download.ts';
+import { download, type DownloadRequest } from '../../platform/http/download.ts';
 import { secretsOf, serverMessage } from '../../platform/http/failure.ts';
 import type { Http, SmallResponse } from '../../platform/http/http.ts';
 import type { HttpRequest, Sink } from '../../platform/http/message.ts';
-import { checkedKey, tooLarge } from './key.ts';
+import { pulled } from '../../platform/limit/pulled.ts';
+import { checkedKey } from './key.ts';
+import { changed, missing, rangeIn, tooLarge } from './refusals.ts';
 import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 
 /** Number of objects whose size is cached, so that range reads need no HEAD request. */
@@ -195,29 +199,33 @@ async function readSmall(
   if (object === undefined) return undefined;
   if (object.size > limit) throw tooLarge(web.address, key, limit);
   const { body } = await get(web, key, { ifMatch: object.etag, signal });
-  const parts: Uint8Array[] = [];
-  for await (const part of body) parts.push(part);
-  return { data: Buffer.concat(parts), object };
+  return { data: await buffer(body), object };
 }
 
 async function get(web: Web, key: string, options: GetOptions): ReturnType<Store['get']> {
-  const { range, ifMatch, signal, allocate, partsOnly = false, verified = false } = options;
+  const { range, ifMatch, signal, partsOnly = false, verified = false } = options;
   const known = web.known.get(key);
   const isKnown = known !== undefined && (verified || known.etag === ifMatch);
   const object = isKnown ? known : await look(web, key, signal);
   const { doing, url } = requestOf(web, key);
-  if (object === undefined) throw new CurlewError('NOT_FOUND', `${web.address}: ${key} does not exist`);
-  const conflict = (what: string): CurlewError => new CurlewError('STORE_CONFLICT', `${web.address}: ${key} ${what}`);
-  if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed');
-  const { offset, length } = range ?? { offset: 0, length: object.size };
-  if (offset < 0 || length < 0 || offset + length > object.size) throw conflict(`ends before byte ${offset + length}`);
-  const etag = verified ? undefined : etagHeader(object);
-  const requested = { doing, url, offset, length, size: object.size, etag, immutable: verified, partsOnly };
-  const changed = (): CurlewError => {
-    web.known.delete(key);
-    return conflict('has changed');
+  if (object === undefined) throw missing(web.address, key);
+  if (ifMatch !== undefined && object.etag !== ifMatch) throw changed(web.address, key);
+  const { offset, length } = rangeIn(web.address, object, range);
+  const request = {
+    doing,
+    url,
+    from: offset,
+    until: offset + length,
+    expectedSize: object.size,
+    expectedEtag: verified ? undefined : etagHeader(object),
+    immutable: verified,
+    partsOnly,
+    restart: async () => {
+      web.known.delete(key);
+      throw changed(web.address, key);
+    },
   };
-  return { ...object, body: readWebRange(web.http, requested, { changed, allocate, signal }) };
+  return { ...object, body: readWebRange(web.http, request, options) };
 }
 
 /** The server's etag; undefined for curlew's own, made of length and date, which a server does not know. */
@@ -225,92 +233,23 @@ function etagHeader({ etag }: StoredObject): string | undefined {
   return /^(?:W\/)?"/.test(etag) ? etag : undefined;
 }
 
-interface WebRange {
-  readonly doing: string;
-  readonly url: string;
-  readonly offset: number;
-  readonly length: number;
-  /** Size of the whole body. */
-  readonly size: number;
-  /** The body must have this etag; undefined if unknown. */
-  readonly etag: string | undefined;
-  /** Etags do not count at all. */
-  readonly immutable: boolean;
-  readonly partsOnly: boolean;
-}
-
-interface WebReadOptions {
-  /** Creates the error for a changed body. */
-  readonly changed: () => CurlewError;
-  readonly allocate?: ((length: number) => Uint8Array) | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** A chunk that waits for its reader; `taken` resumes the download. */
-interface Offer {
-  readonly chunk: Uint8Array;
-  readonly taken: () => void;
-}
-
 /**
- * Reads a range by converting a download, which pushes chunks, to an iterable that a reader pulls. Resumes if the connection
- * breaks. Sends no request before the first chunk is requested.
+ * The bytes of a download in the reader's memory. Resumes if the connection breaks. Sends no request before the first chunk is
+ * requested.
  */
 async function* readWebRange(
   http: Http,
-  { doing, url, offset, length, size, etag, immutable, partsOnly }: WebRange,
-  { changed, allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: WebReadOptions,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  if (length === 0) return;
-  const stopped = new AbortController();
-  let offered: (offer: Offer | undefined) => void = () => undefined;
-  const write = async (chunk: Uint8Array): Promise<void> =>
-    new Promise((taken) => {
-      offered({ chunk, taken });
-    });
-  const next = async (): Promise<Offer | undefined> =>
-    new Promise((resolve) => {
-      offered = resolve;
-    });
-  let waiting = next();
-  const restart = async (): Promise<void> => {
-    throw changed();
-  };
-  const request = {
-    doing,
-    url,
-    from: offset,
-    until: offset + length,
-    expectedSize: size,
-    expectedEtag: etag,
-    immutable,
-    partsOnly,
-  };
-  const finished = download(
-    http,
-    { ...request, write, restart },
-    { signal: AbortSignal.any([signal, stopped.signal]) },
-  ).then(
-    () => undefined,
-    (error: unknown) => ({ error }),
-  );
-  void finished.then(() => offered(undefined));
-  let offer: Offer | undefined;
-  try {
-    for (offer = await waiting; offer !== undefined; offer = await waiting) {
-      for (let done = 0; done < offer.chunk.byteLength;) {
-        const copy = allocate(offer.chunk.byteLength - done);
-        copy.set(offer.chunk.subarray(done, done + copy.byteLength));
-        done += copy.byteLength;
-        yield copy;
-      }
-      waiting = next();
-      offer.taken();
+  request: Omit<DownloadRequest, 'write'>,
+  { allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: GetOptions,
+): Bytes {
+  if (request.from === request.until) return;
+  const chunks = pulled(async (write, context) => download(http, { ...request, write }, context), { signal });
+  for await (const chunk of chunks) {
+    for (let done = 0; done < chunk.byteLength;) {
+      const copy = allocate(chunk.byteLength - done);
+      copy.set(chunk.subarray(done, done + copy.byteLength));
+      done += copy.byteLength;
+      yield copy;
     }
-    const failure = await finished;
-    if (failure !== undefined) throw failure.error;
-  } finally {
-    stopped.abort();
-    offer?.taken();
   }
 }
