@@ -6,7 +6,7 @@ import { link, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openFileSource, readPayload } from '../formats/archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError, redact, unless } from '../core/errors.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import { localFile } from '../manifest/within-repository.ts';
@@ -152,21 +152,13 @@ async function bodyOf(step: AssetStep, fetching: Fetching): Promise<string> {
   const isSame =
     published !== undefined || (note !== undefined && (await isCurrent(step, note, ports.http, { signal })));
   if (known !== undefined && isSame) {
-    if (await isBody(paths.file, known, signal)) return paths.file;
+    // An earlier run, which failed later, may have left the complete body.
+    const left = await unless(['NOT_FOUND'], measureFile(paths.file, 'read an asset', { signal }));
+    if (left?.digest === known) return paths.file;
     if (await takeFromPackage(known, paths.file, fetching)) return paths.file;
   }
   await receive(step, paths, fetching);
   return paths.file;
-}
-
-/** True if an earlier run, which failed later, left the complete body. */
-async function isBody(path: string, digest: Digest, signal: AbortSignal): Promise<boolean> {
-  try {
-    return (await measureFile(path, 'read an asset', { signal })).digest === digest;
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return false;
-    throw error;
-  }
 }
 
 /** Extracts and verifies an asset from a finished package that has it. */

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import type { ArchiveWriter, Payload } from '../formats/archive/write.ts';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf, unless } from '../core/errors.ts';
 import type { LocalPayload } from './local-payloads.ts';
 import type { BlobFetchOptions, SendBlob } from '../formats/oci/image.ts';
 import type { BuildPorts, Written } from './ports.ts';
@@ -128,13 +128,8 @@ async function fetchWhole(request: BlobRequest, signal: AbortSignal): Promise<vo
 }
 
 async function copyLocal(request: BlobRequest, { path, entry }: LocalPayload): Promise<boolean> {
-  try {
-    return await copyStored(request, { path, offset: entry.offset });
-  } catch (error) {
-    // The package was removed after the folder was scanned.
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+  // The package may have been removed after the folder was scanned.
+  return (await unless(['ENOENT'], copyStored(request, { path, offset: entry.offset }))) ?? false;
 }
 
 interface Received {

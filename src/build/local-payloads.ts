@@ -9,7 +9,7 @@ import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import type { Digest } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, unless } from '../core/errors.ts';
 
 export interface LocalPayload {
   readonly path: string;
@@ -23,10 +23,7 @@ const MIN_SIZE = 4096;
 
 /** Indexes the finished packages of a folder. Skips damaged packages and other files. */
 export async function findLocalPayloads(folder: string, { signal }: Cancellable): Promise<LocalPayloads> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  });
+  const names = (await unless(['ENOENT'], readdir(folder))) ?? [];
   const packages = names.filter((name) => name.endsWith('.tar.gz') && !name.startsWith('.')).toSorted();
   const indexes = await mapLimited(packages, async (name) => payloadsOf(join(folder, name), signal), {
     width: 8,

@@ -247,15 +247,39 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** Codes of a file operation that failed because nothing is at its path. */
+const MISSING = ['ENOENT', 'ENOTDIR'] as const;
+
 /** True if a file operation failed because nothing is at its path. */
 export function isMissing(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '');
+  return MISSING.some((code) => errnoOf(error) === code);
+}
+
+/** The result of an operation; undefined if it fails with one of these codes, of a {@link CurlewError} or of a system error. */
+export async function unless<Found>(
+  codes: readonly (ErrorCode | `E${string}`)[],
+  operation: Promise<Found>,
+): Promise<Found | undefined> {
+  return operation.catch((error: unknown) => {
+    if (codes.some((code) => errnoOf(error) === code)) return undefined;
+    throw error;
+  });
+}
+
+/** False if an operation fails with one of these codes. */
+export async function succeeds(codes: Parameters<typeof unless>[0], operation: Promise<unknown>): Promise<boolean> {
+  const done = operation.then(() => true);
+  return (await unless(codes, done)) ?? false;
+}
+
+/** The result of an operation; undefined if nothing is at its path. */
+export async function unlessMissing<Found>(operation: Promise<Found>): Promise<Found | undefined> {
+  return unless(MISSING, operation);
 }
 
 /** The result of a file operation; undefined if nothing is at its path. Throws {@link fileError} if it fails otherwise. */
 export async function ifExists<Found>(doing: string, operation: Promise<Found>): Promise<Found | undefined> {
-  return operation.catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
+  return unlessMissing(operation).catch((error: unknown) => {
     throw fileError(doing, error);
   });
 }

@@ -1,12 +1,12 @@
 /** Reads an archive from its end: the index, and any file by range. */
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
-import type { Bytes } from '../../core/bytes.ts';
+import { wholeFile, type Bytes } from '../../core/bytes.ts';
 import type { Cancellable } from '../../core/cancellable.ts';
-import { asError, CurlewError, errnoOf, errorAbout, fileError, noSuchFile } from '../../core/errors.ts';
+import { asError, CurlewError, errnoOf, errorAbout, fileError } from '../../core/errors.ts';
+import { openRegular } from '../../platform/files/hash-file.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored-member.ts';
@@ -14,12 +14,9 @@ import { damaged, FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
 
 const READ_SIZE = 1 << 20;
 
-/** Opening never blocks, as it would on a pipe without a writer. */
-const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
-
 /** A file on disk as a source of ranges. Dispose of it to close the file. */
 export async function openFileSource(path: string): Promise<RangeSource & AsyncDisposable> {
-  const { file, size } = await openFile(path);
+  const { file, size } = await openRegular(path);
   return {
     ...fileSource(file, path, size),
     [Symbol.asyncDispose]: async () => {
@@ -46,20 +43,6 @@ export function fileSource(file: FileHandle, path: string, size: number): RangeS
       }
     },
   };
-}
-
-async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly size: number }> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path, READ_ONLY);
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
-    return { file, size: stats.size };
-  } catch (error) {
-    await file?.close();
-    if (errnoOf(error) === 'ENOENT') throw noSuchFile(`open ${path}`, error);
-    throw fileError(`open ${path}`, error);
-  }
 }
 
 /** Bytes in memory as a source of ranges. */
@@ -229,10 +212,5 @@ export async function readFile(
   entry: PlacedEntry,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
-  if (entry.size > limit) {
-    throw new CurlewError('PACKAGE_INVALID', `${nameOf(source, entry)}: ${entry.path} is larger than ${limit} bytes`);
-  }
-  const parts: Uint8Array[] = [];
-  for await (const chunk of readPayload(source, entry, { signal })) parts.push(chunk);
-  return Buffer.concat(parts);
+  return wholeFile(nameOf(source, entry), entry, limit, () => readPayload(source, entry, { signal }));
 }

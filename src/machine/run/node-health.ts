@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { healthOf } from '../../cluster/channel/health.ts';
 import { decodeRecords } from '../../cluster/channel/record.ts';
 import type { Context } from '../../core/context.ts';
-import { asError, errnoOf } from '../../core/errors.ts';
+import { asError, unless } from '../../core/errors.ts';
 import { fieldsOf } from '../../core/json.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { diagnose } from '../../cluster/deliver/diagnose.ts';
@@ -197,13 +197,8 @@ async function certificatesOf({ kubernetes, kubelet }: HealthFolders): Promise<r
 
 /** Components whose files the kubernetes package has moved away from the kubelet (kubernetes_stop_pods in its install.sh). */
 async function stoppedIn(kubernetes: string): Promise<readonly string[]> {
-  try {
-    const names = await readdir(join(kubernetes, 'curlew/manifests'));
-    return names.map((name) => name.replace(/\.yaml$/, '')).toSorted();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const names = (await unless(['ENOENT'], readdir(join(kubernetes, 'curlew/manifests')))) ?? [];
+  return names.map((name) => name.replace(/\.yaml$/, '')).toSorted();
 }
 
 /** The same as machines say over SSH, without the API server. */
@@ -218,11 +213,6 @@ async function brokenOn(
 async function imagesDisk({ images: folder, kubelet }: HealthFolders): Promise<ClusterHealth['images']> {
   const text = (await readFound(join(kubelet, 'config.yaml'), FILE_LIMIT))?.toString() ?? '';
   const limit = Number(/^imageGCHighThresholdPercent: *(\d+) *$/m.exec(text)?.[1] ?? COLLECTS_AT);
-  try {
-    const { blocks, bavail } = await statfs(folder);
-    return { folder, used: Math.round(100 * (1 - bavail / blocks)), limit };
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const disk = await unless(['ENOENT'], statfs(folder));
+  return disk && { folder, used: Math.round(100 * (1 - disk.bavail / disk.blocks)), limit };
 }

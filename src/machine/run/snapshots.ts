@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Encrypter } from 'age-encryption';
 import type { Reporting } from '../../core/cancellable.ts';
-import { fileError, isMissing } from '../../core/errors.ts';
+import { fileError, ifExists } from '../../core/errors.ts';
 import type { Etcd } from '../../cluster/kube/etcd.ts';
 import { nameFile } from '../../platform/files/name-file.ts';
 import { writeAside } from '../../platform/files/partial.ts';
@@ -118,12 +118,10 @@ export function surplus(names: readonly string[], own: string, keep: number): re
 /** When the last snapshot in the folder of a node was written; undefined without one. */
 export async function lastSnapshot(directory: string): Promise<Date | undefined> {
   const folder = join(directory, 'etcd');
-  try {
-    const names = (await readdir(folder)).filter((name) => NAME.test(name));
+  const reading = readdir(folder).then(async (all) => {
+    const names = all.filter((name) => NAME.test(name));
     const times = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).mtimeMs));
     return times.length === 0 ? undefined : new Date(Math.max(...times));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw fileError(`read ${folder}`, error);
-  }
+  });
+  return ifExists(`read ${folder}`, reading);
 }

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
-import { CurlewError, fileError, isMissing, noSuchFile } from '../../core/errors.ts';
+import { CurlewError, noSuchFile, ifExists } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { tryProgram } from '../../platform/process/run-program.ts';
 
@@ -20,14 +20,10 @@ const CHART_YAML = 'Chart.yaml';
 const SOME = 1024 * 1024;
 
 async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'nothing'> {
-  try {
-    const stats = await stat(path);
-    if (stats.isDirectory()) return 'folder';
-    return stats.isFile() ? 'file' : 'other';
-  } catch (error) {
-    if (isMissing(error)) return 'nothing';
-    throw fileError(`read ${path}`, error);
-  }
+  const stats = await ifExists(`read ${path}`, stat(path));
+  if (stats === undefined) return 'nothing';
+  if (stats.isDirectory()) return 'folder';
+  return stats.isFile() ? 'file' : 'other';
 }
 
 /**

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, copyFile, link, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, succeeds } from '../../core/errors.ts';
 import { isOwnerRunning, ownerText, parseOwner } from './owner.ts';
 import { partialName, writeAside } from './partial.ts';
 
@@ -80,17 +80,12 @@ async function textOf(path: string): Promise<string | undefined> {
 
 /** A hard link is atomic and fails when the name is taken: false. */
 async function tryLink(from: string, to: string): Promise<boolean> {
-  try {
-    // File systems of other operating systems have no hard links.
-    await link(from, to).catch(async (error: unknown) => {
-      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
-      await copyFile(from, to, constants.COPYFILE_EXCL);
-    });
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false;
-    throw error;
-  }
+  // File systems of other operating systems have no hard links.
+  const linking = link(from, to).catch(async (error: unknown) => {
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+    await copyFile(from, to, constants.COPYFILE_EXCL);
+  });
+  return succeeds(['EEXIST'], linking);
 }
 
 /** Path of a claim on a lock; its name is derived from the text of the lock, and of the claims before it. */

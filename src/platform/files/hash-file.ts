@@ -1,4 +1,4 @@
-/** Size and digest of a whole file. */
+/** A regular file, open for reading; its size and digest. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -28,7 +28,7 @@ export async function hashFile(
   }: { readonly onChunk?: ((chunk: Uint8Array) => Promise<void> | void) | undefined; readonly signal: AbortSignal },
 ): Promise<HashedFile> {
   const hash = createHash('sha256');
-  const { file, expected } = await openFile(path);
+  const { file, size: expected } = await openRegular(path);
   await using _open = file;
   const memory = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, expected + 1));
   for (let size = 0; ;) {
@@ -44,12 +44,13 @@ export async function hashFile(
   }
 }
 
-async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly expected: number }> {
+/** Never blocks. `NOT_FOUND` if the file does not exist, `FILE_UNUSABLE` if it is not a regular file or cannot be opened. */
+export async function openRegular(path: string): Promise<{ readonly file: FileHandle; readonly size: number }> {
   let file: FileHandle | undefined;
   try {
     file = await open(path, READ_ONLY);
     const stats = await file.stat();
-    if (stats.isFile()) return { file, expected: stats.size };
+    if (stats.isFile()) return { file, size: stats.size };
     throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
   } catch (error) {
     await file?.close();

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { nameFile } from './name-file.ts';
 import { writeAside } from './partial.ts';
 import { readLimited, readOpen } from './read-limited.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, unless } from '../../core/errors.ts';
 
 /** Writes a file by {@link writeAside}, in `aside`, or in its own folder; an existing file, link or pipe is replaced. */
 export async function writeStateFile(
@@ -52,12 +52,7 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
 
 /** The text at a path from the command line, which may be a pipe or a device, such as bash's `<(…)`. */
 export async function readGivenFile(path: string, limit: number): Promise<string | undefined> {
-  try {
-    return (await readLimited(path, limit)).toString('utf8');
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
-    throw error;
-  }
+  return (await unless(['NOT_FOUND'], readLimited(path, limit)))?.toString('utf8');
 }
 
 /**

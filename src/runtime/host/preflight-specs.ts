@@ -1,5 +1,5 @@
 /** Host preflight specs from the packages of a run. */
-import { CurlewError } from '../../core/errors.ts';
+import { wholeFile } from '../../core/bytes.ts';
 import { formatRef } from '../../core/ref.ts';
 import { SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
 import { settingText, type Situation } from '../preflight/situation.ts';
@@ -37,10 +37,6 @@ export async function addonSpecs(
 async function fileOf(source: SourcePackage, path: string, signal: AbortSignal): Promise<string | undefined> {
   const file = source.files.find((one) => one.path === path);
   if (file === undefined) return undefined;
-  if (file.size > SPEC_LIMIT) {
-    throw new CurlewError('PACKAGE_INVALID', `${formatRef(source.ref)}: ${path} is larger than ${SPEC_LIMIT} bytes`);
-  }
-  const parts: Uint8Array[] = [];
-  for await (const part of source.read(path, { signal })) parts.push(part);
-  return Buffer.concat(parts).toString('utf8');
+  const bytes = await wholeFile(formatRef(source.ref), file, SPEC_LIMIT, () => source.read(path, { signal }));
+  return bytes.toString('utf8');
 }

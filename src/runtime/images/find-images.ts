@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
+import { CurlewError, ifExists } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
 import { addonRef, compareText, formatRef, isAddonName, isVersion, type AddonRef } from '../../core/ref.ts';
@@ -114,14 +114,9 @@ async function folders(path: string): Promise<readonly string[]> {
 
 /** Sorted names; none if the folder does not exist. */
 async function listed(path: string, select: (entry: Dirent) => boolean): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries
-      .filter(select)
-      .map(({ name }) => name)
-      .toSorted(compareText);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw fileError(`read ${path}`, error);
-  }
+  const entries = (await ifExists(`read ${path}`, readdir(path, { withFileTypes: true }))) ?? [];
+  return entries
+    .filter(select)
+    .map(({ name }) => name)
+    .toSorted(compareText);
 }

@@ -1,6 +1,7 @@
 /** Packages in the install folder: which of them a run may use as they are, and which it extracts again. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { wholeFile } from '../../core/bytes.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError, ifExists, requireRefusal } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
@@ -141,10 +142,8 @@ export async function recordedPackage(
   const text = async (path: string, limit: number): Promise<string | undefined> => {
     const file = record.files.find((one) => one.path === path);
     if (file === undefined) return undefined;
-    if (file.size > limit) throw new CurlewError('PACKAGE_INVALID', `${folder}: ${path} is larger than ${limit} bytes`);
-    const parts: Uint8Array[] = [];
-    for await (const part of readVerified([join(folder, path)], file, signal)) parts.push(part);
-    return Buffer.concat(parts).toString('utf8');
+    const bytes = await wholeFile(folder, file, limit, () => readVerified([join(folder, path)], file, signal));
+    return bytes.toString('utf8');
   };
   const texts = {
     addon: (await text(ADDON_JSON, ADDON_JSON_LIMIT)) ?? '',

@@ -1,7 +1,7 @@
 /** Moves a package into its folder on the node: it is staged completely, synced, then renamed. */
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errnoOf, fileError } from '../../core/errors.ts';
+import { fileError, succeeds } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { dropPlacedRecord, movePlacedRecord } from './placed-record.ts';
@@ -66,13 +66,7 @@ export async function renameIntoPlace(
 }
 
 async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+  return succeeds(['ENOENT'], lstat(path));
 }
 
 /** Removes the folder of a package atomically: renames it; {@link clearStaging} deletes its files. */

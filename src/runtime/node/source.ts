@@ -1,5 +1,6 @@
 /** Package sources: an archive that is read by range, or a folder that a bundle was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import { wholeFile } from '../../core/bytes.ts';
 import { extractEntries, requireExtractable, type ReadEntry } from '../../formats/archive/extract.ts';
 import { findEntry, nameOf, readPayload } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -189,12 +190,9 @@ export async function readEntryText(
   entry: PlacedEntry,
   { read, limit, signal }: { readonly read: ReadEntry; readonly limit: number; readonly signal: AbortSignal },
 ): Promise<string> {
-  if (entry.size > limit)
-    throw new CurlewError('PACKAGE_INVALID', `${from}: ${entry.path} is larger than ${limit} bytes`);
-  const parts: Uint8Array[] = [];
-  for await (const chunk of read(entry, { signal })) parts.push(chunk);
+  const bytes = await wholeFile(from, entry, limit, () => read(entry, { signal }));
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(parts));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${entry.path} is not UTF-8 text`, { cause: error });
   }

@@ -1,7 +1,7 @@
 /** The machine that is inspected: its files and its programs. */
-import { access } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asError, isMissing } from '../../core/errors.ts';
+import { asError, unlessMissing } from '../../core/errors.ts';
 import { shortened } from '../../core/shortened.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { tryProgram, type ProgramResult } from '../../platform/process/run-program.ts';
@@ -29,12 +29,7 @@ export function hostPath({ root }: Host, path: string): string {
 export async function readHostFile(host: Host, path: string, limit: number = FILE_LIMIT): Promise<string | undefined> {
   host.signal.throwIfAborted();
   const target = hostPath(host, path);
-  try {
-    await access(target);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  if ((await unlessMissing(stat(target))) === undefined) return undefined;
   return (await readLimited(target, limit)).toString('utf8');
 }
 

@@ -7,7 +7,7 @@ import * as v from 'valibot';
 import type { Cancellable } from '../../core/cancellable.ts';
 import { isRelease } from '../../core/catalog.ts';
 import { canonicalJson, type Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { unless } from '../../core/errors.ts';
 import { jsonIn } from '../../core/json.ts';
 import { storeKey } from '../../core/layout.ts';
 import { byKey, digest, fits } from '../../core/schema.ts';
@@ -62,11 +62,8 @@ export function parseRecorded(text: string): RecordedPackages {
 
 /** The recorded inputs of a release; empty if `inputs.json` is missing or damaged. */
 export async function readRecorded(store: Store, release: string, { signal }: Cancellable): Promise<RecordedPackages> {
-  try {
-    const stored = await store.read(storeKey.inputs(release), { limit: LIMIT, signal });
-    return stored === undefined ? new Map() : parseRecorded(Buffer.from(stored.data).toString());
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return new Map();
-    throw error;
-  }
+  const reading = store.read(storeKey.inputs(release), { limit: LIMIT, signal }).then((stored) => {
+    return stored && parseRecorded(Buffer.from(stored.data).toString());
+  });
+  return (await unless(['PACKAGE_INVALID'], reading)) ?? new Map();
 }

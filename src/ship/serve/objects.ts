@@ -1,21 +1,15 @@
 /** Objects of the store as contents. */
 import { createHash } from 'node:crypto';
 import type { Cancellable } from '../../core/cancellable.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { unless } from '../../core/errors.ts';
 import { openStoreSource, type StoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Content } from './content.ts';
 
 /** Undefined if the object does not exist. */
 export async function storedContent(store: Store, key: string, { signal }: Cancellable): Promise<Content | undefined> {
-  let source: StoreSource;
-  try {
-    source = await openStoreSource(store, key, { signal });
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
-    throw error;
-  }
-  return sourceContent(source);
+  const source = await unless(['NOT_FOUND'], openStoreSource(store, key, { signal }));
+  return source && sourceContent(source);
 }
 
 /** The same for an open source. */

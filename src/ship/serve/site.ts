@@ -1,7 +1,7 @@
 /** The response of each route. */
 import { BUNDLED_TOOL, INSTALL_SH, packageFileName, packedExecutableName, storeKey } from '../../core/layout.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
+import { CurlewError, unless } from '../../core/errors.ts';
 import { type Arch, ARCHES } from '../../core/ref.ts';
 import { type ResolvedPackage, resolvePackages } from '../bundle/resolve.ts';
 import { installerYaml } from '../../spec/merge.ts';
@@ -240,14 +240,9 @@ function toolContent(
 }
 
 async function sumOf(arch: Arch, executable: Executable): Promise<string | undefined> {
-  try {
-    const { index } = await executable(arch);
-    const entry = index.entries.find(({ path }) => path === BUNDLED_TOOL);
-    return entry === undefined ? undefined : hexOf(entry.digest);
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'UNSUPPORTED') return undefined;
-    throw error;
-  }
+  const found = await unless(['UNSUPPORTED'], executable(arch));
+  const entry = found?.index.entries.find(({ path }) => path === BUNDLED_TOOL);
+  return entry && hexOf(entry.digest);
 }
 
 /** Rejects a spec with add-ons that no architecture has, before it is stored. Returns the packages. */

@@ -5,7 +5,7 @@ import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:f
 import { dirname, join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
+import { errnoOf, succeeds, unlessMissing } from '../../core/errors.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { makeInside, nameInside, openInside, requireInside } from './folder-inside.ts';
@@ -110,11 +110,10 @@ export async function partialCopy(root: string, source: string, { share }: { sha
 /** Gives a partial file its final name atomically; false if that name exists. Removes the partial name in either case. */
 export async function nameExclusively(root: string, partial: string, target: string): Promise<boolean> {
   try {
-    await nameInside(root, dirname(target), async () => link(partial, target));
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false;
-    throw error;
+    return await succeeds(
+      ['EEXIST'],
+      nameInside(root, dirname(target), async () => link(partial, target)),
+    );
   } finally {
     await rm(partial, { force: true });
   }
@@ -144,12 +143,9 @@ export interface FoundFile {
 
 /** Undefined if the path is not a regular file; `PACKAGE_INVALID` if it resolves to a place outside of the store. */
 export async function findFile(root: string, path: string): Promise<FoundFile | undefined> {
-  try {
-    const real = await requireInside(root, path);
+  const look = async (real: string): Promise<FoundFile | undefined> => {
     const stats = await lstat(real, { bigint: true });
     return stats.isFile() ? { path: real, stat: stats } : undefined;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  };
+  return unlessMissing(requireInside(root, path).then(look));
 }

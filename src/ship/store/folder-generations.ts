@@ -6,7 +6,7 @@
  */
 import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf, isMissing } from '../../core/errors.ts';
+import { unless, succeeds, unlessMissing } from '../../core/errors.ts';
 import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
 import { nameInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
@@ -24,13 +24,7 @@ export function generationFolder(root: string, key = ''): string {
 /** The newest generation of a key; undefined if it was never written with `ifMatch`. */
 export async function newestGeneration(root: string, key: string): Promise<Generation | undefined> {
   const folder = generationFolder(root, key);
-  let names: readonly string[];
-  try {
-    names = await readdir(await requireInside(root, folder));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const names = (await unlessMissing(requireInside(root, folder).then(async (at) => readdir(at)))) ?? [];
   const number = Math.max(0, ...names.filter((name) => /^[1-9]\d{0,14}$/.test(name)).map(Number));
   return number === 0 ? undefined : { number, path: join(folder, String(number)) };
 }
@@ -38,13 +32,8 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
 /** Makes a partial file the generation with this number; false if another writer has created it. */
 export async function claimGeneration(root: string, key: string, number: number, partial: string): Promise<boolean> {
   const folder = generationFolder(root, key);
-  try {
-    await nameInside(root, folder, async () => link(partial, join(folder, String(number))));
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false;
-    throw error;
-  }
+  const claiming = nameInside(root, folder, async () => link(partial, join(folder, String(number))));
+  return succeeds(['EEXIST'], claiming);
 }
 
 /** Links the object's own file to the newest generation. Several processes may do this concurrently. */
@@ -68,9 +57,5 @@ export async function bringForward(root: string, key: string): Promise<void> {
 
 /** Does nothing if the process has no write permission or the disk is full: the next writer updates the file. */
 export async function bringForwardIfPossible(root: string, key: string): Promise<void> {
-  try {
-    await bringForward(root, key);
-  } catch (error) {
-    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
-  }
+  await unless(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'], bringForward(root, key));
 }

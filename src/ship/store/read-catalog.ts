@@ -1,7 +1,7 @@
 /** The current release of a store, and the catalog of a release. */
 import type { Cancellable } from '../../core/cancellable.ts';
 import { CATALOG_LIMIT, isRelease, parseCatalog, type Catalog } from '../../core/catalog.ts';
-import { CurlewError, requireRefusal } from '../../core/errors.ts';
+import { CurlewError, requireRefusal, unless } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
 import { compareVersions } from '../../core/ref.ts';
@@ -67,13 +67,8 @@ export async function findCatalog(
 
 /** When a release first appeared; undefined if its catalog does not say it, is damaged or does not exist. */
 export async function publishedAt(store: Store, release: string, { signal }: Cancellable): Promise<Date | undefined> {
-  try {
-    const { published } = (await findCatalog(store, release, { signal })) ?? {};
-    return published === undefined ? undefined : new Date(published);
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return undefined;
-    throw error;
-  }
+  const { published } = (await unless(['PACKAGE_INVALID'], findCatalog(store, release, { signal }))) ?? {};
+  return published === undefined ? undefined : new Date(published);
 }
 
 /** The catalog of a release, by default of the current one; `NOT_FOUND` when it does not exist. */
@@ -143,10 +138,5 @@ export async function listReleases(store: Store, signal: AbortSignal): Promise<r
 export async function tryRegistry<Found>(
   read: (key: string) => Promise<Found | undefined>,
 ): Promise<Found | undefined> {
-  try {
-    return await read(storeKey.addonRegistry);
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'AUTH_FAILED') return undefined;
-    throw error;
-  }
+  return unless(['AUTH_FAILED'], read(storeKey.addonRegistry));
 }

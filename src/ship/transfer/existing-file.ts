@@ -9,7 +9,7 @@ import { openFileSource, readIndex, readRange } from '../../formats/archive/read
 import { sameBytes } from '../../formats/archive/member.ts';
 import { verifyArchive } from '../../formats/archive/verify.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
+import { CurlewError, fileError, ifExists, succeeds } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
@@ -177,11 +177,5 @@ async function isBeginning(source: RangeSource, { object, end }: OpenPlace, sign
   const header = headerMember(first);
   if (source.size < header.byteLength) return false;
   if (!sameBytes(await readRange(source, 0, header.byteLength, { signal }), header)) return false;
-  try {
-    await readIndex(source, { signal });
-    return false;
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return true;
-    throw error;
-  }
+  return !(await succeeds(['PACKAGE_INVALID'], readIndex(source, { signal })));
 }

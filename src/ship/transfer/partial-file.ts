@@ -18,7 +18,7 @@ import * as v from 'valibot';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { fileSource } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
-import { errnoOf, fileError } from '../../core/errors.ts';
+import { fileError, unless } from '../../core/errors.ts';
 import { digest, fits, longList, size } from '../../core/schema.ts';
 import { openOrMake, readLeft, statsOfNew } from '../../platform/files/left-file.ts';
 import { differs } from '../../platform/http/download.ts';
@@ -190,7 +190,7 @@ export async function openPartial(
   const known = isKnown ? note : undefined;
   if (note !== undefined && known === undefined) {
     const isUseful = note.contents !== undefined && older !== undefined;
-    await guarded(doing, () => (isUseful ? moveAside(partial, older) : rm(partial, { force: true })));
+    await guarded(doing, () => (isUseful ? unless(['ENOENT'], rename(partial, older)) : rm(partial, { force: true })));
   }
   const handle = await openOrMake(partial, 0o600);
   let file: PartialFile | undefined;
@@ -215,14 +215,6 @@ export async function openPartial(
   } catch (error) {
     await (file === undefined ? handle.close() : file[Symbol.asyncDispose]());
     throw error;
-  }
-}
-
-async function moveAside(partial: string, older: string): Promise<void> {
-  try {
-    await rename(partial, older);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Describes the contents of an archive from its small files; reads nothing else of it. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { findEntry } from '../../formats/archive/read.ts';
+import { wholeFile } from '../../core/bytes.ts';
 import { CurlewError } from '../../core/errors.ts';
 import {
   ADDON_JSON,
@@ -69,12 +70,9 @@ async function describePackage(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<DescribedPackage> {
   const path = `${prefixOf(ref)}${MANIFEST_LOCK}`;
-  if ((files.find((file) => file.path === MANIFEST_LOCK)?.size ?? 0) > LOCK_LIMIT) {
-    throw new CurlewError('PACKAGE_INVALID', `${from}: ${path} is larger than ${LOCK_LIMIT} bytes`);
-  }
-  const parts: Uint8Array[] = [];
-  for await (const chunk of read(MANIFEST_LOCK, { signal })) parts.push(chunk);
-  return { addon, files, omitted, lock: parseLock(Buffer.concat(parts).toString(), `${from}: ${prefixOf(ref)}`) };
+  const { size = 0 } = files.find((file) => file.path === MANIFEST_LOCK) ?? {};
+  const bytes = await wholeFile(from, { path, size }, LOCK_LIMIT, () => read(MANIFEST_LOCK, { signal }));
+  return { addon, files, omitted, lock: parseLock(bytes.toString(), `${from}: ${prefixOf(ref)}`) };
 }
 
 /** Small files that describe an archive; in a bundle for kURL's own scripts, inside its folder. */

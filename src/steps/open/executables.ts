@@ -12,7 +12,7 @@ import {
 } from '../../own/root-files.ts';
 import type { Context } from '../../core/context.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, redact, unless } from '../../core/errors.ts';
 import { packedExecutableName, releasedExecutableName } from '../../core/layout.ts';
 import { ARCHES, type Arch } from '../../core/ref.ts';
 import { toolVersion } from '../../own/version.ts';
@@ -171,12 +171,7 @@ async function digestOfGiven(path: string, signal: AbortSignal): Promise<Digest>
 
 /** True for a file of an earlier run with this digest; another one is fetched again. */
 async function isKept(path: string, digest: Digest, signal: AbortSignal): Promise<boolean> {
-  try {
-    return (await hashFile(path, { signal })).digest === digest;
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return false;
-    throw error;
-  }
+  return (await unless(['NOT_FOUND'], hashFile(path, { signal })))?.digest === digest;
 }
 
 function requireDigest(from: string, actual: Digest, wanted: Digest): void {

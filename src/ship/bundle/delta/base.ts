@@ -9,7 +9,7 @@ import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../../formats/ar
 import type { Holder } from '../../../formats/archive/holder.ts';
 import { openFileSource, readIndex } from '../../../formats/archive/read.ts';
 import type { Digest } from '../../../core/digest.ts';
-import { CurlewError, errnoOf, fileError, isMissing, type ErrorCode } from '../../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, type ErrorCode, ifExists } from '../../../core/errors.ts';
 import type { Report } from '../../../core/events.ts';
 import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../../../core/layout.ts';
 import { isHeadPath } from '../../../core/parts.ts';
@@ -234,12 +234,9 @@ export async function folderBase(folder: string, { signal }: Cancellable): Promi
 /** Files that may belong to a package: regular files with a package's modes. Skips files with the restricted modes of hooks. */
 async function packageFiles(folder: string, { signal }: Cancellable): Promise<readonly PlainFile[]> {
   const files: PlainFile[] = [];
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    // The path may be a file.
-    if (isMissing(error)) return [];
-    throw fileError(`read ${folder}`, error);
-  });
-  for (const entry of entries) {
+  // The path may be a file.
+  const entries = await ifExists(`read ${folder}`, readdir(folder, { recursive: true, withFileTypes: true }));
+  for (const entry of entries ?? []) {
     signal.throwIfAborted();
     if (!entry.isFile()) continue;
     const path = resolve(entry.parentPath, entry.name);
