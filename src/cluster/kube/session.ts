@@ -1,4 +1,4 @@
-/** The current connection and credentials of requests: reads their files again before each request, since a run changes them. */
+/** The current connection and credentials of requests: looks at their files before each request, since a run changes them. */
 import { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import type { JsonObject } from '../../formats/yaml/yaml.ts';
+import { fileMark, isSettled } from '../../platform/files/file-mark.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { allowsPlainHttp } from '../../platform/http/address.ts';
 import { openConnections, type Connections } from '../../platform/http/connections.ts';
@@ -78,22 +79,32 @@ interface Read {
 
 type Parsed = Kubeconfig & Pick<Read, 'path'>;
 
-/** Does not read pipes, which could block forever. */
-async function readText(path: string): Promise<string> {
-  const stats = await stat(path).catch(() => undefined);
+/** Texts of files, by path, and their marks when they were read. */
+type Texts = Map<string, { readonly mark: string; readonly text: string }>;
+
+/** Reads a file only if it has changed since it was last read. Does not read pipes, which could block forever. */
+async function readText(path: string, known: Texts): Promise<string> {
+  const now = Date.now();
+  const stats = await stat(path, { bigint: true }).catch(() => undefined);
   if (stats?.isFile() === false) {
     const what = stats.isDirectory() ? 'it is a folder' : 'it is not a file';
     throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: ${what}`);
   }
-  return (await readLimited(path, FILE_LIMIT)).toString('utf8');
+  const mark = stats === undefined ? '' : fileMark(stats);
+  const before = known.get(path);
+  if (before?.mark === mark) return before.text;
+  known.delete(path);
+  const text = (await readLimited(path, FILE_LIMIT)).toString('utf8');
+  if (stats !== undefined && isSettled(stats, now)) known.set(path, { mark, text });
+  return text;
 }
 
 /** Reads the existing files. */
-async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
+async function readFiles(paths: readonly string[], known: Texts): Promise<readonly Read[]> {
   const files: Read[] = [];
   for (const path of paths) {
     try {
-      files.push({ path, text: await readText(path) });
+      files.push({ path, text: await readText(path, known) });
     } catch (error) {
       if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw asKubeconfigError(error);
     }
@@ -109,12 +120,12 @@ function asKubeconfigError(error: unknown): unknown {
   });
 }
 
-async function valueOf(material: Material | undefined): Promise<string | undefined> {
+async function valueOf(material: Material | undefined, known: Texts): Promise<string | undefined> {
   if (material === undefined) return undefined;
   if ('value' in material) return material.value.reveal();
   const otherwise = material.otherwise?.reveal();
   try {
-    const text = await readText(material.path);
+    const text = await readText(material.path, known);
     return otherwise !== undefined && text.trim() === '' ? otherwise : text;
   } catch (error) {
     if (otherwise !== undefined) return otherwise;
@@ -142,6 +153,7 @@ export function openSessions(
   let transport:
     | { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> }
     | undefined;
+  const known: Texts = new Map();
   /** Concurrent requests must not each start a plug-in. */
   const mutex = createSemaphore(1);
 
@@ -150,12 +162,12 @@ export function openSessions(
     if (plugin === undefined) return undefined;
     const ends = credential?.value.endsAt ?? Number.POSITIVE_INFINITY;
     if (credential?.print === print && Date.now() < ends) return credential;
-    const cluster = await clusterForPlugins(chosen);
+    const cluster = await clusterForPlugins(chosen, known);
     return { print, value: await runPlugin(plugin, { env, cluster, signal }) };
   };
 
   const read = async (signal: AbortSignal): Promise<Session | undefined> => {
-    const files = await readFiles(kubeconfigPaths(env));
+    const files = await readFiles(kubeconfigPaths(env), known);
     const print = JSON.stringify(files);
     if (context.print !== print) {
       const parsed = files.map(({ path, text }) => ({ ...parseKubeconfig(path, text), path }));
@@ -165,12 +177,12 @@ export function openSessions(
     if (chosen === undefined) return undefined;
     if (isForeign) requirePlain(chosen);
     credential = await credentialFor(chosen, print, signal);
-    const tls = await tlsOf(chosen, credential?.value);
+    const tls = await tlsOf(chosen, credential?.value, known);
     const transportPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
     // Previous connections close after their requests.
     if (transport?.print !== transportPrint)
       transport = { print: transportPrint, value: await openTransport(chosen, tls, env) };
-    const credentials = await credentialsOf(chosen, credential?.value);
+    const credentials = await credentialsOf(chosen, credential?.value, known);
     return { way, server: chosen.server, namespace: chosen.namespace, ...transport.value, ...credentials };
   };
 
@@ -182,7 +194,7 @@ export function openSessions(
           await read(signal);
           const { files, value: chosen } = context;
           if (chosen === undefined) throw badContext(files, 'it names no current context');
-          return embed(chosen, credential?.value, env);
+          return embed(chosen, { credential: credential?.value, env, known });
         },
         { signal },
       ),
@@ -190,6 +202,8 @@ export function openSessions(
     renewed: async (refused, { signal }) =>
       mutex.run(
         async () => {
+          // A network file system can show a change of a file late, unless it is opened.
+          known.clear();
           const now = await read(signal);
           if (now === undefined || !isSame(now, refused)) return now;
           if (credential === undefined) return undefined;
@@ -220,14 +234,17 @@ const OUTSIDE = /^(?:certificate-authority|client-certificate|client-key|tokenFi
 /** Hooks of a trial have neither the files nor the variables of this process, so proxy and authorities are written, too. */
 async function embed(
   chosen: KubeContext,
-  credential: PluginCredential | undefined,
-  env: Environment,
+  {
+    credential,
+    env,
+    known,
+  }: { readonly credential: PluginCredential | undefined; readonly env: Environment; readonly known: Texts },
 ): Promise<Embedded> {
   const { name, server, namespace, proxy = proxyFor(server, env), user, written } = chosen;
-  const { authority, certificate, key } = await tlsOf(chosen, credential);
+  const { authority, certificate, key } = await tlsOf(chosen, credential, known);
   const roots = env['SSL_CERT_FILE'] ?? '';
   const ca = authority ?? (roots === '' ? undefined : await readPem(roots, 'SSL_CERT_FILE'));
-  const token = tokenIn(chosen, credential?.token?.reveal() ?? (await valueOf(user?.token)));
+  const token = tokenIn(chosen, credential?.token?.reveal() ?? (await valueOf(user?.token, known)));
   const data = (field: string, pem: string | undefined): JsonObject =>
     pem === undefined ? {} : { [`${field}-data`]: Buffer.from(pem, 'latin1').toString('base64') };
   const others = (fields: JsonObject): JsonObject =>
@@ -266,11 +283,15 @@ interface Tls {
   readonly key: string | undefined;
 }
 
-async function tlsOf({ authority, user }: KubeContext, credential: PluginCredential | undefined): Promise<Tls> {
+async function tlsOf(
+  { authority, user }: KubeContext,
+  credential: PluginCredential | undefined,
+  known: Texts,
+): Promise<Tls> {
   const [ca, certificate, key] = [
-    await valueOf(authority),
-    credential?.certificate?.reveal() ?? (await valueOf(user?.certificate)),
-    credential?.key?.reveal() ?? (await valueOf(user?.key)),
+    await valueOf(authority, known),
+    credential?.certificate?.reveal() ?? (await valueOf(user?.certificate, known)),
+    credential?.key?.reveal() ?? (await valueOf(user?.key, known)),
   ];
   return { authority: ca, certificate, key };
 }
@@ -341,10 +362,11 @@ function endOf(certificate: string | undefined): number | undefined {
 async function credentialsOf(
   context: KubeContext,
   credential: PluginCredential | undefined,
+  known: Texts,
 ): Promise<Pick<Session, 'headers' | 'secrets'>> {
   const { user, server } = context;
   if (user === undefined || server.protocol === 'http:') return { headers: {}, secrets: [] };
-  const token = tokenIn(context, credential?.token?.reveal() ?? (await valueOf(user.token)));
+  const token = tokenIn(context, credential?.token?.reveal() ?? (await valueOf(user.token, known)));
   if (token !== undefined) return sent(server, `Bearer ${token}`, user);
   if (user.basic === undefined) return { headers: user.impersonation, secrets: [] };
   return sent(server, basic(user.basic.username, user.basic.password.reveal()), user);
@@ -362,9 +384,9 @@ function tokenIn(context: KubeContext, text: string | undefined): string | undef
 }
 
 /** ExecCredential's `spec.cluster` (client.authentication.k8s.io, type Cluster). */
-async function clusterForPlugins(context: KubeContext): Promise<object> {
+async function clusterForPlugins(context: KubeContext, known: Texts): Promise<object> {
   const { server, serverName, insecure, authority, proxy, pluginConfig } = context;
-  const ca = await valueOf(authority);
+  const ca = await valueOf(authority, known);
   return {
     server: server.href.replace(/\/$/, ''),
     ...(serverName === undefined ? {} : { 'tls-server-name': serverName }),

@@ -13,9 +13,10 @@ import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts'
 import { reportStep, type Report } from '../../core/events.ts';
 import { osFolderOf } from '../../core/omitted.ts';
 import type { PackageFile } from '../../core/package.ts';
+import { fileMark } from '../../platform/files/file-mark.ts';
 import { isStranger } from '../../platform/files/state-file.ts';
 import type { Difference, FileDifference } from '../plan/run-plan.ts';
-import { placedMark, type PlacedFile } from './placed-record.ts';
+import type { PlacedFile } from './placed-record.ts';
 
 export interface ComparedFiles {
   readonly differences: readonly FileDifference[];
@@ -164,7 +165,7 @@ async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> 
   if (isStranger(Number(stats.uid))) what.push('owner');
   if (bits !== mode) what.push('mode');
   if (stats.size !== BigInt(size)) what.push('size');
-  return { what, mark: placedMark(stats), writable: (bits & HARMFUL) !== 0 };
+  return { what, mark: fileMark(stats), writable: (bits & HARMFUL) !== 0 };
 }
 
 async function statOf(path: string): Promise<BigIntStats | undefined> {
@@ -249,7 +250,7 @@ async function readBytes(
       onBytes(bytesRead);
     }
     const after = await file.stat({ bigint: true });
-    return { digest: `sha256:${hash.digest('hex')}`, mark: placedMark(after), changedMs: Number(after.ctimeMs) };
+    return { digest: `sha256:${hash.digest('hex')}`, mark: fileMark(after), changedMs: Number(after.ctimeMs) };
   } catch (error) {
     signal.throwIfAborted();
     // It was replaced since the lstat.

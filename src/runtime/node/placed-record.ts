@@ -2,7 +2,6 @@
  * The record of a package in place: its index, and the metadata of each file when its bytes were verified. It is written
  * only after that, with access for its owner only.
  */
-import type { BigIntStats } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isDigest, type Digest } from '../../core/digest.ts';
@@ -18,7 +17,7 @@ const FORMAT = 1;
 const LIMIT = 384 << 20;
 
 export interface PlacedFile extends PackageFile {
-  /** See {@link placedMark}; undefined if the bytes must be read each time. */
+  /** The `fileMark` of its verified bytes; undefined if the bytes must be read each time. */
   readonly mark: string | undefined;
 }
 
@@ -26,14 +25,6 @@ export interface PlacedRecord {
   /** Digest of the package. */
   readonly digest: Digest;
   readonly files: readonly PlacedFile[];
-}
-
-/**
- * Identifies a file state without reading it: inode, size, and mtime and ctime in nanoseconds. The kernel sets ctime from its
- * own clock whenever bytes, mode or owner change, and no system call sets it to another value.
- */
-export function placedMark({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
 /** `path` is the package's folder, relative to the install folder. Undefined if there is no valid record. */

@@ -3,7 +3,7 @@ import { digestOf } from '../../../src/core/digest.ts';
 import type { ProgressEvent } from '../../../src/core/events.ts';
 import type { PackageFile } from '../../../src/core/package.ts';
 import { compareFiles, markFiles } from '../../../src/runtime/node/placed-files.ts';
-import { placedMark } from '../../../src/runtime/node/placed-record.ts';
+import { fileMark } from '../../../src/platform/files/file-mark.ts';
 import * as assert from '../../support/assert.ts';
 import { never } from '../../support/context.ts';
 import { suite } from '../../support/suite.ts';
@@ -22,7 +22,7 @@ test('a large file is believed by its mark and not read, a script is read whatev
   const wrong = digestOf('something else');
   const rows = [];
   for (const path of ['images/layer', 'rhel-9/archives/a.rpm', 'install.sh']) {
-    const mark = placedMark(await lstat(box.at(path), { bigint: true }));
+    const mark = fileMark(await lstat(box.at(path), { bigint: true }));
     rows.push({ ...(await fileOf(box.at, path)), digest: wrong, mark });
   }
   const known = new Map(rows.map((row) => [row.path, row]));
