@@ -1,6 +1,7 @@
 /** The reference of all commands in docs/cli.md, generated from the declarations of their requests. */
 import { GLOBAL_OPTIONS } from '../../src/cli/command.ts';
-import { REQUESTS } from '../../src/cli/commands.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import { operandsOf } from '../../src/cli/read-arguments.ts';
 import type { Field } from '../../src/core/field.ts';
 import { parametersOf, type Request } from '../../src/core/request.ts';
@@ -53,7 +54,7 @@ function commandText(of: Request, groups: Groups): string {
   const words = ['curlew', of.name, operandsOf(of), '[options]'].filter((word) => word !== '');
   return [
     `### curlew ${of.name}`,
-    `${of.summary}: \`${words.join(' ')}\``,
+    `${COMMANDS.get(of.name)?.summary}: \`${words.join(' ')}\``,
     ...(rows.length === 0 ? [] : [table(rows)]),
     ...(shared.length === 0 ? [] : [shared.join('\n')]),
   ].join('\n\n');

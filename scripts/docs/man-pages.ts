@@ -57,15 +57,16 @@ function optionItem([name, { takes, value, bare, short, help }]: readonly [strin
 }
 
 function commandPage({ of, details, examples }: Command): string {
+  const summary = COMMANDS.get(of.name)?.summary ?? '';
   const { operands, options } = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
   const paragraphs = (details ?? '').split(/\n\s*\n/).map((text) => text.replaceAll(/\s+/g, ' ').trim());
   const groups = [...new Set(options.map(([, { group }]) => group ?? 'Options'))];
   return [
-    heading(pageName(of.name), of.summary),
+    heading(pageName(of.name), summary),
     ...section('Synopsis', [`\\fBcurlew ${escaped(of.name)}\\fR ${escaped(`${operandsOf(of)} [options]`.trim())}`]),
     ...section(
       'Description',
-      [`${of.summary}.`, ...paragraphs].filter((text) => text !== '').map((text) => `.PP\n${escaped(text)}`),
+      [`${summary}.`, ...paragraphs].filter((text) => text !== '').map((text) => `.PP\n${escaped(text)}`),
     ),
     ...section(
       'Operands',
@@ -87,7 +88,7 @@ function familyPage(word: string): string {
     ...section('Synopsis', [`\\fBcurlew ${escaped(word)}\\fR COMMAND [options]`]),
     ...section(
       'Commands',
-      rows.map(([name, { of }]) => item(name, of.summary)),
+      rows.map(([name, { summary }]) => item(name, summary)),
     ),
     ...section('See also', [['curlew', ...rows.map(([name]) => pageName(name))].map(reference).join(',\n')]),
     '',
@@ -107,7 +108,7 @@ function mainPage(): string {
     ...groups.flatMap((group) =>
       section(
         group,
-        [...COMMANDS.values()].filter((row) => row.group === group).map(({ of }) => item(of.name, of.summary)),
+        [...COMMANDS].filter(([, row]) => row.group === group).map(([name, { summary }]) => item(name, summary)),
       ),
     ),
     ...section('Options of every command', Object.entries<Field>(GLOBAL_OPTIONS).map(optionItem)),

@@ -2,8 +2,9 @@
 import type { Context } from '../core/context.ts';
 import { visible } from '../core/diagnostic.ts';
 import { canceledOr, CurlewError, NOTHING_WRITTEN } from '../core/errors.ts';
-import { flag } from '../core/field.ts';
+import { flag, type Field } from '../core/field.ts';
 import type { Request, ValuesOf } from '../core/request.ts';
+import type { EVERYWHERE } from './names.ts';
 import type { Paint } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
 
@@ -24,12 +25,11 @@ export const STEPS_STAY = 'steps that are done stay: the same command continues 
 /** Exit status of a preview by which something would change, and of what differs or waits, as of diff tools. */
 export const UNSETTLED = 2;
 
-/** Options of every command. */
 export const GLOBAL_OPTIONS = {
   json: flag('print the result or the error as one JSON document'),
   quiet: flag('print only the result or the error, no progress or notes', { short: 'q' }),
   help: flag('show this help', { short: 'h' }),
-};
+} satisfies Readonly<Record<(typeof EVERYWHERE)[number], Field>>;
 
 /** The arguments after a command's name. */
 export interface Arguments<Of extends Request = Request> {

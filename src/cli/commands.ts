@@ -1,178 +1,144 @@
-/**
- * The table of commands: the request of each, and its module, which is loaded on demand, so that `--help` loads none. A name of
- * two words, such as `installer validate`, belongs to the family of its first word.
- */
-import * as archive from '../requests/archive.ts';
-import * as build from '../requests/build.ts';
-import * as dev from '../requests/dev.ts';
-import * as bundle from '../requests/bundle.ts';
-import * as channel from '../requests/channel.ts';
-import * as cluster from '../requests/cluster.ts';
-import * as fleet from '../requests/fleet.ts';
-import * as machine from '../requests/machine.ts';
-import * as agent from '../requests/agent.ts';
-import * as hub from '../requests/hub.ts';
-import * as registration from '../requests/registration.ts';
-import * as installer from '../requests/installer.ts';
-import * as node from '../requests/node.ts';
-import * as own from '../requests/own.ts';
-import * as release from '../requests/release.ts';
-import * as repository from '../requests/repository.ts';
-import * as serve from '../requests/serve.ts';
+/** The table of commands: the line on each, and its module, which is loaded on demand, as all requests are: `--help` loads none. */
 import { CurlewError, ERRORS } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Request } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
 import type { Command } from './command.ts';
+import { SUMMARIES } from './names.ts';
 import type { MissingAt } from './suggested-commands.ts';
-import { walkWords } from './walk-words.ts';
 
 interface Row {
-  readonly of: Request;
+  readonly summary: string;
   /** Headline in the list of commands. */
   readonly group: string;
   readonly load: () => Promise<Command>;
 }
 
+type Named = readonly [name: string, row: Omit<Row, 'group'>];
+
 /** The cast removes the result type, because the table contains commands with different results. */
-function row<Result>(of: Request, load: () => Promise<Command<Result>>): Omit<Row, 'group'> {
-  return { of, load: load as () => Promise<Command> };
+function row<Result>(name: keyof typeof SUMMARIES, load: () => Promise<Command<Result>>): Named {
+  return [name, { summary: SUMMARIES[name], load: load as () => Promise<Command> }];
 }
 
-function grouped(group: string, rows: readonly Omit<Row, 'group'>[]): readonly (readonly [string, Row])[] {
-  return rows.map((one) => [one.of.name, { ...one, group }]);
+function grouped(group: string, rows: readonly Named[]): readonly (readonly [string, Row])[] {
+  return rows.map(([name, one]) => [name, { ...one, group }]);
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Add-ons', [
-    row(repository.NEW, async () => (await import('./commands/new.ts')).command),
-    row(repository.GENERATE, async () => (await import('./commands/generate.ts')).command),
-    row(repository.LINT, async () => (await import('./commands/lint.ts')).command),
-    row(build.BUILD, async () => (await import('./commands/build.ts')).command),
-    row(dev.DEV, async () => (await import('./commands/dev.ts')).command),
-    row(build.OUTDATED, async () => (await import('./commands/outdated.ts')).command),
-    row(build.CHANGED, async () => (await import('./commands/changed.ts')).command),
-    row(repository.IMPORT, async () => (await import('./commands/import.ts')).command),
+    row('new', async () => (await import('./commands/new.ts')).command),
+    row('generate', async () => (await import('./commands/generate.ts')).command),
+    row('lint', async () => (await import('./commands/lint.ts')).command),
+    row('build', async () => (await import('./commands/build.ts')).command),
+    row('dev', async () => (await import('./commands/dev.ts')).command),
+    row('outdated', async () => (await import('./commands/outdated.ts')).command),
+    row('changed', async () => (await import('./commands/changed.ts')).command),
+    row('import', async () => (await import('./commands/import.ts')).command),
   ]),
   ...grouped('Stores', [
-    row(build.PUBLISH, async () => (await import('./commands/publish.ts')).command),
-    row(release.PROMOTE, async () => (await import('./commands/promote.ts')).command),
-    row(release.VERSIONS, async () => (await import('./commands/versions.ts')).command),
-    row(release.PRUNE, async () => (await import('./commands/prune.ts')).command),
-    row(release.REINDEX, async () => (await import('./commands/reindex.ts')).command),
-    row(release.IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
-    row(serve.SERVE, async () => (await import('./commands/serve.ts')).command),
+    row('publish', async () => (await import('./commands/publish.ts')).command),
+    row('promote', async () => (await import('./commands/promote.ts')).command),
+    row('versions', async () => (await import('./commands/versions.ts')).command),
+    row('prune', async () => (await import('./commands/prune.ts')).command),
+    row('reindex', async () => (await import('./commands/reindex.ts')).command),
+    row('import-external', async () => (await import('./commands/import-external.ts')).command),
+    row('serve', async () => (await import('./commands/serve.ts')).command),
   ]),
   ...grouped('Bundles', [
-    row(installer.INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
-    row(installer.INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
-    row(installer.INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
-    row(installer.INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
-    row(installer.INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
-    row(bundle.BUNDLE, async () => (await import('./commands/bundle.ts')).command),
-    row(bundle.INVENTORY, async () => (await import('./commands/inventory.ts')).command),
-    row(bundle.APPLY, async () => (await import('./commands/apply.ts')).command),
-    row(bundle.SPLIT, async () => (await import('./commands/split.ts')).command),
-    row(bundle.JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
-    row(archive.PULL, async () => (await import('./commands/pull.ts')).command),
-    row(archive.INSPECT, async () => (await import('./commands/inspect.ts')).command),
-    row(archive.VERIFY, async () => (await import('./commands/verify.ts')).command),
-    row(archive.SBOM, async () => (await import('./commands/sbom.ts')).command),
-    row(archive.PROVENANCE, async () => (await import('./commands/provenance.ts')).command),
-    row(archive.KEYGEN, async () => (await import('./commands/keygen.ts')).command),
-    row(archive.SIGN, async () => (await import('./commands/sign.ts')).command),
+    row('installer validate', async () => (await import('./commands/installer.ts')).validate),
+    row('installer merge', async () => (await import('./commands/installer.ts')).merge),
+    row('installer env', async () => (await import('./commands/installer.ts')).env),
+    row('installer id', async () => (await import('./commands/installer.ts')).id),
+    row('installer resolve', async () => (await import('./commands/installer.ts')).resolve),
+    row('bundle', async () => (await import('./commands/bundle.ts')).command),
+    row('inventory', async () => (await import('./commands/inventory.ts')).command),
+    row('apply', async () => (await import('./commands/apply.ts')).command),
+    row('split', async () => (await import('./commands/split.ts')).command),
+    row('join-parts', async () => (await import('./commands/join-parts.ts')).command),
+    row('pull', async () => (await import('./commands/pull.ts')).command),
+    row('inspect', async () => (await import('./commands/inspect.ts')).command),
+    row('verify', async () => (await import('./commands/verify.ts')).command),
+    row('sbom', async () => (await import('./commands/sbom.ts')).command),
+    row('provenance', async () => (await import('./commands/provenance.ts')).command),
+    row('keygen', async () => (await import('./commands/keygen.ts')).command),
+    row('sign', async () => (await import('./commands/sign.ts')).command),
   ]),
   ...grouped('On a node', [
-    row(node.INSTALL, async () => (await import('./commands/install.ts')).command),
-    row(node.JOIN, async () => (await import('./commands/join.ts')).command),
-    row(node.JOIN_TOKEN, async () => (await import('./commands/join-token.ts')).command),
-    row(node.UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
-    row(node.RESUME, async () => (await import('./commands/resume.ts')).command),
-    row(node.ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
-    row(node.PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
-    row(node.UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
-    row(node.RESET, async () => (await import('./commands/reset.ts')).command),
-    row(node.NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
-    row(node.NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
-    row(node.NODE_REPAIR, async () => (await import('./commands/node-repair.ts')).command),
-    row(node.ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
-    row(node.ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
-    row(node.CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
-    row(node.STATUS, async () => (await import('./commands/status.ts')).command),
-    row(node.WHY, async () => (await import('./commands/why.ts')).command),
-    row(node.LOGS, async () => (await import('./commands/logs.ts')).command),
-    row(node.LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
+    row('install', async () => (await import('./commands/install.ts')).command),
+    row('join', async () => (await import('./commands/join.ts')).command),
+    row('join-token', async () => (await import('./commands/join-token.ts')).command),
+    row('upgrade', async () => (await import('./commands/upgrade.ts')).command),
+    row('resume', async () => (await import('./commands/resume.ts')).command),
+    row('rollback', async () => (await import('./commands/rollback.ts')).command),
+    row('preflight', async () => (await import('./commands/preflight.ts')).command),
+    row('uninstall', async () => (await import('./commands/uninstall.ts')).command),
+    row('reset', async () => (await import('./commands/reset.ts')).command),
+    row('node drain', async () => (await import('./commands/node-drain.ts')).command),
+    row('node remove', async () => (await import('./commands/node-remove.ts')).command),
+    row('node repair', async () => (await import('./commands/node-repair.ts')).command),
+    row('etcd snapshot', async () => (await import('./commands/etcd.ts')).snapshot),
+    row('etcd restore', async () => (await import('./commands/etcd.ts')).restore),
+    row('certificates renew', async () => (await import('./commands/certificates-renew.ts')).command),
+    row('status', async () => (await import('./commands/status.ts')).command),
+    row('why', async () => (await import('./commands/why.ts')).command),
+    row('logs', async () => (await import('./commands/logs.ts')).command),
+    row('load-images', async () => (await import('./commands/load-images.ts')).command),
   ]),
   ...grouped('Clusters', [
-    row(channel.CHANNEL_CHECK, async () => (await import('./commands/channel.ts')).check),
-    row(channel.CHANNEL_APPLY, async () => (await import('./commands/channel-cluster.ts')).apply),
-    row(channel.CHANNEL_STATUS, async () => (await import('./commands/channel-cluster.ts')).status),
-    row(channel.CHANNEL_REMOVE, async () => (await import('./commands/channel-cluster.ts')).remove),
-    row(channel.CHANNEL_EXPLAIN, async () => (await import('./commands/channel.ts')).explain),
-    row(channel.CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
-    row(cluster.CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
-    row(cluster.CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
-    row(cluster.CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
-    row(cluster.CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
-    row(cluster.CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
-    row(cluster.CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
-    row(cluster.CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
-    row(machine.MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
-    row(machine.MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
-    row(machine.MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
-    row(machine.MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
-    row(machine.MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
-    row(fleet.FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
-    row(fleet.FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
-    row(fleet.FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
-    row(fleet.FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
-    row(fleet.FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
-    row(fleet.FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
-    row(fleet.FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
-    row(fleet.FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
-    row(fleet.FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
-    row(fleet.FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
-    row(fleet.FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
-    row(hub.HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
-    row(registration.HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
-    row(registration.FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
-    row(registration.FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
-    row(registration.AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
-    row(registration.AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
-    row(hub.CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
-    row(agent.AGENT_RUN, async () => (await import('./commands/agent.ts')).run),
+    row('channel check', async () => (await import('./commands/channel.ts')).check),
+    row('channel apply', async () => (await import('./commands/channel-cluster.ts')).apply),
+    row('channel status', async () => (await import('./commands/channel-cluster.ts')).status),
+    row('channel remove', async () => (await import('./commands/channel-cluster.ts')).remove),
+    row('channel explain', async () => (await import('./commands/channel.ts')).explain),
+    row('channel plan', async () => (await import('./commands/channel.ts')).plan),
+    row('cluster diff', async () => (await import('./commands/cluster.ts')).diff),
+    row('cluster plan', async () => (await import('./commands/cluster.ts')).plan),
+    row('cluster apply', async () => (await import('./commands/cluster.ts')).apply),
+    row('cluster status', async () => (await import('./commands/cluster-status.ts')).status),
+    row('cluster adopt', async () => (await import('./commands/cluster-adopt.ts')).command),
+    row('cluster delete', async () => (await import('./commands/cluster-delete.ts')).command),
+    row('cluster nodes', async () => (await import('./commands/cluster.ts')).nodes),
+    row('machine add', async () => (await import('./commands/machine.ts')).add),
+    row('machine drain', async () => (await import('./commands/machine.ts')).drain),
+    row('machine upgrade', async () => (await import('./commands/machine.ts')).upgrade),
+    row('machine repair', async () => (await import('./commands/machine.ts')).repair),
+    row('machine remove', async () => (await import('./commands/machine.ts')).remove),
+    row('fleet init', async () => (await import('./commands/fleet.ts')).init),
+    row('fleet check', async () => (await import('./commands/fleet.ts')).check),
+    row('fleet plan', async () => (await import('./commands/fleet.ts')).plan),
+    row('fleet apply', async () => (await import('./commands/fleet.ts')).apply),
+    row('fleet status', async () => (await import('./commands/fleet.ts')).status),
+    row('fleet remove', async () => (await import('./commands/fleet.ts')).remove),
+    row('fleet approve', async () => (await import('./commands/fleet-order.ts')).approve),
+    row('fleet pause', async () => (await import('./commands/fleet-order.ts')).pause),
+    row('fleet resume', async () => (await import('./commands/fleet-order.ts')).resume),
+    row('fleet retry', async () => (await import('./commands/fleet-order.ts')).retry),
+    row('fleet rollback', async () => (await import('./commands/fleet-order.ts')).rollback),
+    row('hub manifests', async () => (await import('./commands/hub.ts')).manifests),
+    row('hub token', async () => (await import('./commands/hub.ts')).token),
+    row('fleet accept', async () => (await import('./commands/registration.ts')).accept),
+    row('fleet detach', async () => (await import('./commands/registration.ts')).detach),
+    row('agent register', async () => (await import('./commands/registration.ts')).register),
+    row('agent unregister', async () => (await import('./commands/registration.ts')).unregister),
+    row('controller', async () => (await import('./commands/hub.ts')).controller),
+    row('agent run', async () => (await import('./commands/agent.ts')).run),
   ]),
   ...grouped('Help', [
-    row(own.HELP, async () => (await import('./commands/own.ts')).help),
-    row(own.VERSION, async () => (await import('./commands/own.ts')).version),
-    row(own.DOCTOR, async () => (await import('./commands/doctor.ts')).command),
-    row(node.SUPPORT_BUNDLE, async () => (await import('./commands/support-bundle.ts')).command),
-    row(own.COMPLETION, async () => (await import('./commands/completion.ts')).command),
+    row('help', async () => (await import('./commands/own.ts')).help),
+    row('version', async () => (await import('./commands/own.ts')).version),
+    row('doctor', async () => (await import('./commands/doctor.ts')).command),
+    row('support-bundle', async () => (await import('./commands/support-bundle.ts')).command),
+    row('completion', async () => (await import('./commands/completion.ts')).command),
   ]),
 ]);
 
-export const REQUESTS: readonly Request[] = [...COMMANDS.values()].map(({ of }) => of);
-
-interface Split {
+export interface Split {
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/**
- * Splits a command line into the name of a command, which may not exist, and its arguments. Options of the command may
- * precede its name.
- */
-export function splitName(words: readonly string[]): Split {
-  for (const [at, word] of words.entries()) {
-    const { name, args } = splitFirst(words.slice(at));
-    const of = COMMANDS.get(name)?.of ?? familyOf(word)[0]?.[1].of;
-    const before = words.slice(0, at);
-    if (of !== undefined && walkWords(of, before).onlyOptions) return { name, args: [...before, ...args] };
-  }
-  return splitFirst(words);
-}
-
-function splitFirst([first = '', ...rest]: readonly string[]): Split {
+/** Splits a command line that begins with a name, which may be none, of one or two words. */
+export function splitFirst([first = '', ...rest]: readonly string[]): Split {
   const [second, ...args] = rest;
   const isPair = second !== undefined && !second.startsWith('-') && familyOf(first).length > 0;
   return isPair ? { name: `${first} ${second}`, args } : { name: first, args: rest };

@@ -2,9 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Where } from './offered-names.ts';
 import type { Field } from '../core/field.ts';
-import { COMMANDS, familyOf, offeredCommands, splitName } from './commands.ts';
-import { topics } from './help.ts';
-import { walkWords } from './walk-words.ts';
+import { COMMANDS, familyOf, offeredCommands, splitFirst } from './commands.ts';
 
 interface Candidate {
   readonly value: string;
@@ -25,17 +23,16 @@ const LIMIT = 120;
 /** Completes the last word; nothing fails, and nothing takes longer than `LIMIT`. */
 export async function complete(words: readonly string[], cwd: string): Promise<Completion> {
   const typed = words.at(-1) ?? '';
-  const { name, args } = splitName(words.slice(0, -1));
-  const of = COMMANDS.get(name)?.of;
+  const before = words.slice(0, -1);
+  const isName = before[0]?.startsWith('-') !== true;
+  const { name, args } = isName ? splitFirst(before) : (await import('./split-name.ts')).splitName(before);
+  const of = (await COMMANDS.get(name)?.load())?.of;
   if (of === undefined)
     return matching(
       typed,
-      words.slice(0, -1).every((word) => word.startsWith('-'))
-        ? commandsIn('')
-        : args.length === 0
-          ? commandsIn(name)
-          : [],
+      before.every((word) => word.startsWith('-')) ? commandsIn('') : args.length === 0 ? commandsIn(name) : [],
     );
+  const { walkWords } = await import('./walk-words.ts');
   const { options, waiting, next, values } = walkWords(of, args);
   const where = { cwd, values };
   if (waiting !== undefined) return valuesOf(waiting, '', typed, where);
@@ -60,13 +57,13 @@ function matching(typed: string, all: readonly Candidate[], paths: Completion['p
 
 /** The first words of all commands, or the second ones of a family. */
 function commandsIn(word: string): readonly Candidate[] {
-  const members = familyOf(word).map(([name, { of }]) => ({ value: name.slice(word.length + 1), help: of.summary }));
+  const members = familyOf(word).map(([name, { summary }]) => ({ value: name.slice(word.length + 1), help: summary }));
   if (word !== '') return members;
   const firsts = new Map<string, string>();
-  for (const [name, { of }] of offeredCommands()) {
+  for (const [name, { summary }] of offeredCommands()) {
     const [first = '', second] = name.split(' ');
     const others = firsts.get(first);
-    firsts.set(first, second === undefined ? of.summary : others === undefined ? second : `${others}, ${second}`);
+    firsts.set(first, second === undefined ? summary : others === undefined ? second : `${others}, ${second}`);
   }
   return [...firsts].map(([value, help]) => ({ value, help }));
 }
@@ -84,7 +81,7 @@ async function valuesOf(field: Field, before: string, typed: string, where: Wher
 }
 
 async function namesOf(offers: NonNullable<Field['offers']>, typed: string, where: Where): Promise<readonly string[]> {
-  if (offers === 'topic') return topics(where.values.get('topic') ?? []);
+  if (offers === 'topic') return (await import('./help.ts')).topics(where.values.get('topic') ?? []);
   const { offeredNames } = await import('./offered-names.ts');
   return offeredNames(offers, typed, where);
 }

@@ -1,4 +1,4 @@
-/** Help texts of commands, wrapped to the screen. */
+/** Help on one topic: a command, a page, or an error code. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { CurlewError, ERRORS, isErrorCode } from '../core/errors.ts';
 import type { Field } from '../core/field.ts';
@@ -6,41 +6,9 @@ import { nearest } from '../core/nearest.ts';
 import { parametersOf } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
-import { commandOf, COMMANDS, familyOf, offeredCommands, splitName } from './commands.ts';
+import { commandOf, COMMANDS, familyOf, offeredCommands, splitFirst } from './commands.ts';
+import { commandList, familyHelp, overview, paragraphs, table, widthOf, type Row } from './overview.ts';
 import { operandsOf } from './read-arguments.ts';
-import { lastColumnAt, screen, wrap } from './render/columns.ts';
-
-/** The help of longer options is on the next line. */
-const MAX_OPTION_WIDTH = 32;
-
-type Row = readonly [left: string, help: string];
-
-function paragraphs(text: string): string {
-  return text
-    .split(/\n\s*\n/)
-    .map((paragraph) => wrap(paragraph, screen.columns).join('\n'))
-    .join('\n\n');
-}
-
-/** Columns before a help that is below its option. */
-const BELOW = 10;
-
-function table(rows: readonly Row[], wanted: number): string {
-  const width = lastColumnAt(wanted, BELOW);
-  const blank = ' '.repeat(width);
-  return rows
-    .map(([left, help]) => {
-      const lines = wrap(help, screen.columns - width);
-      const first =
-        left.length + 2 > width ? [left, blank + (lines[0] ?? '')] : [left.padEnd(width) + (lines[0] ?? '')];
-      return [...first, ...lines.slice(1).map((line) => blank + line)].join('\n');
-    })
-    .join('\n');
-}
-
-function widthOf(rows: readonly Row[]): number {
-  return Math.min(MAX_OPTION_WIDTH, Math.max(...rows.map(([left]) => left.length))) + 2;
-}
 
 function optionRow([name, { takes, value, bare, short, help }]: readonly [string, Field]): Row {
   const flag = short === undefined ? `    --${name}` : `-${short}, --${name}`;
@@ -49,7 +17,7 @@ function optionRow([name, { takes, value, bare, short, help }]: readonly [string
 
 /** Help text of one command. */
 export function commandHelp(command: Pick<Command, 'of' | 'details' | 'examples'>): string {
-  const { name, summary, fields, options } = command.of;
+  const { name, fields, options } = command.of;
   const specs = parametersOf({ fields, options: { ...options, ...GLOBAL_OPTIONS } }).options;
   const width = widthOf(specs.map(optionRow));
   const groups = new Map<string, Row[]>();
@@ -60,63 +28,10 @@ export function commandHelp(command: Pick<Command, 'of' | 'details' | 'examples'
   const operands = operandsOf(command.of);
   return [
     `Usage: curlew ${name}${operands === '' ? '' : ` ${operands}`} [options]`,
-    `${summary}.`,
+    `${COMMANDS.get(name)?.summary}.`,
     ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
     ...(command.details === undefined ? [] : [paragraphs(command.details)]),
     `Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`,
-  ].join('\n\n');
-}
-
-/** The help of all commands that begin with a word. */
-export function familyHelp(word: string): string {
-  const rows = familyOf(word).map(([name, { of }]) => [`  ${name}`, of.summary] as const);
-  return [
-    `Usage: curlew ${word} COMMAND [options]`,
-    `Commands:\n${table(rows, widthOf(rows))}`,
-    `curlew help ${word} COMMAND describes a command.`,
-  ].join('\n\n');
-}
-
-/** All commands, on a node those for nodes: a line each, in groups. */
-export function commandList(hasPages = ownPages() !== undefined): string {
-  const rows = [...offeredCommands(hasPages)].map(([name, { of, group }]) => ({
-    group,
-    row: [`  ${name}`, of.summary] as const,
-  }));
-  const width = widthOf(rows.map(({ row }) => row));
-  return [...new Set(rows.map(({ group }) => group))]
-    .map((group) => {
-      const own = rows.filter((one) => one.group === group).map(({ row }) => row);
-      return `${group}:\n${table(own, width)}`;
-    })
-    .join('\n');
-}
-
-/** The commands of a first hour, in their order. */
-const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 'status', 'doctor'];
-/** The same for the executable for nodes, which comes with a bundle and without pages. */
-const FIRST_ON_NODE: readonly string[] = ['install', 'status', 'why', 'logs', 'resume', 'upgrade', 'rollback'];
-
-/** The general help: where to start, and the names of the commands, on a node those for nodes; on one screen. */
-export function overview(hasPages = ownPages() !== undefined): string {
-  const first = (hasPages ? FIRST : FIRST_ON_NODE).map((name): Row => [
-    `  ${name}`,
-    COMMANDS.get(name)?.of.summary ?? '',
-  ]);
-  const names = new Map<string, Set<string>>();
-  for (const [name, { group }] of offeredCommands(hasPages)) {
-    names.set(group, (names.get(group) ?? new Set()).add(name.replace(/ .*/, '')));
-  }
-  const groups = [...names].map(([group, own]): Row => [`  ${group}`, [...own].join(' ')]);
-  const width = widthOf([...first, ...groups]);
-  const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
-  return [
-    `Usage: curlew COMMAND [options]\n${paragraphs('Packs Kubernetes add-ons, and installs them on machines without internet.')}`,
-    `Start here:\n${table(first, width)}`,
-    `Commands:\n${table(groups, width)}`,
-    paragraphs(
-      `Every command takes ${options.join(', ')}. curlew help COMMAND describes a command, curlew help commands lists all${hasPages ? ', curlew help pages what else to read' : ''}.`,
-    ),
   ].join('\n\n');
 }
 
@@ -134,7 +49,7 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   const {
     name,
     args: [extra],
-  } = splitName(topic.flatMap((words) => words.split(' ')));
+  } = splitFirst(topic.flatMap((words) => words.split(' ')));
   if (extra !== undefined) {
     const hint = 'usage: curlew help [COMMAND|PAGE|CODE]';
     throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, { hint });

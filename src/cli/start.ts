@@ -3,11 +3,9 @@ import type { Ask } from '../core/context.ts';
 import { asError, canceledOr, CurlewError, errnoOf, ERROR_CODES, fileError, NOTHING_WRITTEN } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { workingFolder } from '../platform/files/working-folder.ts';
-import { nameWhenDone } from './command.ts';
-import { commandOf, familyOf, missingHere, REQUESTS, splitName, withOffer, withPlace } from './commands.ts';
-import { familyHelp, helpAbout, overview } from './help.ts';
+import { commandOf, familyOf, missingHere, splitFirst, withOffer, withPlace, type Split } from './commands.ts';
+import { familyHelp, overview } from './overview.ts';
 import { ownProcess } from './own-program.ts';
-import { readArguments } from './read-arguments.ts';
 import { fitted, screen, widthFor } from './render/columns.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
@@ -46,6 +44,13 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['-h', 'help'],
 ]);
 
+/** Only options before a name need the requests, which tell their values from it. */
+async function split(argv: readonly string[]): Promise<Split> {
+  const [first = ''] = argv;
+  const isName = !first.startsWith('-') || ALIASES.has(first);
+  return isName ? splitFirst(argv) : (await import('./split-name.ts')).splitName(argv);
+}
+
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   const width = widthFor(process.stdout);
   if (width !== undefined) Object.assign(screen, { columns: width, isTerminal: true });
@@ -61,7 +66,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     if (completion.isLate === true) process.kill(process.pid, 'SIGKILL');
     process.exit(0);
   }
-  const { name: first, args: rest } = splitName(argv);
+  const { name: first, args: rest } = await split(argv);
   const name = ALIASES.get(first) ?? first;
   if (name === 'kurl') {
     const { runKurlTool } = await import('./kurl/tools.ts');
@@ -74,7 +79,8 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const asksForHelp = rest.includes('--help') || rest.includes('-h');
   if (name === 'help' || asksForHelp) {
     const topic = asksForHelp ? [name] : rest.filter((word) => !word.startsWith('-'));
-    await show(process.stdout, await helpAsCalled(await helpAbout(topic)));
+    const text = topic.length === 0 ? overview() : await (await import('./help.ts')).helpAbout(topic);
+    await show(process.stdout, await helpAsCalled(text));
     return 0;
   }
   if (familyOf(name).length > 0) {
@@ -86,6 +92,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     return ERROR_CODES.USAGE;
   }
   const command = await commandOf(name);
+  const { readArguments } = await import('./read-arguments.ts');
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
   const { withSuggestions } = await import('./suggested-commands.ts');
@@ -114,7 +121,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       ...ownProcess(),
     };
     const result = await withSuggestions(
-      { name: command.of.name, given: args, requests: REQUESTS, missingAt: missingHere() },
+      { name: command.of.name, given: args, missingAt: missingHere() },
       context,
       async (completing) => {
         requireGoing(signal);
@@ -129,7 +136,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       const text = await resultAsCalled(command.render(result, args, paintFor(stream, process.env)));
       if (text !== '') await show(stream, text);
       const given = { ...args.request, ...args.options };
-      if (animated && !args.options.quiet && status === 0) await showTime(nameWhenDone(command.of.name, given));
+      if (animated && !args.options.quiet && status === 0) await showTime(command.of.name, given);
     }
     return status;
   } finally {
@@ -141,11 +148,12 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
 const NOTED_S = 2;
 
 /** The last line of a long command on a terminal: a mark, its name, its time. */
-async function showTime(name: string): Promise<void> {
+async function showTime(command: string, given: Readonly<Record<string, unknown>>): Promise<void> {
   const seconds = performance.now() / 1000;
   if (seconds < NOTED_S) return;
+  const { nameWhenDone } = await import('./command.ts');
   const paint = paintFor(process.stderr, process.env);
-  await show(process.stderr, `${paint.mark('done')}${name} in ${formatSeconds(seconds)}`);
+  await show(process.stderr, `${paint.mark('done')}${nameWhenDone(command, given)} in ${formatSeconds(seconds)}`);
 }
 
 /** Undefined without a terminal. */
@@ -194,8 +202,8 @@ async function helpAsCalled(text: string): Promise<string> {
 async function resultAsCalled(text: string): Promise<string> {
   const called = ENVIRONMENT['CURLEW_CALLED'];
   if (called === undefined) return text;
-  const { suggesting } = await import('./suggested-commands.ts');
-  return suggesting(REQUESTS, { request: {} }, called, missingHere())(text);
+  const { NAMES, suggesting } = await import('./suggested-commands.ts');
+  return suggesting(NAMES, { request: {} }, called, missingHere())(text);
 }
 
 /** The caller's environment; curlew passes nothing else to programs. */
@@ -224,7 +232,7 @@ export async function start(early: AbortSignal): Promise<void> {
     requireGoing(signal);
     process.exitCode = await run(args, signal);
   } catch (thrown) {
-    const refused = signal.aborted ? canceled(thrown) : withOffer(asError(thrown), splitName(args).name);
+    const refused = signal.aborted ? canceled(thrown) : withOffer(asError(thrown), (await split(args)).name);
     const error = await withCalledHint(refused);
     process.exitCode = fail(error);
     // With --json, standard output always contains one document.

@@ -5,10 +5,17 @@ import { optionName, type Request } from '../core/request.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/shell-settings.ts';
 import type { Arguments, CommandContext } from './command.ts';
+import { SUMMARIES } from './names.ts';
 import { screen, wrap } from './render/columns.ts';
 
 /** The arguments that an operator gave. */
 type Given = Pick<Arguments, 'request'>;
+
+/** The fields that suggested commands may take. */
+type Suggestable = Pick<Request, 'name' | 'fields'>;
+
+/** For texts in which commands need no more options. */
+export const NAMES: readonly Suggestable[] = Object.keys(SUMMARIES).map((name) => ({ name, fields: {} }));
 
 const COMMAND = /(?<![\w/.-])curlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
 
@@ -23,7 +30,7 @@ const NOTHING: MissingAt = () => undefined;
  * here keeps its name.
  */
 export function suggesting(
-  requests: readonly Request[],
+  requests: readonly Suggestable[],
   given: Given,
   called?: string,
   missingAt = NOTHING,
@@ -97,7 +104,8 @@ function folderFlag(flags: unknown): string | undefined {
 interface Suggested {
   readonly name: string;
   readonly given: Given;
-  readonly requests: readonly Request[];
+  /** Absent for all. */
+  readonly requests?: readonly Suggestable[];
   readonly missingAt?: MissingAt;
 }
 
@@ -107,7 +115,9 @@ export async function withSuggestions<Result>(
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  const complete = suggesting(requests, given, context.env['CURLEW_CALLED'], missingAt);
+  const mayLocate = [...Object.keys(given.request), 'installDir'].some((field) => argumentsOf(field, given).length > 0);
+  const all = requests ?? (mayLocate ? (await import('./requests.ts')).REQUESTS : NAMES);
+  const complete = suggesting(all, given, context.env['CURLEW_CALLED'], missingAt);
   try {
     return await run({
       ...context,

@@ -14,8 +14,6 @@ import { convert } from './schema.ts';
 export interface Request<Own extends Fields = Fields, Options extends Fields = Fields> {
   /** The name of the command; it may have two words. */
   readonly name: string;
-  /** One line in the imperative. */
-  readonly summary: string;
   readonly fields: Own;
   /** Options that only the command has: how it shows the result, or which use case runs. */
   readonly options: Options;
@@ -42,11 +40,10 @@ export type ValuesOf<Own extends Fields> = {
 /** Declares a command with the fields of its request, and its own options. */
 export function request<Own extends Fields, Options extends Fields = NoFields>(
   name: string,
-  summary: string,
   fields: Own,
   options?: Options,
 ): Request<Own, Options> {
-  return { name, summary, fields, options: options ?? ({} as Options) };
+  return { name, fields, options: options ?? ({} as Options) };
 }
 
 /** The option of a field: `olderThan` is `older-than`. */

@@ -9,7 +9,7 @@ const AGENT = {
   root: path('DIR', 'the folder for the files of the agent and the sandbox of its hooks (default: /)'),
 };
 
-export const AGENT_RUN = request('agent run', 'Deliver what the hub has for this cluster', {
+export const AGENT_RUN = request('agent run', {
   ...AGENT,
   ...CLUSTER,
   from: { ...SOURCE.from, help: 'packages: a store, or a web server with one (repeat for mirrors)' },

@@ -21,7 +21,7 @@ import { ADDRESS, CONFIG, STORE, WEB } from './connection.ts';
 import { FOLDER } from './node.ts';
 import { DOWNGRADE, SIGNED } from './trust.ts';
 
-export const INSPECT = request('inspect', 'Show the contents of a package or bundle', {
+export const INSPECT = request('inspect', {
   path: path('FILE', 'a package, bundle or delta, or the head file of parts', {
     operand: true,
     required: 'specify one file',
@@ -56,7 +56,7 @@ const PULLING = {
   ...WEB,
   ...STORE,
 };
-export const PULL = request('pull', 'Download a bundle or package; can resume', PULLING, {
+export const PULL = request('pull', PULLING, {
   dryRun: flag('show what would be downloaded, and verify its signature; write nothing'),
 });
 export type PullRequest = RequestOf<typeof PULL.fields>;
@@ -69,7 +69,6 @@ const VERIFYING = { ...FOLDER, ...SIGNED, ...DOWNGRADE, ...CONFIG };
 
 export const VERIFY = request(
   'verify',
-  'Verify packages, bundles or installed files',
   { files: verified, ...VERIFYING },
   { installed: flag('verify the install folder instead of files') },
 );
@@ -94,7 +93,6 @@ const replacing = { force: flag('replace an existing file', { with: 'output' }) 
 
 export const SBOM = request(
   'sbom',
-  'List the components of a package or bundle, as CycloneDX',
   { ...SBOM_FILES, output: sbomOutput, ...replacing, ...READING },
   { beside: flag('write FILE.cdx.json next to each file (for an address, to the current folder)') },
 );
@@ -111,7 +109,7 @@ const BUILDER = {
 };
 export type BuilderRequest = RequestOf<typeof BUILDER>;
 
-export const PROVENANCE = request('provenance', 'Write a statement about the builder and inputs of packages', {
+export const PROVENANCE = request('provenance', {
   files: places('FILE | ADDRESS', 'packages and bundles', {
     operand: true,
     required: 'specify files, and only one with --output',
@@ -124,7 +122,7 @@ export const PROVENANCE = request('provenance', 'Write a statement about the bui
 });
 export type ProvenanceRequest = RequestOf<typeof PROVENANCE.fields>;
 
-export const KEYGEN = request('keygen', 'Create a key pair for signing', {
+export const KEYGEN = request('keygen', {
   name: path('NAME', 'path of the files, with or without .key (default: curlew)', { operand: true }),
 });
 const usage = {
@@ -145,7 +143,7 @@ const SIGNING = {
   ...ADDRESS,
 };
 
-export const SIGN = request('sign', 'Sign packages, bundles, content of a fleet, or a release of a store', {
+export const SIGN = request('sign', {
   files: signed,
   ...OF_FILES,
   store,

@@ -64,18 +64,17 @@ export type BuildRequest = RequestOf<typeof BUILDING>;
 
 export const BUILD = request(
   'build',
-  'Build packages from add-on folders',
   { ...ADDONS, ...BUILDING, fromPlan: path('FILE', 'execute a plan from --dry-run') },
   { dryRun: flag('print the plan as JSON, and build nothing', { formerly: 'plan-only' }) },
 );
-export const OUTDATED = request('outdated', 'Show what has changed upstream since the lock', {
+export const OUTDATED = request('outdated', {
   ...ADDONS,
   ...OUT,
   ...ARCH,
   ...JOBS,
   ...INPUTS,
 });
-export const CHANGED = request('changed', 'Show which add-ons differ from a release, for CI', {
+export const CHANGED = request('changed', {
   ...ADDONS,
   from: place('STORE', 'store with the release', { required: 'add --from with the store to compare with' }),
   since: text('R', 'release to compare with (default: the current one)'),
@@ -87,7 +86,6 @@ export const CHANGED = request('changed', 'Show which add-ons differ from a rele
 });
 export const PUBLISH = request(
   'publish',
-  'Build add-ons and publish them as a release',
   {
     ...ADDONS,
     to: place('STORE', 's3://bucket/prefix, or a folder, created if missing', {

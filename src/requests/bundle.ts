@@ -75,14 +75,14 @@ const TARGET = {
 };
 export type BundleTargetRequest = RequestOf<typeof TARGET & typeof STORE>;
 
-export const BUNDLE = request('bundle', 'Write all packages of an installer spec to one file', {
+export const BUNDLE = request('bundle', {
   ...TARGET,
   ...PLANNING,
   since: path('FILE', 'write a delta without the files in a bundle, or in an inventory (see curlew inventory)'),
 });
 export type BundleRequest = RequestOf<typeof BUNDLE.fields>;
 
-export const INVENTORY = request('inventory', 'List what a node or a folder of bundles has, for a delta', {
+export const INVENTORY = request('inventory', {
   places: paths('BUNDLE | FOLDER', 'what to list (default: the install folder)', { operand: true }),
   output: path('FILE', 'the inventory to write (default: standard output)', output),
   compact: flag('omit files below 4 KiB: smaller inventory, slightly larger delta'),
@@ -96,7 +96,7 @@ const needed = {
   hint: 'curlew apply DELTA --base PLACE -o FILE',
 } as const;
 
-export const APPLY = request('apply', 'Recreate a whole bundle from a delta and its base', {
+export const APPLY = request('apply', {
   delta: path('DELTA', 'the delta, or the head file of its parts', { operand: true, ...needed }),
   base: paths('PLACE', 'bundle, folder of bundles or install folder with the rest; can be repeated', needed),
   output: outputFile('FILE', 'the bundle to write', { ...output, ...needed }),
@@ -104,7 +104,7 @@ export const APPLY = request('apply', 'Recreate a whole bundle from a delta and 
   ...SIGNED,
   ...CONFIG,
 });
-export const SPLIT = request('split', 'Split a bundle into parts that fit on media', {
+export const SPLIT = request('split', {
   file: path('FILE', 'the bundle, or the head file of its parts', {
     operand: true,
     required: 'specify one file',
@@ -138,7 +138,6 @@ const joined = path('FILE', 'the bundle to write, or - for standard output', out
 
 export const JOIN_PARTS = request(
   'join-parts',
-  'Join the parts of a bundle, or check them',
   { ...CHECKED_PARTS, output: joined, ...FORCE },
   { check: flag('check every part, and write nothing') },
 );

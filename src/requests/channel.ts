@@ -35,11 +35,11 @@ const PRUNING = {
   pruneCrds: flag('also delete CustomResourceDefinitions, with all of their objects'),
 };
 
-export const CHANNEL_CHECK = request('channel check', 'Check channels and their manifests', CHANNELS, ALL);
+export const CHANNEL_CHECK = request('channel check', CHANNELS, ALL);
 
 const both = { operand: true, required: 'specify an add-on and a channel' } as const;
 
-export const CHANNEL_EXPLAIN = request('channel explain', 'Show which version of an add-on a cluster gets, and why', {
+export const CHANNEL_EXPLAIN = request('channel explain', {
   addon: text('ADDON', 'name of the add-on', both),
   kubernetes: text('VERSION', 'version of Kubernetes to choose for (default: that of the cluster)'),
   ...CLUSTER,
@@ -49,7 +49,7 @@ export const ALLOW_GAP = flag(
   'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
 );
 
-export const CHANNEL_PLAN = request('channel plan', 'Plan an upgrade of Kubernetes with its add-ons', {
+export const CHANNEL_PLAN = request('channel plan', {
   from: text('VERSION', 'version of Kubernetes to begin with (default: that of the cluster)'),
   to: text('VERSION', 'the version to upgrade to; v1.35.x is the newest one of this minor', {
     required: 'add --to v1.35.x',
@@ -97,7 +97,7 @@ export const WATCH = duration('TIME', 'repeat the pass after this time, until it
 export const YES = flag('apply the changes', { short: 'y' });
 export const DRY_RUN = flag('only show what would change, as without --yes');
 
-export const CHANNEL_APPLY = request('channel apply', 'Apply the add-ons of channels to a cluster', APPLY, {
+export const CHANNEL_APPLY = request('channel apply', APPLY, {
   yes: YES,
   dryRun: DRY_RUN,
   watch: WATCH,
@@ -112,13 +112,12 @@ export const PASSES = {
   name: 'watch channels',
   fields: { ...PASS.fields, every: { ...WATCH, required: 'specify a time' }, ready },
 };
-export const CHANNEL_STATUS = request('channel status', 'Show the add-ons of a cluster and their health', {
+export const CHANNEL_STATUS = request('channel status', {
   addons: texts('ADDON', 'only these add-ons', { operand: true }),
   ...CLUSTER,
 });
 export const CHANNEL_REMOVE = request(
   'channel remove',
-  'Remove an add-on from a cluster',
   {
     addon: text('ADDON', 'name of the add-on', {
       operand: true,

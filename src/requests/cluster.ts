@@ -4,7 +4,7 @@ import { request } from '../core/request.ts';
 import { ALLOW_GAP, DRY_RUN } from './channel.ts';
 import { ADDRESS, CONFIG } from './connection.ts';
 
-export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
+export const CLUSTER_DIFF = request('cluster diff', {
   files: paths('A B', 'two files with one cluster each', {
     operand: true,
     required: 'specify the files of two clusters',
@@ -32,7 +32,7 @@ const CHOICES = {
   ...ADDRESS,
 };
 
-export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on the machines of a cluster', {
+export const CLUSTER_PLAN = request('cluster plan', {
   ...FILES,
   bundle: BUNDLE,
   ...CHOICES,
@@ -42,18 +42,13 @@ export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on t
 
 export const CLUSTER_APPLY = request(
   'cluster apply',
-  'Make the machines of a cluster match its file',
   { ...FILES, ...HOST_BUNDLE, plan: path('FILE', 'apply a saved plan; fails if it is outdated'), ...CHOICES },
   { yes: flag('apply the changes; without this, show them', { short: 'y' }), dryRun: DRY_RUN },
 );
 
-export const CLUSTER_STATUS = request(
-  'cluster status',
-  'Show the machines of a cluster, and whether it is healthy',
-  FILES,
-);
+export const CLUSTER_STATUS = request('cluster status', FILES);
 
-export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of an existing cluster', {
+export const CLUSTER_ADOPT = request('cluster adopt', {
   kubeconfig: path('FILE', 'kubeconfig of the cluster', { required: 'add --kubeconfig FILE' }),
   name: text('NAME', 'name of the cluster in the file (default: its name in the kubeadm configuration)'),
   out: path('FILE', 'write the output to this file, which must not exist (default: print it)', { short: 'o' }),
@@ -61,7 +56,6 @@ export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of an exis
 
 export const CLUSTER_DELETE = request(
   'cluster delete',
-  'Reset all machines of a cluster',
   {
     ...FILES,
     confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),
@@ -70,4 +64,4 @@ export const CLUSTER_DELETE = request(
   { dryRun: flag('only show what would be reset, as without --confirm') },
 );
 
-export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and etcd members, on a control plane', {});
+export const CLUSTER_NODES = request('cluster nodes', {});

@@ -6,7 +6,6 @@ import { NODE_HOOKS, NODE_REACH, NODE_SETTINGS, SOURCE } from './node.ts';
 
 export const DEV = request(
   'dev',
-  'Build add-ons and install them in a trial',
   {
     addons: texts('addon', 'names, name/version or paths; of a name, the newest version', {
       operand: true,

@@ -12,7 +12,7 @@ const FILES = {
 };
 export type FleetRequest = RequestOf<typeof FILES>;
 
-export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', {
+export const FLEET_CHECK = request('fleet check', {
   ...FILES,
   allowHttp: WEB.allowHttp,
   ...CONFIG,
@@ -36,13 +36,12 @@ const PLAN = {
 };
 export const FLEET_PLAN = request(
   'fleet plan',
-  'Show what would change in a fleet now, and what waits',
   { ...PLAN, diff: flag('also show what changes in which object, by dry runs on the clusters') },
   { all: flag('also show what is as it is to be') },
 );
 export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;
 
-export const FLEET_STATUS = request('fleet status', 'Show how far the add-ons of a fleet are', LOOK, {
+export const FLEET_STATUS = request('fleet status', LOOK, {
   why: flag('show for each cluster that waits what holds it, and since when'),
 });
 
@@ -52,7 +51,7 @@ const DELIVER = {
   ...ADDRESS,
 };
 const APPLY = { ...PLAN, ...DELIVER };
-export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet onto its clusters', APPLY, {
+export const FLEET_APPLY = request('fleet apply', APPLY, {
   yes: YES,
   dryRun: DRY_RUN,
   watch: WATCH,
@@ -80,7 +79,7 @@ const ORDER = {
 };
 export type FleetOrderRequest = RequestOf<typeof ORDER>;
 
-export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue where it waits for a person', {
+export const FLEET_APPROVE = request('fleet approve', {
   ...ORDER,
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
   unproven: texts('GROUP', 'other groups may follow this one although none of its clusters has it; can be repeated'),
@@ -88,20 +87,19 @@ export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue wh
   deletions: flag('its content may delete most of its objects on a cluster'),
   downgrade: flag('clusters may get a lower version than the one that they have'),
 });
-export const FLEET_PAUSE = request('fleet pause', 'Start nothing more of an add-on', ORDER);
-export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
-export const FLEET_RETRY = request('fleet retry', 'Try again where an add-on has failed', ORDER);
-export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to what was healthy before', ORDER);
+export const FLEET_PAUSE = request('fleet pause', ORDER);
+export const FLEET_RESUME = request('fleet resume', ORDER);
+export const FLEET_RETRY = request('fleet retry', ORDER);
+export const FLEET_ROLLBACK = request('fleet rollback', ORDER);
 
 export const FLEET_REMOVE = request(
   'fleet remove',
-  'Remove an add-on whose file is gone from all clusters',
   { ...ADDON, ...FILES, ...STATE, timeout: LOOK.timeout, ...DELIVER },
   { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
 );
 export type FleetRemoveRequest = RequestOf<typeof FLEET_REMOVE.fields>;
 
-export const FLEET_INIT = request('fleet init', 'Create the folder of a fleet, as an example', {
+export const FLEET_INIT = request('fleet init', {
   folder: path('DIR', 'the folder, in which none of the files may exist', {
     operand: true,
     required: 'specify a folder',

@@ -13,7 +13,7 @@ const kindLists = many<readonly (typeof UPSTREAM)[number][]>({
   read: (text, option) => text.split(',').map((one) => KINDS.read(one.trim(), option)),
 });
 
-export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub and the rights of its controller', {
+export const HUB_MANIFESTS = request('hub manifests', {
   push: texts(
     'CLUSTER',
     'also print the right to deliver to this cluster and to read the Secrets in its namespace; can be repeated',
@@ -34,7 +34,7 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub 
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });
 
-export const CONTROLLER = request('controller', 'Run the controller of a hub', {
+export const CONTROLLER = request('controller', {
   ...CLUSTER,
   ready: port('PORT', 'serve GET /ready on this port of 127.0.0.1: 200 if the controller works, otherwise 503'),
   ...METRICS,

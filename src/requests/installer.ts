@@ -25,19 +25,15 @@ const SPEC_AND_SOURCE = {
 };
 export type InstallerSourceRequest = RequestOf<typeof SPEC_AND_SOURCE>;
 
-export const INSTALLER_VALIDATE = request('installer validate', 'Check an installer spec', SPEC_AND_SOURCE);
-export const INSTALLER_RESOLVE = request(
-  'installer resolve',
-  'Resolve the versions in an installer spec',
-  SPEC_AND_SOURCE,
-);
-export const INSTALLER_ID = request('installer id', 'Print the identifier of an installer spec', SPEC);
+export const INSTALLER_VALIDATE = request('installer validate', SPEC_AND_SOURCE);
+export const INSTALLER_RESOLVE = request('installer resolve', SPEC_AND_SOURCE);
+export const INSTALLER_ID = request('installer id', SPEC);
 
-export const INSTALLER_ENV = request('installer env', 'Print the shell variables of an installer spec', {
+export const INSTALLER_ENV = request('installer env', {
   filled: flag('print only variables with a value'),
   ...SPEC_AND_SOURCE,
 });
-export const INSTALLER_MERGE = request('installer merge', 'Merge two installer specs', {
+export const INSTALLER_MERGE = request('installer merge', {
   base: path('BASE', 'the base spec', { operand: true, required: 'specify a base and an overlay' }),
   overlay: path('OVERLAY', 'the overlay', { operand: true, required: 'specify a base and an overlay' }),
 });

@@ -19,7 +19,6 @@ const SHOW = { dryRun: DRY_RUN };
 
 export const MACHINE_ADD = request(
   'machine add',
-  'Add a machine to the file of a cluster, and join it',
   {
     ...MACHINE,
     address: text('HOST', 'name or address of the host', {
@@ -42,25 +41,14 @@ export const MACHINE_ADD = request(
   SHOW,
 );
 
-export const MACHINE_DRAIN = request(
-  'machine drain',
-  'Move the pods of a machine to others',
-  { ...MACHINE, ...PAST, yes },
-  SHOW,
-);
+export const MACHINE_DRAIN = request('machine drain', { ...MACHINE, ...PAST, yes }, SHOW);
 
-export const MACHINE_UPGRADE = request(
-  'machine upgrade',
-  'Bring one machine to the version in the file',
-  { ...MACHINE, ...HOST_BUNDLE, ...IGNORE, yes },
-  SHOW,
-);
+export const MACHINE_UPGRADE = request('machine upgrade', { ...MACHINE, ...HOST_BUNDLE, ...IGNORE, yes }, SHOW);
 
 export type MachineRequest = RequestOf<typeof MACHINE_UPGRADE.fields>;
 
 export const MACHINE_REPAIR = request(
   'machine repair',
-  'Let a broken machine leave the cluster and rejoin it',
   {
     ...MACHINE,
     ...HOST_BUNDLE,
@@ -73,7 +61,6 @@ export const MACHINE_REPAIR = request(
 
 export const MACHINE_REMOVE = request(
   'machine remove',
-  'Remove a machine from the cluster and from its file',
   { ...MACHINE, bundle: path('FILE', 'the bundle for the reset, if the host has none'), yes },
   SHOW,
 );

@@ -139,9 +139,9 @@ const PREVIEW_RUN = { dryRun: flag('show what a run would do, and change nothing
 const PLAN_ONLY = { dryRun: { ...PREVIEW_RUN.dryRun, ...planning } };
 const SPEC_COMMAND = { ...SPEC_RUN, ...PLAN, ...SAVE_PLAN };
 
-export const INSTALL = request('install', 'Install the add-ons of a spec on this machine', SPEC_COMMAND, PLAN_ONLY);
-export const JOIN = request('join', 'Join this machine to the cluster of a spec', SPEC_COMMAND, PLAN_ONLY);
-export const UPGRADE = request('upgrade', 'Upgrade this node to the versions in a spec', SPEC_COMMAND, PLAN_ONLY);
+export const INSTALL = request('install', SPEC_COMMAND, PLAN_ONLY);
+export const JOIN = request('join', SPEC_COMMAND, PLAN_ONLY);
+export const UPGRADE = request('upgrade', SPEC_COMMAND, PLAN_ONLY);
 
 /** The request of a run for callers of the library: the command that it is like is a field. */
 export const RUN = {
@@ -163,7 +163,7 @@ export type InstallRequest = RequestOf<typeof RUN.fields>;
 
 export const PLANNED_RUN = { name: 'plan', fields: { ...RUN.fields, ...SAVE_PLAN } };
 /** Options for hooks override those of the saved request. */
-export const RESUME = request('resume', 'Resume the last run if it did not finish', {
+export const RESUME = request('resume', {
   ...FOLDER,
   ...CLUSTER,
   ...UNCONFINED,
@@ -174,7 +174,6 @@ export type ResumeRequest = RequestOf<typeof RESUME.fields>;
 
 export const ROLLBACK = request(
   'rollback',
-  'Install the previous version of an add-on',
   {
     addon: text('ADDON', 'name of the add-on', {
       operand: true,
@@ -202,7 +201,6 @@ const PREVIEW_REMOVAL = { dryRun: flag('show what would be removed, and change n
 
 export const UNINSTALL = request(
   'uninstall',
-  'Remove add-ons from this node and from the cluster',
   {
     addons: texts('ADDON', 'names of add-ons', {
       operand: true,
@@ -217,10 +215,10 @@ export const UNINSTALL = request(
 );
 export type UninstallRequest = RequestOf<typeof UNINSTALL.fields>;
 
-export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, PREVIEW_REMOVAL);
+export const RESET = request('reset', REMOVAL, PREVIEW_REMOVAL);
 export type ResetRequest = RequestOf<typeof RESET.fields>;
 
-export const JOIN_TOKEN = request('join-token', 'Write a file with which one machine joins the cluster', {
+export const JOIN_TOKEN = request('join-token', {
   controlPlane: flag('the machine becomes another control plane'),
   out: outputFile('FILE', 'the file (default: /etc/kubernetes/curlew/join.yaml)', { short: 'o' }),
 });
@@ -238,23 +236,21 @@ export const PAST = {
 
 export const NODE_REMOVE = request(
   'node remove',
-  'Remove another node from the cluster',
   { ...DRAINED, yes: flag('remove it; without this, show what would be done', { short: 'y' }) },
   { dryRun: DRY_RUN },
 );
 
 export const NODE_DRAIN = request(
   'node drain',
-  'Move the pods of a node to others, on a control plane',
   { ...DRAINED, ...PAST, yes: flag('drain it; without this, show what would be done', { short: 'y' }) },
   { dryRun: DRY_RUN },
 );
 
-export const NODE_REPAIR = request('node repair', 'Start what has stopped on this node; replace missing files', {
+export const NODE_REPAIR = request('node repair', {
   installDir: FOLDER.installDir,
 });
 
-export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
+export const ETCD_SNAPSHOT = request('etcd snapshot', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
   recipient: texts('age1…', 'encrypt the file for a recipient of age, who opens it with the identity'),
   copyTo: text('STORE', 'also copy it to a folder, or to s3://bucket/prefix'),
@@ -268,7 +264,7 @@ export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
 });
 export type EtcdSnapshotRequest = RequestOf<typeof ETCD_SNAPSHOT.fields>;
 
-export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
+export const ETCD_RESTORE = request('etcd restore', {
   file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),
   confirm: text('NODE', 'the name of this machine: no other control plane runs, or starts before it is reset'),
   identity: path('FILE', 'the identity of a recipient, as age-keygen writes it, for an encrypted snapshot'),
@@ -277,7 +273,6 @@ export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by
 
 export const CERTIFICATES_RENEW = request(
   'certificates renew',
-  'Renew the certificates of this control plane',
   {
     within: age('TIME', 'only if one expires within this time, such as 30d, or if the last renewal has failed'),
     every: duration('TIME', 'leave it to a timer of systemd, which looks as often, such as 12h', { with: 'within' }),
@@ -290,7 +285,7 @@ const TRUTH = choiceOf(['true', 'false']);
 const truth = one({ ...TRUTH, schema: v.boolean(), read: (word, option) => TRUTH.read(word, option) === 'true' });
 
 /** Without a source and a spec, only `specs` are evaluated. */
-export const PREFLIGHT = request('preflight', "Check whether this machine meets a spec's requirements", {
+export const PREFLIGHT = request('preflight', {
   specs: paths('SPEC', 'HostPreflights of Troubleshoot', { operand: true }),
   ...FLAG_WORDS,
   bundle: { ...SOURCE.bundle, help: 'use a bundle' },
@@ -321,7 +316,6 @@ export type PreflightRequest = RequestOf<typeof PREFLIGHT.fields>;
 
 export const SUPPORT_BUNDLE = request(
   'support-bundle',
-  'Collect what a vendor needs to help, without secrets',
   {
     files: paths('FILES', 'of all machines over SSH: file or folder with one Cluster and its machines', {
       operand: true,
@@ -334,12 +328,12 @@ export const SUPPORT_BUNDLE = request(
 );
 export type SupportBundleRequest = RequestOf<typeof SUPPORT_BUNDLE.fields>;
 
-export const STATUS = request('status', 'Show what is installed on this node', {
+export const STATUS = request('status', {
   ...FOLDER,
   prometheus: path('FILE', 'also write metrics to this file, for the textfile collector of node_exporter'),
 });
 
-export const WHY = request('why', 'Show why an add-on was installed, skipped or failed', {
+export const WHY = request('why', {
   addon: text('ADDON', 'name of the add-on', {
     operand: true,
     offers: 'installed',
@@ -352,7 +346,7 @@ export const WHY = request('why', 'Show why an add-on was installed, skipped or 
 export const LINES = 200;
 const lines = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
 
-export const LOGS = request('logs', 'Show what the hooks of a run printed', {
+export const LOGS = request('logs', {
   addon: text('ADDON', 'the add-on whose logs are shown (default: the runs are listed)', {
     operand: true,
     offers: 'installed',
@@ -363,7 +357,7 @@ export const LOGS = request('logs', 'Show what the hooks of a run printed', {
   ...FOLDER,
 });
 /** Without `bundle` and `dir`, the packages in the install folder are used. */
-export const LOAD_IMAGES = request('load-images', 'Load the images of packages, without installing anything', {
+export const LOAD_IMAGES = request('load-images', {
   ...FLAG_WORDS,
   bundle: path('FILE', 'load the images of a bundle or package'),
   dir: path('DIR', 'load the images of an unpacked bundle'),

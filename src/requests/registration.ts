@@ -12,7 +12,7 @@ const TOKEN = {
   server: text('URL', 'address of the hub from the site (default: that of the kubeconfig)'),
 };
 
-export const HUB_TOKEN = request('hub token', 'Create a token that lets one cluster register at a hub', {
+export const HUB_TOKEN = request('hub token', {
   ...NAME,
   ...TOKEN,
   ...CLUSTER,
@@ -20,7 +20,6 @@ export const HUB_TOKEN = request('hub token', 'Create a token that lets one clus
 
 export const FLEET_ACCEPT = request(
   'fleet accept',
-  'Accept a cluster that has registered with a hub',
   {
     ...NAME,
     fingerprint: text(
@@ -41,7 +40,6 @@ export const REJOIN = { name: 'fleet accept', fields: HUB_TOKEN.fields };
 
 export const FLEET_DETACH = request(
   'fleet detach',
-  'Take a cluster out of a hub, with the rights of its agent',
   { ...NAME, ...CLUSTER },
   { yes: flag('take them', { short: 'y' }), dryRun: DRY_RUN },
 );
@@ -50,14 +48,14 @@ const ROOT = {
   root: path('DIR', 'put the folder of the agent below DIR, for several agents on one machine (default: /)'),
 };
 
-export const AGENT_REGISTER = request('agent register', 'Register this site at a hub', {
+export const AGENT_REGISTER = request('agent register', {
   tokenFile: path('FILE', 'the file that curlew hub token wrote; omit it to change the keys of a registered site'),
   key: paths('FILE', 'accept only content with a statement of this public key; can be repeated'),
   allowUnsigned: flag('accept content without a signature: anyone who can write to the hub can run programs here'),
   ...ROOT,
 });
 
-export const AGENT_UNREGISTER = request('agent unregister', 'Forget the hub of this site', ROOT, {
+export const AGENT_UNREGISTER = request('agent unregister', ROOT, {
   yes: flag('delete the certificate, its key, and the trusted keys', { short: 'y' }),
   dryRun: DRY_RUN,
 });

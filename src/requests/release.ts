@@ -9,7 +9,7 @@ const required = 'add --from with a store';
 const release = text('R', 'the release (default: the current one)', { offers: 'release' });
 const jobs = count('N', 'concurrent packages (default: 8)');
 
-export const VERSIONS = request('versions', 'Show the versions of add-ons in a release', {
+export const VERSIONS = request('versions', {
   addons: texts('name[@version]', 'add-ons, or versions of add-ons to resolve (default: all)', {
     operand: true,
     offers: 'published',
@@ -21,7 +21,7 @@ export const VERSIONS = request('versions', 'Show the versions of add-ons in a r
   ...STORE,
   ...WEB,
 });
-export const PROMOTE = request('promote', 'Copy a release to another store', {
+export const PROMOTE = request('promote', {
   from: place('STORE@R', 'source store (R: default is its current release)', { required }),
   to: place('STORE@R', 'target store, created if missing (R: default is the same release string)', {
     required: 'add --to with a store',
@@ -38,7 +38,6 @@ export const PROMOTE = request('promote', 'Copy a release to another store', {
 /** With both `keep` and `olderThan`, a release is removed only if neither keeps it. */
 export const PRUNE = request(
   'prune',
-  'Remove old releases from a store',
   {
     from: place('STORE', 'the store to prune', { required }),
     keep: count('N', 'keep the N newest releases'),
@@ -49,14 +48,14 @@ export const PRUNE = request(
   },
   { yes: flag('remove without asking', { short: 'y' }) },
 );
-export const REINDEX = request('reindex', 'Rebuild the catalog of a release from its packages', {
+export const REINDEX = request('reindex', {
   store: place('STORE', 'the store', { operand: true, required: 'specify one store' }),
   release,
   dryRun: flag('show what could be restored, and write nothing'),
   jobs,
   ...STORE,
 });
-export const IMPORT_EXTERNAL = request('import-external', 'Import the packages of other publishers into a store', {
+export const IMPORT_EXTERNAL = request('import-external', {
   file: path('versions.json', 'a list of versions, or an object of such lists by add-on', {
     operand: true,
     required: 'specify one versions.json',

@@ -5,7 +5,7 @@ import { HOOK_NAMES } from '../manifest/hooks.ts';
 
 const DIR = { dir: path('DIR', 'folder that contains addons (default: .)', { located: true }) };
 
-export const NEW = request('new', 'Create a new add-on', {
+export const NEW = request('new', {
   name: text('<name>', 'name of the add-on', {
     operand: true,
     required: 'specify one name',
@@ -31,7 +31,6 @@ const NEXT = {
 
 export const GENERATE = request(
   'generate',
-  'Generate the next version of an add-on from its template',
   { addon, ...NEXT },
   { list: flag('only list the add-ons with a generator') },
 );
@@ -45,7 +44,6 @@ export const ALL = { all: flag('show every finding, not just the first of identi
 
 export const LINT = request(
   'lint',
-  'Check Manifests, install.sh and YAML of add-ons',
   {
     addons: texts('path', 'paths, names, name/version or name-version (default: all)', {
       operand: true,
@@ -70,7 +68,6 @@ const CHECKOUT = {
 
 export const IMPORT = request(
   'import',
-  'Check a repository made for kURL',
   { tool: text('kurl', 'what the repository was made for', { operand: true, required, hint }), ...CHECKOUT },
   { notes: flag('also show notes (always included in --json)') },
 );

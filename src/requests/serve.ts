@@ -28,7 +28,7 @@ const LISTEN: Kind<Listen> = {
 };
 const limits = { group: 'Limits' } as const;
 
-export const SERVE = request('serve', 'Serve a store: bundles, packages, images, installs', {
+export const SERVE = request('serve', {
   store: place('STORE', 'folder, s3://bucket/prefix, or a web server with a store', {
     required: 'add --store with the store to serve',
   }),

@@ -1,5 +1,5 @@
 /** What people have to learn grows by jobs that nothing there does, and each has its row here. */
-import { REQUESTS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

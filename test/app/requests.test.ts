@@ -1,7 +1,7 @@
 /** Each request is declared once: in its table, whose fields other tables share but do not repeat. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { REQUESTS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import { FOLDERS, usesRequests } from '../../scripts/docs/folders.ts';
 import type { Field } from '../../src/core/field.ts';
 import * as assert from '../support/assert.ts';

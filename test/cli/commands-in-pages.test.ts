@@ -1,6 +1,7 @@
 /** Every command of curlew in a shell block of a page is one that this version accepts. */
 import { readdir, readFile } from 'node:fs/promises';
-import { commandOf, splitName } from '../../src/cli/commands.ts';
+import { commandOf } from '../../src/cli/commands.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';

@@ -1,7 +1,7 @@
 /** Completion of command lines: what is offered, and the scripts in real shells. */
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import { complete } from '../../src/cli/complete.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
@@ -37,7 +37,8 @@ async function values(box: Tree, ...words: readonly string[]): Promise<readonly 
 
 test('every command and every option of it is completed', async () => {
   await using box = await tree();
-  for (const [name, { of }] of COMMANDS) {
+  for (const of of REQUESTS) {
+    const { name } = of;
     const [first = '', second] = name.split(' ');
     assert.ok((await values(box, first.slice(0, -1))).includes(first), name);
     if (second !== undefined) assert.ok((await values(box, first, second.slice(0, -1))).includes(second), name);

@@ -1,7 +1,8 @@
 /** Every command with `--dry-run`, from the table of commands: none changes a file, a store, a node or a cluster. */
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { nameWhenDone } from '../../src/cli/command.ts';
-import { commandOf, REQUESTS } from '../../src/cli/commands.ts';
+import { commandOf } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import { commandHelp } from '../../src/cli/help.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { parametersOf } from '../../src/core/request.ts';

@@ -2,7 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
-import { helpAbout, overview } from '../../src/cli/help.ts';
+import { helpAbout } from '../../src/cli/help.ts';
+import { overview } from '../../src/cli/overview.ts';
 import { calledAs } from '../../src/cli/suggested-commands.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';

@@ -1,9 +1,13 @@
 import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
-import { COMMANDS, commandOf, splitName } from '../../src/cli/commands.ts';
-import { parametersOf } from '../../src/core/request.ts';
-import { commandHelp, commandList, helpAbout, overview } from '../../src/cli/help.ts';
+import { COMMANDS, commandOf } from '../../src/cli/commands.ts';
+import { SUMMARIES } from '../../src/cli/names.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
+import { splitName } from '../../src/cli/split-name.ts';
+import { commandHelp, helpAbout } from '../../src/cli/help.ts';
+import { commandList, overview } from '../../src/cli/overview.ts';
 import { fitted, screen, wrap } from '../../src/cli/render/columns.ts';
+import { parametersOf } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { suite } from '../support/suite.ts';
@@ -16,13 +20,21 @@ test('text is broken between words, and a word that is too long stands alone', (
   assert.equal(wrap('', 5), []);
 });
 
+test('each command has a summary and a request, in the order of the table', () => {
+  assert.equal(Object.keys(SUMMARIES), [...COMMANDS.keys()]);
+  assert.equal(
+    REQUESTS.map(({ name }) => name),
+    [...COMMANDS.keys()],
+  );
+});
+
 test('the help of every command fits into eighty columns and names each option', async () => {
-  for (const [name, { of, load }] of COMMANDS) {
+  for (const [name, { summary, load }] of COMMANDS) {
     const command = await load();
     const help = commandHelp(command);
     const [usage = '', what] = help.split('\n\n');
     assert.match(usage, new RegExp(`^Usage: curlew ${name}`));
-    assert.is(what, `${of.summary}.`);
+    assert.is(what, `${summary}.`);
     assert.equal(
       help.split('\n').filter((line) => line.length > 80),
       [],

@@ -1,6 +1,7 @@
 /** docs/installer.md and docs/cluster.md say what is so: their specs are good ones, and commands about them are understood. */
 import { readdir, readFile } from 'node:fs/promises';
-import { commandOf, familyOf, splitName } from '../../src/cli/commands.ts';
+import { commandOf, familyOf } from '../../src/cli/commands.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { compareVersions } from '../../src/core/ref.ts';
 import { parseInstaller, parseMerged, type SpecText } from '../../src/spec/parse.ts';

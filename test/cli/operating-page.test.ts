@@ -1,6 +1,7 @@
 /** What docs/operating.md names in its sentences: commands are understood, and every path is a real one. */
 import { readFile } from 'node:fs/promises';
-import { COMMANDS, splitName } from '../../src/cli/commands.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
 import { REQUEST_FILE } from '../../src/runtime/prepare/saved-request.ts';

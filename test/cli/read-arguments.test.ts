@@ -1,6 +1,7 @@
 import { count, flag, one, text, texts, type Field } from '../../src/core/field.ts';
 import { parametersOf, request, type Request } from '../../src/core/request.ts';
-import { commandOf, COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
+import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import * as v from 'valibot';
 import { operandsOf, readArguments } from '../../src/cli/read-arguments.ts';
 import { MACHINE_ADD } from '../../src/requests/machine.ts';
@@ -12,7 +13,6 @@ const test = suite('cli/read-arguments');
 const addons = texts('addon', '', { operand: true });
 const build = request(
   'build',
-  '',
   { addons, out: text('DIR', '', { short: 'o' }), mirror: texts('HOST', '') },
   { force: flag('') },
 );
@@ -117,7 +117,7 @@ test('wrong words are refused with what was meant, or where it says more', () =>
 });
 
 test('a file that is to be written must not end in a slash, which would be lost; an address may', () => {
-  const bundle = request('bundle', '', { output: text('FILE', '', { short: 'o' }) });
+  const bundle = request('bundle', { output: text('FILE', '', { short: 'o' }) });
   const read =
     (...words: readonly string[]) =>
     () =>
@@ -127,7 +127,7 @@ test('a file that is to be written must not end in a slash, which would be lost;
 });
 
 test('values have the type that their option reads, under names as programs write them', () => {
-  const publish = request('publish', '', {
+  const publish = request('publish', {
     to: text('STORE', '', { required: 'say with --to where' }),
     atOnce: one({ schema: v.string(), read: (given, option) => `${option} ${given}` })('N', ''),
     caFile: texts('FILE', ''),
@@ -146,7 +146,7 @@ test('values have the type that their option reads, under names as programs writ
 });
 
 test('a value that its option cannot read is refused with where the options are listed', () => {
-  const prune = request('prune', '', { jobs: count('N', '') });
+  const prune = request('prune', { jobs: count('N', '') });
   const error = assert.throwsWith(
     () => readArguments({ of: prune }, ['--jobs', '0']),
     'USAGE',

@@ -1,10 +1,12 @@
 import { CurlewError } from '../../src/core/errors.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { COMMANDS, missingHere, REQUESTS, withOffer, withPlace } from '../../src/cli/commands.ts';
-import { commandHelp, helpAbout, overview } from '../../src/cli/help.ts';
+import { COMMANDS, missingHere, withOffer, withPlace } from '../../src/cli/commands.ts';
+import { overview } from '../../src/cli/overview.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
+import { commandHelp, helpAbout } from '../../src/cli/help.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { calledAs, helpCalledAs, suggesting } from '../../src/cli/suggested-commands.ts';
+import { calledAs, helpCalledAs, NAMES, suggesting } from '../../src/cli/suggested-commands.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { boxWith } from '../support/node-bundles.ts';
@@ -103,7 +105,7 @@ test('commands in results are called as the operator calls the program, and noth
     ['curlew has installed nothing on this node', undefined],
     ['/var/lib/x/bin/curlew status, curlew-status', undefined],
   ] as const) {
-    assert.is(suggesting(REQUESTS, { request: {} }, './tasks.sh')(text), expected ?? text);
+    assert.is(suggesting(NAMES, { request: {} }, './tasks.sh')(text), expected ?? text);
   }
 });
 

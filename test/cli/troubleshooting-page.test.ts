@@ -2,7 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseSync } from 'oxc-parser';
-import { COMMANDS, REQUESTS, splitName } from '../../src/cli/commands.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { isErrorCode } from '../../src/core/errors.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';

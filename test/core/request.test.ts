@@ -10,7 +10,6 @@ const test = suite('core/request');
 
 const COPY = request(
   'copy',
-  'Copy a file',
   {
     file: path('FILE', 'the file to copy', { operand: true, required: 'specify a file' }),
     mirrors: texts('HOST', 'where to copy it'),

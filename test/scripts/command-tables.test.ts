@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withCommands } from '../../scripts/docs/command-tables.ts';
-import { REQUESTS } from '../../src/cli/commands.ts';
+import { REQUESTS } from '../../src/cli/requests.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

@@ -112,6 +112,16 @@ test('no file imports itself, by way of others and types counted', () => {
   assert.equal([...left.keys()], []);
 });
 
+test('a start, which is also the help of the program, loads no request and no npm package', () => {
+  const loaded = loadedWith(['cli/main.ts', 'cli/start.ts']);
+  assert.ok(loaded.has('cli/overview.ts') && loaded.has('core/errors.ts'));
+  assert.equal(
+    [...loaded].filter((file) => /^(?:requests\/|core\/(?:field|request|schema)\.ts)/.test(file)),
+    [],
+  );
+  assert.equal(packagesOf(loaded), []);
+});
+
 test('the help of a command loads tables of requests, but no use case, and of npm packages only two small ones', () => {
   const loaded = loadedWith(files.filter((file) => file.startsWith('cli/commands/')));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));

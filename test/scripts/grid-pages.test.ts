@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { splitName } from '../../src/cli/commands.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { compareVersions } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

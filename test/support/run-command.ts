@@ -1,6 +1,7 @@
 /** Any command inside of the process of a test: no time goes into starting one. */
 import type { CommandContext } from '../../src/cli/command.ts';
-import { commandOf, REQUESTS, splitName } from '../../src/cli/commands.ts';
+import { commandOf } from '../../src/cli/commands.ts';
+import { splitName } from '../../src/cli/split-name.ts';
 import { ownProcess } from '../../src/cli/own-program.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
@@ -32,7 +33,7 @@ export async function runCommand(
     const args = readArguments(command, rest);
     lines = createPlainLines(Date.now, '', { isListed: command.listsSteps === true && !args.options.json });
     for (const text of args.notes) report({ type: 'note', level: 'warning', text });
-    const result = await withSuggestions({ name, given: args, requests: REQUESTS }, context, async (completing) =>
+    const result = await withSuggestions({ name, given: args }, context, async (completing) =>
       command.run(args, completing),
     );
     const stdout = args.options.json ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
