@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { freePort } from './ports.ts';
-import { OWN_FILES, SSHD } from './sshd.ts';
+import { OWN_FILES, QUICK_EXCHANGE, SSHD } from './sshd.ts';
 
 export interface DockerStandIn extends AsyncDisposable {
   /** Names of its containers. */
@@ -71,6 +71,7 @@ export async function dockerStandIn(folder: string): Promise<DockerStandIn> {
     'UsePAM no',
     'PasswordAuthentication no',
     'PermitRootLogin prohibit-password',
+    QUICK_EXCHANGE,
   ];
   await writeFile(`${lab}/sshd_config`, `${settings.join('\n')}\n`);
   await writeFile(`${lab}/own`, OWN_FILES);
