@@ -46,10 +46,14 @@ export const partsPath = {
   begun: (name: string): string => `${name}.parts.begun`,
 } as const;
 
+/** The joined file of a part with this path; undefined if it is not named like a part. */
+export function wholeOf(path: string): string | undefined {
+  return /^(.*)\.part-\d{3}$/s.exec(path)?.[1];
+}
+
 /** True for the parts and the head file of the joined file `name`. */
 export function isNamedAfter(name: string, file: string): boolean {
-  if (!file.startsWith(name)) return false;
-  return file === partsPath.head(name) || /^\.part-\d{3}$/.test(file.slice(name.length));
+  return file === partsPath.head(name) || wholeOf(file) === name;
 }
 
 /** True for the path of a head file. */

@@ -7,6 +7,7 @@ import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, isSize, parseJson } from '../../core/json.ts';
 import { pathProblem, TOC_NAME } from '../../core/layout.ts';
+import { partsPath, wholeOf } from '../../core/parts.ts';
 import type { ArchiveIndex, PlacedEntry } from './entry.ts';
 import { paddingOf, TAR_END, tarHeader } from './header.ts';
 import { sameBytes, storedMember, storedMemberSize, unframeMember } from './member.ts';
@@ -113,9 +114,10 @@ export function hasFooter(bytes: Uint8Array): boolean {
 export function parseFooter(footer: Uint8Array, size: number, name: string): number {
   const offset = tocOffsetIn(footer);
   if (offset === undefined) {
-    if (/\.part-\d{3}$/.test(name)) {
+    const whole = wholeOf(name);
+    if (whole !== undefined) {
       throw new CurlewError('PACKAGE_INVALID', `${name}: it is one part of a file`, {
-        hint: `use the head file next to it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,
+        hint: `use the head file next to it: ${partsPath.head(whole)}`,
       });
     }
     throw damaged(name, 'not a package or bundle of curlew, or its end is missing');

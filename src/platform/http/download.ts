@@ -3,7 +3,8 @@ import type { Cancellable } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type HttpOutcome, type ResponseHead, type Sink } from './message.ts';
-import { isWorthRetry, MAX_STALLS, pauseMs } from './retry.ts';
+import { MAX_STALLS } from './limits.ts';
+import { isWorthRetry, pauseMs } from './retry.ts';
 import { pause } from '../limit/repeat.ts';
 
 export interface DownloadRequest extends HttpRequest {

@@ -6,7 +6,7 @@ import type { Cancellable } from '../../core/cancellable.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
-import { MIN_RATE } from './pace.ts';
+import { MAX_STALLS, TIMEOUTS } from './limits.ts';
 import {
   collector,
   type Headers,
@@ -16,7 +16,7 @@ import {
   type Sink,
 } from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
-import { isWorthRetry, MAX_STALLS, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { isWorthRetry, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { pause } from '../limit/repeat.ts';
 import { loadRoots } from './roots.ts';
 import { createWire, type Timeouts, type Wire } from './wire.ts';
@@ -61,14 +61,6 @@ export interface Http extends AsyncDisposable {
   readonly close: () => Promise<void>;
 }
 
-/** A body that stalls for 30 seconds is better requested again; apt and dnf wait as long. */
-const TIMEOUTS: Timeouts = {
-  connectMs: 20_000,
-  headersMs: 60_000,
-  idleMs: 30_000,
-  smallMs: 120_000,
-  minRate: MIN_RATE,
-};
 const MAX_REDIRECTS = 10;
 /** Headers that are kept on a redirect to another scheme, host or port. */
 const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([

@@ -7,9 +7,6 @@ export interface MinRate {
   readonly ms: number;
 }
 
-/** 1000 bytes a second, like dnf's `minrate`, over an interval in which networks and servers usually recover. */
-export const MIN_RATE: MinRate = { bytes: 60_000, ms: 60_000 };
-
 /** `code` of the error for a body that stalls or is too slow. */
 export const STALLED = 'CURLEW_STALLED';
 

@@ -15,9 +15,6 @@ export interface RetryPolicy {
 const MAX_WAIT_MS = 60_000;
 export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: MAX_WAIT_MS };
 
-/** Attempts that may end in a stalled body: each takes as long as the time limit. */
-export const MAX_STALLS = 2;
-
 const SLOW_HINT = 'the server or the network is too slow: run the same command again later, or use another server';
 /** Server errors that a retry cannot change: not implemented, HTTP version not supported. */
 const PERMANENT: ReadonlySet<number> = new Set([501, 505]);

@@ -14,7 +14,8 @@ import { s3Error, s3Status } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 import { Readable } from 'node:stream';
 import { credentialsRequired, PROXY_SCHEMES } from '../../platform/http/failure.ts';
-import { MIN_RATE, paced } from '../../platform/http/pace.ts';
+import { MIN_RATE } from '../../platform/http/limits.ts';
+import { paced } from '../../platform/http/pace.ts';
 import { isRetryable } from '../../platform/http/retry.ts';
 
 /** Attempts per request; the SDK waits between them with backoff. */

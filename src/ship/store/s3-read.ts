@@ -10,7 +10,8 @@ import {
 import { asError, CurlewError } from '../../core/errors.ts';
 import { keyProblem } from './key.ts';
 import { tooLarge } from './refusals.ts';
-import { MIN_RATE, paced } from '../../platform/http/pace.ts';
+import { MIN_RATE } from '../../platform/http/limits.ts';
+import { paced } from '../../platform/http/pace.ts';
 import { wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { nameOf, s3Error, s3Status } from './s3-error.ts';
