@@ -23,6 +23,19 @@ export type ProgressEvent =
 
 export type Report = (event: ProgressEvent) => void;
 
+/** Returns what reports further bytes of a step, from `first` on, and never more than `most`. */
+export function countBytes(
+  report: Report,
+  id: string,
+  { first = 0, most = Infinity }: { readonly first?: number; readonly most?: number } = {},
+): (more: number) => void {
+  let bytes = first;
+  return (more) => {
+    bytes = Math.min(bytes + more, most);
+    report({ type: 'step-progress', id, bytes });
+  };
+}
+
 /** Runs `work` between a `step-started` and a `step-done` or `step-failed`. */
 export async function reportStep<Result>(
   report: Report,

@@ -1,7 +1,7 @@
 /** The digest of all bytes of a file, read once. */
 import { createHash } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { countBytes, reportStep, type Report } from '../../core/events.ts';
 import type { RangeSource } from './entry.ts';
 
 interface DigestOptions {
@@ -24,11 +24,10 @@ export async function digestAsStep(
   { onChunk, report, signal }: DigestOptions & { readonly report: Report },
 ): Promise<Digest> {
   const id = `hash ${source.name}`;
-  let bytes = 0;
+  const onBytes = countBytes(report, id);
   const count = (chunk: Uint8Array): void => {
     onChunk?.(chunk);
-    bytes += chunk.byteLength;
-    report({ type: 'step-progress', id, bytes });
+    onBytes(chunk.byteLength);
   };
   return reportStep(
     report,

@@ -3,7 +3,7 @@ import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError, requireRefusal } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import { countBytes, reportStep, type Report } from '../../core/events.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
@@ -113,12 +113,11 @@ async function filesOf(
   const step = { id: folder, title: `check ${name}`, bytes: entries.reduce((sum, { size }) => sum + size, 0) };
   const hash = async (): Promise<readonly PackageFile[]> => {
     const files: PackageFile[] = [];
-    let bytes = 0;
+    const onBytes = report && countBytes(report, folder);
     for (const file of entries) {
       const { digest } = await hashFile(join(folder, file.path), { signal });
       files.push({ ...file, digest });
-      bytes += file.size;
-      report?.({ type: 'step-progress', id: folder, bytes });
+      onBytes?.(file.size);
     }
     return files;
   };

@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { reportStep } from '../../core/events.ts';
+import { countBytes, reportStep } from '../../core/events.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
 import { checkExisting, type ExistingOptions } from './existing-file.ts';
@@ -216,11 +216,7 @@ async function verifyPartial({ file, options }: Transfer, filling: FileFilling):
   const bytes = filling.file.have.bytes() - (filling.end?.bytes.byteLength ?? 0);
   if (bytes === 0) return;
   const id = 'check';
-  let verified = 0;
-  const onVerified = (more: number): void => {
-    verified += more;
-    report({ type: 'step-progress', id, bytes: verified });
-  };
+  const onVerified = countBytes(report, id);
   await reportStep(
     report,
     { id, title: `check partial ${basename(file)}`, bytes },

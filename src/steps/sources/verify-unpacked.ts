@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Reporting } from '../../core/cancellable.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { reportStep } from '../../core/events.ts';
+import { countBytes, reportStep } from '../../core/events.ts';
 import { prefixOf } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import type { ArchiveIndex } from '../../formats/archive/entry.ts';
@@ -40,11 +40,10 @@ export async function verifyUnpacked(
   const check = async (): Promise<void> => {
     for (const { ref, files } of packages)
       await refuseUnlisted(join(folder, prefixOf(ref)), new Set(files.map(({ path }) => path)));
-    let bytes = 0;
+    const onBytes = countBytes(report, title);
     const read = async (entry: (typeof entries)[number], within: Pick<Options, 'signal'>): Promise<void> => {
       for await (const chunk of readVerified([join(folder, entry.path)], entry, within.signal, UNPACK_AGAIN)) {
-        bytes += chunk.byteLength;
-        report({ type: 'step-progress', id: title, bytes });
+        onBytes(chunk.byteLength);
       }
     };
     await eachLimited(entries, read, { width: FILES_AT_ONCE, signal });

@@ -5,12 +5,12 @@ import type { PlacedEntry } from '../../../formats/archive/entry.ts';
 import type { Holder } from '../../../formats/archive/holder.ts';
 import { recreateArchive } from '../../../formats/archive/recreate.ts';
 import type { Digest } from '../../../core/digest.ts';
-import { reportStep } from '../../../core/events.ts';
+import { countBytes, reportStep } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import type { Base } from './base.ts';
 import { incompleteBase, missingIn, type Delta } from './delta-read.ts';
-import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
+import { writeChunks } from '../write/write-queue.ts';
 
 /** Returns the location of each payload of the bundle. */
 export type HolderOf = (entry: PlacedEntry) => Holder;
@@ -64,21 +64,11 @@ export async function applyDelta(
       writeWhole(
         path,
         async (file) => {
-          const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
-            concurrency: WRITE_CONCURRENCY,
-          });
-          let size = 0;
-          try {
-            for await (const chunk of recreateArchive(full, holderOf, { signal, allocate: writes.allocate })) {
-              await writes.push(chunk);
-              size += chunk.byteLength;
-              report({ type: 'step-progress', id: path, bytes: size });
-            }
-            await writes.finish();
-          } catch (error) {
-            await writes.settle();
-            throw error;
-          }
+          const size = await writeChunks(
+            (allocate) => recreateArchive(full, holderOf, { signal, allocate }),
+            async (piece, at) => writeFully(file, piece, at),
+            { onBytes: countBytes(report, path) },
+          );
           if (size !== full.size) throw new Error(`wrote ${size} bytes instead of the delta's ${full.size}`);
         },
         { force, size: full.size },

@@ -6,14 +6,14 @@ import type { RangeSource } from '../../../formats/archive/entry.ts';
 import { fileSource, openFileSource, readIndex } from '../../../formats/archive/read.ts';
 import { counted } from '../../../core/counted.ts';
 import { CurlewError } from '../../../core/errors.ts';
-import { reportStep } from '../../../core/events.ts';
+import { countBytes, reportStep } from '../../../core/events.ts';
 import type { Part, PartsHead } from '../../../core/parts.ts';
 import { refuseExisting } from '../../../platform/files/name-file.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { modeLike, requireFree, writeWhole } from '../../../platform/files/write-whole.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
 import { openFound, wrongContents } from './parts-source.ts';
-import { createWriteQueue, WRITE_CONCURRENCY, type Write } from '../write/write-queue.ts';
+import { writeChunks, type Write } from '../write/write-queue.ts';
 
 export interface PartsPlace extends Reporting {
   /** Folders to search for parts, in this order. */
@@ -122,11 +122,7 @@ async function verifyDigests(
   }: Omit<PartsPlace, 'folders'> & { readonly path: string; readonly only: readonly Part[] },
 ): Promise<readonly FoundPart[]> {
   const id = `check ${path}`;
-  let bytes = 0;
-  const onBytes = (more: number): void => {
-    bytes += more;
-    report({ type: 'step-progress', id, bytes });
-  };
+  const onBytes = countBytes(report, id);
   const total = only.reduce((sum, { size }) => sum + size, 0);
   return reportStep(
     report,
@@ -151,11 +147,7 @@ async function writeAll(
   }
   const written = new Set<string>();
   const id = `join ${path}`;
-  let bytes = 0;
-  const onBytes = (more: number): void => {
-    bytes += more;
-    report({ type: 'step-progress', id, bytes });
-  };
+  const onBytes = countBytes(report, id);
   const step = { id, title: `join ${head.name}`, bytes: head.size };
   const write = async (): Promise<void> => {
     for (let parts = first; ;) {
@@ -199,16 +191,7 @@ async function writePart(
   }: { readonly offset: number; readonly onBytes: (bytes: number) => void; readonly signal: AbortSignal },
 ): Promise<void> {
   const write: Write = async (piece, at) => writeFully(file, piece, offset + at);
-  const writes = createWriteQueue(write, { concurrency: WRITE_CONCURRENCY });
-  try {
-    for await (const chunk of verifiedBytes(one, { signal, allocate: writes.allocate })) {
-      onBytes(chunk.byteLength);
-      await writes.push(chunk);
-    }
-    await writes.finish();
-  } finally {
-    await writes.settle();
-  }
+  await writeChunks((allocate) => verifiedBytes(one, { signal, allocate }), write, { onBytes });
 }
 
 /** The bytes of a part, verified again: a failing medium may return different bytes the second time. */

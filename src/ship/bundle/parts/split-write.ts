@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, realpath, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { countBytes } from '../../../core/events.ts';
 import type { Reporting } from '../../../core/cancellable.ts';
 import type { ArchiveIndex, RangeSource } from '../../../formats/archive/entry.ts';
 import type { Digest } from '../../../core/digest.ts';
@@ -25,7 +26,7 @@ import {
   sizeOfFile,
 } from './parts-known.ts';
 import { type Medium, type PlannedPart, planParts } from './split-plan.ts';
-import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
+import { writeChunks } from '../write/write-queue.ts';
 import { mountOf, parseMounts } from '../../../platform/files/mounts.ts';
 
 /** What is left of a canceled set of which a part is complete. */
@@ -233,11 +234,8 @@ async function isWritten(
 ): Promise<boolean> {
   const path = join(folder, name);
   if ((await sizeOfFile(path)) !== size || !(await isOwnFile(path))) return false;
-  let done = offset;
-  const onChunk = (chunk: Uint8Array): void => {
-    done += chunk.byteLength;
-    work.report({ type: 'step-progress', id: work.whole.name, bytes: done });
-  };
+  const onBytes = countBytes(work.report, work.whole.name, { first: offset });
+  const onChunk = ({ byteLength }: Uint8Array): void => onBytes(byteLength);
   if ((await hashFile(path, { ...work, onChunk })).digest !== digest) return false;
   if (work.check !== undefined) await hashFile(path, { ...work, onChunk: work.check.push });
   return true;
@@ -261,24 +259,18 @@ async function writePart(
   // The existing file is unusable, and the medium may have no space for both.
   await rm(path, { force: true });
   const write = async (file: FileHandle): Promise<void> => {
-    const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
-      concurrency: WRITE_CONCURRENCY,
-    });
-    try {
-      let done = offset;
-      for await (const chunk of whole.source.read(offset, size, { signal, allocate: writes.allocate })) {
-        hash.update(chunk);
-        await check?.push(chunk);
-        done += chunk.byteLength;
-        await writes.push(chunk);
-        report({ type: 'step-progress', id: whole.name, bytes: done });
-      }
-      await writes.finish();
-      if (done !== offset + size)
-        throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
-    } finally {
-      await writes.settle();
-    }
+    const done = await writeChunks(
+      (allocate) => whole.source.read(offset, size, { signal, allocate }),
+      async (piece, at) => writeFully(file, piece, at),
+      {
+        check: async (chunk) => {
+          hash.update(chunk);
+          await check?.push(chunk);
+        },
+        onBytes: countBytes(report, whole.name, { first: offset }),
+      },
+    );
+    if (done !== size) throw new Error(`${whole.source.name}: returned ${done} bytes instead of ${size}`);
   };
   try {
     return await writeAside(folder, mode, write, async (partial) => {

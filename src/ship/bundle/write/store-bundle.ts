@@ -1,4 +1,5 @@
 /** Writes a planned bundle to a store. The store's server copies the ranges of objects that it already has. */
+import { countBytes } from '../../../core/events.ts';
 import type { SplicePlan } from '../../../formats/archive/splice.ts';
 import { asError, CurlewError } from '../../../core/errors.ts';
 import { isFolderStore } from '../../store/folder.ts';
@@ -31,12 +32,8 @@ export async function storeBundle(
   if ((await exists()) && !force) throw existsError(name);
   const copies = copiesFor(store, splice, sources);
   report({ type: 'step-started', id: name, title: key, bytes: splice.size });
-  let bytes = 0;
-  const addBytes = (count: number): void => {
-    // Retried bytes must not exceed the total.
-    bytes = Math.min(bytes + count, splice.size);
-    report({ type: 'step-progress', id: name, bytes });
-  };
+  // Retried bytes must not exceed the total.
+  const addBytes = countBytes(report, name, { most: splice.size });
   const { read } = planSource(name, splice, sources);
   const nameOf = sourceNames(splice, sources, name);
   try {

@@ -3,14 +3,14 @@ import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Reporting } from '../../../core/cancellable.ts';
 import { asError } from '../../../core/errors.ts';
-import { reportStep } from '../../../core/events.ts';
+import { countBytes, reportStep } from '../../../core/events.ts';
 import { writeFully } from '../../../platform/files/write-fully.ts';
 import { writeWhole } from '../../../platform/files/write-whole.ts';
 import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
 import { createEntryCheck, sourceNames } from './entry-check.ts';
 import type { BundlePlan } from '../bundle-plan.ts';
 import { readAhead } from './read-ahead.ts';
-import { createWriteQueue, WRITE_CONCURRENCY, type Write } from './write-queue.ts';
+import { WRITE_CONCURRENCY, writeChunks, type Write } from './write-queue.ts';
 
 export interface WriteBundleOptions extends Reporting {
   /** Name of the target in progress events and messages. */
@@ -52,22 +52,18 @@ async function writeBytes(
   { name, concurrency, verify, report, signal }: WriteBundleOptions,
 ): Promise<void> {
   const check = verify ? createEntryCheck(splice.index, sourceNames(splice, sources, name), { signal }) : undefined;
-  const writes = createWriteQueue(write, { concurrency });
   const read = sources.some(isRemoteSource) ? readAhead : bundleRange;
-  let size = 0;
+  const onBytes = countBytes(report, name);
+  let size: number;
   try {
-    for await (const chunk of read(splice, sources, { signal, allocate: writes.allocate })) {
-      // Checks first, because the queue may reuse the memory of a chunk.
-      await check?.push(chunk);
-      await writes.push(chunk);
-      size += chunk.byteLength;
-      report({ type: 'step-progress', id: name, bytes: size });
-    }
-    await writes.finish();
+    size = await writeChunks((allocate) => read(splice, sources, { signal, allocate }), write, {
+      concurrency,
+      check: check?.push,
+      onBytes,
+    });
     await check?.finish();
   } catch (error) {
     check?.abandon();
-    await writes.settle();
     throw error;
   }
   if (size !== splice.size) throw new Error(`wrote ${size} bytes instead of the plan's ${splice.size}`);

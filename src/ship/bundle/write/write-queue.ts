@@ -28,8 +28,39 @@ const SMALL = 256 << 10;
  */
 export const WRITE_CONCURRENCY = 4;
 
+interface WritingOptions {
+  readonly concurrency?: number | undefined;
+  /** Gets each chunk before it is written, since its memory may be used again after that. */
+  readonly check?: ((chunk: Uint8Array) => Promise<void> | void) | undefined;
+  /** Called with the bytes of each chunk that was queued. */
+  readonly onBytes: (more: number) => void;
+}
+
+/** Writes the chunks of `read`, and returns their bytes. When it ends, also with an error, all writes have ended. */
+export async function writeChunks(
+  read: (allocate: WriteQueue['allocate']) => AsyncIterable<Uint8Array>,
+  write: Write,
+  { concurrency = WRITE_CONCURRENCY, check, onBytes }: WritingOptions,
+): Promise<number> {
+  const writes = createWriteQueue(write, { concurrency });
+  let size = 0;
+  try {
+    for await (const chunk of read(writes.allocate)) {
+      const { byteLength } = chunk;
+      await check?.(chunk);
+      await writes.push(chunk);
+      size += byteLength;
+      onBytes(byteLength);
+    }
+    await writes.finish();
+    return size;
+  } finally {
+    await writes.settle();
+  }
+}
+
 /** With `concurrency: 1` each write starts after the previous one has ended. */
-export function createWriteQueue(write: Write, { concurrency }: { readonly concurrency: number }): WriteQueue {
+function createWriteQueue(write: Write, { concurrency }: { readonly concurrency: number }): WriteQueue {
   const running: Promise<void>[] = [];
   const buffers = createBufferPool({ size: BUFFER_SIZE });
   let small: Uint8Array[] = [];
