@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isTexts } from '../core/json.ts';
 import { optionName, type Request } from '../core/request.ts';
 import { readFlags } from '../spec/flags.ts';
-import { shellQuote } from '../runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../core/shell-word.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { SUMMARIES } from './names.ts';
 import { screen, wrap } from './render/columns.ts';

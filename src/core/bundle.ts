@@ -1,7 +1,7 @@
 /** `bundle.json` at the root of a bundle: what the bundle contains and what it was built from. Pure; nodes read it. */
 import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
-import { CurlewError, errorAbout } from './errors.ts';
+import { errorAbout, type CurlewError } from './errors.ts';
 import { BUNDLE_JSON, prefixOf } from './layout.ts';
 import { addonRef } from './ref.ts';
 import { arch, digest, fileName, readJson, size, tree, type Read } from './schema.ts';
@@ -90,10 +90,8 @@ export function formatBundleJson(bundle: BundleJson): string {
 /** Reads a `bundle.json` from outside; `from` names the bundle for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseBundleJson(text: string, from: string): BundleJson {
   const bad = errorAbout('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON}`);
-  const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: bundle format ${shown} is not supported`, {
-      hint: 'a newer curlew built this bundle; use the one inside it',
-    });
+  const unsupported = errorAbout('UNSUPPORTED', from, 'a newer curlew built this bundle; use the one inside it');
+  const other = (shown: string): CurlewError => unsupported(`bundle format ${shown} is not supported`);
   const bundle = readJson(bundleJson, text, { bad, format: { only: BUNDLE_FORMAT, other } });
   const names = new Set<string>();
   const prefixes = new Set<string>();

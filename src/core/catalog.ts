@@ -93,10 +93,8 @@ export function parseCatalog(text: string, from: string): Catalog {
     `${from}: not a valid catalog`,
     'publish the release again under another name',
   );
-  const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: catalog format ${shown} is not supported`, {
-      hint: 'a newer curlew wrote it; use that version or a newer one',
-    });
+  const unsupported = errorAbout('UNSUPPORTED', from, 'a newer curlew wrote it; use that version or a newer one');
+  const other = (shown: string): CurlewError => unsupported(`catalog format ${shown} is not supported`);
   const catalog = readJson(catalogSchema, text, { bad, format: { only: CATALOG_FORMAT, other } });
   const files = new Set<string>();
   const names = new Set<string>();

@@ -20,6 +20,11 @@ export function mapped<From, To>(all: Readonly<Record<string, From>>, change: (o
   return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, change(one)]));
 }
 
+/** A step of a JSON pointer (RFC 6901): `~1` is a slash, `~0` a tilde. */
+export function pointerStep(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /** A list of strings. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');

@@ -5,7 +5,7 @@
  */
 import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
-import { CurlewError, errorAbout } from './errors.ts';
+import { errorAbout, type CurlewError } from './errors.ts';
 import { OMITTED_JSON } from './layout.ts';
 import { isOsId, OS_IDS, type OsId } from './os.ts';
 import type { PackageFile } from './package.ts';
@@ -47,10 +47,8 @@ export function formatOmitted(files: readonly PackageFile[]): string {
 /** Reads an `addon.omitted.json` from outside; `from` names the package for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseOmitted(text: string, from: string): Omitted {
   const bad = errorAbout('PACKAGE_INVALID', `${from}: ${OMITTED_JSON}`, 'build the bundle again');
-  const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: ${OMITTED_JSON} has the unsupported format ${shown}`, {
-      hint: 'a newer curlew built this bundle; use the one inside it',
-    });
+  const unsupported = errorAbout('UNSUPPORTED', from, 'a newer curlew built this bundle; use the one inside it');
+  const other = (shown: string): CurlewError => unsupported(`${OMITTED_JSON} has the unsupported format ${shown}`);
   const { files: rows } = readJson(omittedJson, text, { bad, format: { only: OMITTED_FORMAT, other } });
   let before = '';
   const files = rows.map(([path, mode, bytes, hash], at): PackageFile => {

@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot';
 import { canonicalJson, digestOf, type Digest } from './digest.ts';
-import { CurlewError, errorAbout } from './errors.ts';
+import { errorAbout, type CurlewError } from './errors.ts';
 import { ADDON_JSON } from './layout.ts';
 import { addonRef, compareText, type AddonRef } from './ref.ts';
 import { arch, byKey, digest, fileName, imageFormat, readJson, size, textList, tree, type Read } from './schema.ts';
@@ -95,10 +95,9 @@ export function formatAddonJson(addon: AddonJson): string {
 /** Reads an `addon.json` from outside; `from` names the package for messages. */
 export function parseAddonJson(text: string, from: string): AddonJson {
   const bad = errorAbout('PACKAGE_INVALID', `${from}: ${ADDON_JSON}`);
-  const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: package format ${shown} is not supported`, {
-      hint: 'a newer curlew built this package; use that version or a newer one',
-    });
+  const hint = 'a newer curlew built this package; use that version or a newer one';
+  const unsupported = errorAbout('UNSUPPORTED', from, hint);
+  const other = (shown: string): CurlewError => unsupported(`package format ${shown} is not supported`);
   const addon = readJson(addonJson, text, { bad, format: { only: PACKAGE_FORMAT, other } });
   refOf(addon);
   return addon;

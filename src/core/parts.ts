@@ -1,7 +1,7 @@
 /** The head file of a bundle in parts: lists the parts and describes the joined bundle. Pure. */
 import * as v from 'valibot';
 import { canonicalJson, hexOf } from './digest.ts';
-import { CurlewError, errorAbout } from './errors.ts';
+import { errorAbout, type CurlewError } from './errors.ts';
 import { shallowJson } from './json.ts';
 import { digest, fileName, readJson, size, type Read } from './schema.ts';
 
@@ -77,10 +77,8 @@ export function parseHead(text: string, from: string): PartsHead {
     `${from}: not the head file of a bundle in parts`,
     'use the head file that was written with the parts',
   );
-  const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: format ${shown} of parts is not supported`, {
-      hint: 'a newer curlew wrote it; use that version or a newer one',
-    });
+  const unsupported = errorAbout('UNSUPPORTED', from, 'a newer curlew wrote it; use that version or a newer one');
+  const other = (shown: string): CurlewError => unsupported(`format ${shown} of parts is not supported`);
   const head = readJson(partsHead, text, { bad, parse: shallowJson, format: { only: PARTS_FORMAT, other } });
   const { format, name, size: total, tocDigest } = head;
   const parts = head.parts.map((one, index): Part => {

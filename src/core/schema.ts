@@ -93,6 +93,16 @@ export function checked<Schema extends v.GenericSchema>(schema: Schema, value: u
   throw bad(problemAt(issue).message);
 }
 
+/** The value as its schema converts it, with defaults. The error is that of {@link checked}. */
+export function parsed<Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+  bad: Bad,
+): v.InferOutput<Schema> {
+  checked(schema, value, bad);
+  return v.parse(schema, value);
+}
+
 /** A value that a schema refuses. The message in a schema may have a second line: the hint. */
 export interface Problem {
   readonly path: readonly (string | number)[];

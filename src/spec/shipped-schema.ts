@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { runInNewContext } from 'node:vm';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
-import { fieldsOf, isObject } from '../core/json.ts';
+import { pointerStep, fieldsOf, isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { mapProblem } from '../formats/yaml/yaml-map.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
@@ -72,7 +72,7 @@ function described(
   valueAt: (steps: readonly string[]) => string,
 ): Diagnostic {
   const { instancePath, keyword, params, parentSchema, data, message = '' } = error;
-  const steps = instancePath.split('/').slice(1).map(unescaped);
+  const steps = instancePath.split('/').slice(1).map(pointerStep);
   const name = [specName, ...steps].join('.');
   const extra: unknown = params['additionalProperty'];
   const at = (field: unknown): Diagnostic['place'] => (typeof field === 'string' && places?.get(field)) || place;
@@ -121,11 +121,6 @@ function yamlFindings(addon: InstallerAddon, { properties }: Readonly<Record<str
 
 function isYaml(schema: unknown): boolean {
   return fieldsOf(schema)['contentMediaType'] === 'application/yaml';
-}
-
-/** RFC 6901: `~1` is a slash, `~0` a tilde. */
-function unescaped(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function noSetting(name: string, field: string): string {

@@ -1,7 +1,7 @@
 /** The question before a reset, on a terminal: script(1) makes one. */
 import { execa } from 'execa';
 import { stat } from 'node:fs/promises';
-import { shellQuote } from '../../src/runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../src/core/shell-word.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';

@@ -4,7 +4,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { questionText } from '../../src/cli/ask-operator.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import { shellQuote } from '../../src/runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../src/core/shell-word.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';

@@ -2,7 +2,7 @@
 import { execa } from 'execa';
 import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shellQuote } from '../../src/runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../src/core/shell-word.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { cleanEnvironment } from '../support/curlew.ts';

@@ -1,5 +1,6 @@
 /** What helm does with the release of an add-on. */
 import * as v from 'valibot';
+import { namedSecrets } from '../../spec/secret-settings.ts';
 import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle, type Chart } from '../channel/channel.ts';
 import { isUnderWay, removalAction } from '../channel/helm-release.ts';
@@ -7,8 +8,7 @@ import { takesOver } from '../channel/pass.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { exactJson, jsonIn } from '../../core/json.ts';
-import { checked } from '../../core/schema.ts';
-import { namedSecrets } from '../../spec/secret-settings.ts';
+import { parsed } from '../../core/schema.ts';
 import { hiddenIn, type Addon, type Task } from './addon.ts';
 import type { ChannelCluster } from './channel-cluster.ts';
 import { chartPlace, type Helm, type HelmAnswers, type OpenHelm, type WebTrust } from './helm.ts';
@@ -96,7 +96,7 @@ export async function renderRelease(
   const render = async (): Promise<string> => {
     try {
       const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing });
-      return parsed(renderedSchema, text, doing).manifest;
+      return outputOf(renderedSchema, text, doing).manifest;
     } catch (error) {
       if (!(error instanceof CurlewError) || !error.message.includes(NO_KIND)) throw error;
       const served = [...new Set(kinds.served.map(({ apiVersion }) => apiVersion))];
@@ -167,13 +167,12 @@ export async function recoverRelease(
   });
 }
 
-function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: string): v.InferOutput<T> {
+function outputOf<T extends v.GenericSchema>(schema: T, text: string, doing: string): v.InferOutput<T> {
   const bad = (what: string): CurlewError =>
     new CurlewError('PROGRAM_FAILED', `cannot ${doing}: the output of helm has ${what}`);
   const value = jsonIn(text);
   if (value === undefined) throw bad('no JSON');
-  checked(schema as never, value, bad);
-  return v.parse(schema, value);
+  return parsed(schema, value, bad);
 }
 
 /** Its archive, checked against the hash of the add-on. */

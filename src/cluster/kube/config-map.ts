@@ -2,10 +2,12 @@
  * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
  */
 import { CurlewError, errorAbout } from '../../core/errors.ts';
-import { fieldsOf, isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, mapped } from '../../core/json.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import { openCalls, type Call, type CallOptions } from './call.ts';
-import { apiPath, type ApiPath } from './path.ts';
+import { CONFIG_MAPS, SECRETS } from './core-kinds.ts';
+import { apiPath } from './path.ts';
+import { collectionPath, objectPath, type Resource } from './resources.ts';
 
 export type Data = Readonly<Record<string, string>>;
 
@@ -49,7 +51,7 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
     const doing = `read ${configMapTitle(name)}`;
-    const reply = await call(doing, { verb: 'get', path: objectPath(name) });
+    const reply = await call(doing, { verb: 'get', path: objectPath(resourceOf(name), name) });
     const map = reply.outcome === 'done' ? configMapOf(name, reply.value, doing) : undefined;
     remember(known, name, map);
     return map;
@@ -96,13 +98,8 @@ function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: Confi
   else known.set(keyOf(name), map);
 }
 
-function collectionPath(name: ConfigMapName): ApiPath {
-  return apiPath`/api/v1/namespaces/${name.namespace}/${kindOf(name) === 'Secret' ? 'secrets' : 'configmaps'}`;
-}
-
-function objectPath(name: ConfigMapName): ApiPath {
-  const kinds = kindOf(name) === 'Secret' ? 'secrets' : 'configmaps';
-  return apiPath`/api/v1/namespaces/${name.namespace}/${kinds}/${name.name}`;
+function resourceOf(name: ConfigMapName): Resource {
+  return kindOf(name) === 'Secret' ? SECRETS : CONFIG_MAPS;
 }
 
 function isSame(a: Data, b: Data): boolean {
@@ -139,12 +136,8 @@ function writeRequest(target: ConfigMapName, before: ConfigMap | undefined, data
   };
   const values = kind === 'Secret' ? mapped(data, (text) => Buffer.from(text).toString('base64')) : data;
   const document = JSON.stringify({ ...rest, metadata: labeled, data: values });
-  if (before === undefined) return { verb: 'create', path: collectionPath(target), document };
-  return { verb: 'replace', path: objectPath(target), document };
-}
-
-function mapped(data: Data, change: (text: string) => string): Data {
-  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, change(text)]));
+  if (before === undefined) return { verb: 'create', path: collectionPath(resourceOf(target), namespace), document };
+  return { verb: 'replace', path: objectPath(resourceOf(target), target), document };
 }
 
 async function makeNamespace(call: Call, name: string): Promise<void> {

@@ -4,11 +4,12 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
 import { jsonIn } from '../../core/json.ts';
-import { checked } from '../../core/schema.ts';
+import { parsed } from '../../core/schema.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { openConnections } from '../../platform/http/connections.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { exchange, streamLines } from './exchange.ts';
+import { unreadable } from './objects.ts';
 import type { Session } from './session.ts';
 
 export interface Member {
@@ -138,19 +139,9 @@ export async function openEtcd({
     members: async () => {
       const doing = 'list the members of etcd';
       const answer = await asked(doing, '/v3/cluster/member/list', {});
-      const { members } = v.parse(
-        membersSchema,
-        checked(membersSchema, answer, (what) => {
-          return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
-        }),
-      );
-      const one = async ({
-        ID: id,
-        name,
-        isLearner: learner,
-        clientURLs,
-        peerURLs,
-      }: (typeof members)[number]): Promise<Member> => {
+      const { members } = parsed(membersSchema, answer, unreadable(doing));
+      const one = async (member: (typeof members)[number]): Promise<Member> => {
+        const { ID: id, name, isLearner: learner, clientURLs, peerURLs } = member;
         const addresses = peerURLs.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
         return { id, name, addresses, learner, ...(await healthOf(clientURLs[0])) };
       };
@@ -170,13 +161,7 @@ export async function openEtcd({
     size: async () => {
       const doing = 'read the size of etcd';
       const answer = await asked(doing, '/v3/maintenance/status', {});
-      const { dbSize } = v.parse(
-        statusSchema,
-        checked(statusSchema, answer, (what) => {
-          return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
-        }),
-      );
-      return Number(dbSize);
+      return Number(parsed(statusSchema, answer, unreadable(doing)).dbSize);
     },
     save: async (write) => {
       // An error of the disk is not one of etcd.

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
-import { checked, type Read } from '../../core/schema.ts';
+import { checked, parsed, type Read } from '../../core/schema.ts';
 import type { Call } from './call.ts';
 import { NAMESPACES } from './core-kinds.ts';
 import { TooLong } from './exchange.ts';
@@ -98,7 +98,8 @@ function metadataType(kind: string): string {
   return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
 }
 
-function unreadable(doing: string): (what: string) => CurlewError {
+/** The error for a response that does not fit its schema. */
+export function unreadable(doing: string): (what: string) => CurlewError {
   return (what) => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
 }
 
@@ -158,7 +159,7 @@ export async function listVersion<T>(
       if (answer.outcome === 'too long') break;
       if (answer.outcome === 'expired') break;
       if (answer.outcome !== 'done') return undefined;
-      const page = v.parse(listSchema, checked(listSchema, answer.value, unreadable(doing)));
+      const page = parsed(listSchema, answer.value, unreadable(doing));
       objects.push(...(page.items ?? []).map((item) => look(readObject(item, doing))));
       bytes += answer.bytes;
       const isStuck = page.metadata.continue !== '' && page.metadata.continue === next;

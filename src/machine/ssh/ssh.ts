@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { CurlewError, isErrorCode, type ErrorCode } from '../../core/errors.ts';
+import { shellQuote } from '../../core/shell-word.ts';
 import { HOST_KEY, SSH_WORD } from '../../core/ssh-word.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { plainLine } from '../../platform/process/program-lines.ts';
@@ -197,18 +198,13 @@ function argumentsFor({ user, port, hostKey, via }: SshHost, socket: string): re
   ];
 }
 
-/** A word for sh. */
-function quotedWord(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** The command for the login shell, of whatever kind it is: one program with one text. 255 is ssh's own status. */
 function remoteCommand(script: string, operands: readonly string[]): string {
-  const inner = ['/bin/sh', '-c', script, 'curlew', ...operands].map(quotedWord).join(' ');
+  const inner = ['/bin/sh', '-c', script, 'curlew', ...operands].map(shellQuote).join(' ');
   const outer = `umask 077; sudo=; if [ "$(id -u)" != 0 ]; then sudo='sudo -n'; $sudo true || exit ${NO_SUDO}; fi
 $sudo ${inner}
 status=$?; case $status in ${SSH_FAILED}|${NO_SUDO}) exit ${INSTEAD};; esac; exit $status`;
-  return `exec /bin/sh -c ${quotedWord(outer)}`;
+  return `exec /bin/sh -c ${shellQuote(outer)}`;
 }
 
 /** Images of clouds let root in for this answer alone. */

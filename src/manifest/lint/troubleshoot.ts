@@ -1,7 +1,7 @@
 /** Checks Troubleshoot specs: a HostPreflight, a SupportBundle, a Preflight, also one inside a Secret. Pure. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { isMap, isNode, isScalar, isSeq, visit, type Document } from 'yaml';
-import { isObject } from '../../core/json.ts';
+import { pointerStep, isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
 import { quoted, type RuleId } from '../rules.ts';
 import type { Remark, Spot } from './spot.ts';
@@ -97,7 +97,7 @@ export function checkSpec(kind: TroubleshootKind, document: YamlDocument): reado
   if (validate(value)) return [];
   const remarks: Remark[] = [];
   for (const error of validate.errors ?? []) {
-    const path = error.instancePath.split('/').slice(1).map(unescaped);
+    const path = error.instancePath.split('/').slice(1).map(pointerStep);
     if (remarks.length === MAX_MISTAKES) break;
     if (valueAt(value, path) === ANYTHING || isInAnything(value, path)) continue;
     const described = describe(error, path);
@@ -113,10 +113,6 @@ export function checkSpec(kind: TroubleshootKind, document: YamlDocument): reado
     });
   }
   return remarks;
-}
-
-function unescaped(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** Undefined if aliases expand too much. */

@@ -1,14 +1,10 @@
 /** Settings as a file of shell assignments: quoted text that is never expanded. */
 import { CurlewError } from '../../core/errors.ts';
+import { shellQuote } from '../../core/shell-word.ts';
 import { isReservedVariable } from '../../spec/variable-names.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
-/** Quotes any text as one bash word. */
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /**
  * Assignments of unexported variables. A variable of the same name in the caller's environment is hidden from hooks and their
  * children. `settings` are untrusted input, `own` comes from curlew.

@@ -2,6 +2,7 @@
 import { BUNDLED_TOOL, INSTALL_SH, packageFileName, packedExecutableName, storeKey } from '../../core/layout.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError, unless } from '../../core/errors.ts';
+import { shellQuote } from '../../core/shell-word.ts';
 import { type Arch, ARCHES } from '../../core/ref.ts';
 import { type ResolvedPackage, resolvePackages } from '../bundle/resolve.ts';
 import { installerYaml } from '../../spec/merge.ts';
@@ -317,7 +318,7 @@ function formatScript({ functions, script, base, release, id, spec, sums, signed
   // A text cannot contain its own digest, so no line of the spec ends the here-document.
   const end = `CURLEW_${createHash('sha256').update(spec).digest('hex')}`;
   const text = spec.endsWith('\n') ? spec : `${spec}\n`;
-  const args = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(quoted);
+  const args = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(shellQuote);
   // tasks.sh can run any command.
   if (signed && script !== 'tasks.sh') args.push('--require-signed');
   return [
@@ -332,10 +333,6 @@ function formatScript({ functions, script, base, release, id, spec, sums, signed
     `curlew_start ${args.join(' ')} "$@"`,
     '',
   ].join('\n');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Undefined for a key that no signature covers. */

@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY, nodePath } from '../../core/layout.ts';
 import { confinedEnvironment, confinedPlace } from '../../runtime/hooks/confine.ts';
 import { parseLimit } from '../../runtime/hooks/hook-limit.ts';
-import { shellQuote } from '../../runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../core/shell-word.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
 import type { Context } from '../../core/context.ts';
 import { ownScripts } from '../../own/scripts.ts';

@@ -1,6 +1,6 @@
 /** A hook calls a program of kURL's below bin/, and this tool answers. */
 import { readFile, stat } from 'node:fs/promises';
-import { shellQuote } from '../../../src/runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../../src/core/shell-word.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';
 import { hooks } from '../../support/hook-shell.ts';

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shellQuote } from '../../../src/runtime/hooks/shell-settings.ts';
+import { shellQuote } from '../../../src/core/shell-word.ts';
 import * as assert from '../../support/assert.ts';
 import { BUILT_MAIN } from '../../support/built.ts';
 import { makeCertificate } from '../../support/tls.ts';
