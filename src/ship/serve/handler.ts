@@ -10,7 +10,7 @@ import { type Answer, jsonAnswer, textAnswer } from './content.ts';
 import { failureAnswer, inRegistryFormat, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
 import { isRegistryPath, parseRoute, type Route, type Routed } from './route.ts';
-import { SEND_BUFFERS, sendAnswer } from './send.ts';
+import { createWaits, SEND_BUFFERS, sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
 import { isAuthorized } from './token.ts';
 
@@ -40,13 +40,19 @@ export interface Handler {
   readonly active: () => number;
   /** From now on each response closes its connection. */
   readonly drain: () => void;
+  /** Closes the connection of the client that has read nothing for longest; false if each has read something lately. */
+  readonly makeRoom: () => boolean;
 }
+
+/** The network takes bytes in bursts of up to a third of its buffers, so a client of 50 KB/s may seem to rest for this time. */
+const UNREAD_MS = 30_000;
 
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 export function createHandler(options: HandlerOptions): Handler {
   const { metrics, now } = options;
   const buffers = createBufferPool(SEND_BUFFERS);
+  const waits = createWaits(now);
   let active = 0;
   let draining = false;
   const health = (): Answer => {
@@ -77,7 +83,7 @@ export function createHandler(options: HandlerOptions): Handler {
       job.bytes += bytes;
       metrics.sent(bytes);
     };
-    const sending = { buffers, sent, gone: job.signal, minRate: options.minRate };
+    const sending = { buffers, sent, gone: job.signal, minRate: options.minRate, waits };
     const format = isRegistryPath(request.url ?? '') ? inRegistryFormat : (answer: Answer): Answer => answer;
     if (draining || hasBody(request)) response.setHeader('Connection', 'close');
     try {
@@ -95,6 +101,7 @@ export function createHandler(options: HandlerOptions): Handler {
     drain: () => {
       draining = true;
     },
+    makeRoom: () => waits.cut(UNREAD_MS),
     handle: (request, response) => {
       const routed = parseRoute(request.url ?? '');
       const gone = new AbortController();

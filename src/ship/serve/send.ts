@@ -21,6 +21,35 @@ export interface SendOptions {
   readonly minRate: number;
   /** Called for every sent chunk. */
   readonly sent: (bytes: number) => void;
+  readonly waits: Waits;
+}
+
+/** Responses that wait for their clients to read, and since when in milliseconds; the longest wait is first. */
+export interface Waits {
+  /** Begins the wait of a response again. */
+  readonly begin: (response: ServerResponse) => void;
+  readonly end: (response: ServerResponse) => void;
+  /** Closes the connection of the longest wait if it has lasted this long; false: there is none. */
+  readonly cut: (leastMs: number) => boolean;
+}
+
+export function createWaits(now: () => number): Waits {
+  const since = new Map<ServerResponse, number>();
+  const end: Waits['end'] = (response) => void since.delete(response);
+  return {
+    begin: (response) => {
+      end(response);
+      since.set(response, now());
+    },
+    end,
+    cut: (leastMs) => {
+      const [longest] = since;
+      if (longest === undefined || now() - longest[1] < leastMs) return false;
+      end(longest[0]);
+      longest[0].destroy();
+      return true;
+    },
+  };
 }
 
 /**
@@ -156,22 +185,24 @@ interface ResponseWriter {
 
 /**
  * The next chunk is read while the last one is being sent. For Node, a client that reads a few bytes now and then is not idle:
- * only the minimum rate disconnects it.
+ * only the minimum rate disconnects it, and another client that needs its place.
  */
 function createWriter(
   response: ServerResponse,
-  { buffers, sent, gone, minRate, status }: SendOptions & { readonly status: number },
+  { buffers, sent, gone, minRate, waits, status }: SendOptions & { readonly status: number },
 ): ResponseWriter {
   let waiting = 0;
   let wake: () => void = () => undefined;
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo() && !gone.aborted) {
+      waits.begin(response);
       const late = setTimeout(() => response.destroy(), (AHEAD / minRate) * 1000);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
       clearTimeout(late);
     }
+    waits.end(response);
     gone.throwIfAborted();
   };
   gone.addEventListener('abort', () => wake(), { once: true });

@@ -73,13 +73,13 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
   });
   const { body: bodyLimit, minRate } = limits;
   const handler = createHandler({ ...rest, bodyLimit, minRate, metrics, connections: () => open });
-  server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
   server.on('connection', (socket) => {
     open += 1;
     socket.once('close', () => {
       open -= 1;
     });
+    if (open > limits.connections && !handler.makeRoom()) socket.destroy();
   });
   const arrival = tls === undefined ? 'connection' : 'secureConnection';
   const intake = createIntake(server, { arrival, headMs: limits.headMs, bodyMs: limits.bodyMs });

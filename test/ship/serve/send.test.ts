@@ -1,10 +1,11 @@
-import { createServer, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { networkInterfaces } from 'node:os';
 import { createBufferPool } from '../../../src/platform/limit/buffer-pool.ts';
 import { dataContent } from '../../../src/ship/serve/content.ts';
-import { SEND_BUFFERS, sendAnswer } from '../../../src/ship/serve/send.ts';
+import { createWaits, SEND_BUFFERS, sendAnswer } from '../../../src/ship/serve/send.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
 import { until } from '../../support/appears.ts';
@@ -35,6 +36,7 @@ test('an answer ends when the network has taken it, not before: idle connections
       gone,
       minRate: 1,
       sent: () => undefined,
+      waits: createWaits(Date.now),
     });
   });
   server.emit('connection', line);
@@ -95,6 +97,54 @@ test('a client that takes less than the least rate is cut off, one that waits fo
   // It has waited for longer than the other one.
   letGo();
   assert.is((await answer.arrayBuffer()).byteLength, Number(answer.headers.get('content-length')));
+});
+
+test('the longest wait for a client is cut, if it is long enough, and one that has ended is not', () => {
+  const line = new Duplex({ read: () => undefined });
+  const [first, second, third] = Array.from(
+    { length: 3 },
+    () => new ServerResponse(new IncomingMessage(line as Socket)),
+  );
+  assert.ok(first !== undefined && second !== undefined && third !== undefined);
+  let time = 0;
+  const waits = createWaits(() => time);
+  for (const response of [first, second, third]) {
+    waits.begin(response);
+    time += 1000;
+  }
+  waits.begin(first);
+  waits.end(second);
+  assert.equal([waits.cut(1001), third.destroyed], [false, false]);
+  assert.equal([waits.cut(1000), third.destroyed, first.destroyed], [true, true, false]);
+  assert.equal([waits.cut(0), first.destroyed, waits.cut(0), second.destroyed], [true, true, false, false]);
+});
+
+test('a full server gives a new client the place of one that has not read for half a minute', async ({ signal }) => {
+  await using box = await tree();
+  const files = [{ path: 'images/a', data: noise(16_000_000) }];
+  const store = await publishTestPackages(box, [{ name: 'alpha', version: '1.0+k1', files }], signal);
+  let time = 0;
+  await using server = await serveStore(store, { limits: { connections: 1 }, listen: { now: () => time } });
+  const socket = connect(server.port, '127.0.0.1').pause();
+  socket.on('error', () => undefined);
+  socket.write(`GET ${FILE} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await once(socket, 'readable');
+  const health = async (): Promise<string> => rawRequest(server.port, 'GET /healthz HTTP/1.0\r\n\r\n');
+  time = 29_999;
+  assert.is(await health(), '');
+  // What the network still takes begins the wait again.
+  await until(async () => {
+    time += 30_000;
+    return (await health()).startsWith('HTTP/1.1 200 ');
+  });
+  assert.equal(
+    server.log.map(({ path, cut }) => [path, cut]),
+    [
+      [FILE, true],
+      ['/healthz', undefined],
+    ],
+  );
+  socket.destroy();
 });
 
 test.run();
