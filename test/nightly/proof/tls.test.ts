@@ -12,7 +12,7 @@ import { suite } from '../../support/suite.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { tree } from '../../support/tree.ts';
 
-const test = suite('nightly/proof/tls', { timeoutMs: 900_000 });
+const test = suite('nightly/proof/tls', { timeoutMs: 1_800_000 });
 
 interface Finding {
   readonly id: string;

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { errnoOf } from '../../../src/core/errors.ts';
+import { connect as connectTls } from 'node:tls';
 import { until } from '../../support/appears.ts';
 import * as assert from '../../support/assert.ts';
 import { FILE, onePackage, rawRequest, serveStore } from '../../support/served.ts';
@@ -350,30 +349,6 @@ test('with a certificate it speaks TLS, and addresses in answers are https', asy
     'USAGE',
     /the key does not belong to the certificate$/,
   );
-});
-
-test('ciphers that chain blocks are refused, also to clients of TLS 1.2, which get the others', async ({ signal }) => {
-  const { box, store } = await onePackage(signal);
-  await using _ = box;
-  const { key, cert, ca } = await makeCertificate();
-  await using server = await serveStore(store, { listen: { tls: { key, cert } } });
-  const agreed = async (options: ConnectionOptions): Promise<string> => {
-    const socket = connectTls({ host: '127.0.0.1', port: server.port, ca, ...options });
-    try {
-      await once(socket, 'secureConnect');
-      return `${socket.getProtocol()} ${socket.getCipher().name}`;
-    } catch (error) {
-      return errnoOf(error) ?? '';
-    } finally {
-      socket.destroy();
-    }
-  };
-  assert.is(await agreed({}), 'TLSv1.3 TLS_AES_256_GCM_SHA384');
-  const gcm = 'ECDHE-ECDSA-AES128-GCM-SHA256';
-  assert.is(await agreed({ maxVersion: 'TLSv1.2', ciphers: gcm }), `TLSv1.2 ${gcm}`);
-  for (const ciphers of ['ECDHE-ECDSA-AES128-SHA256', 'ECDHE-ECDSA-AES256-SHA384', 'ECDHE-ECDSA-AES128-SHA']) {
-    assert.match(await agreed({ maxVersion: 'TLSv1.2', ciphers }), 'HANDSHAKE_FAILURE');
-  }
 });
 
 test('a port that somebody else has is told', async ({ signal }) => {
