@@ -16,6 +16,7 @@ import {
 import { isObject } from '../../core/json.ts';
 import { hasErrors, type Diagnostic, type Place } from '../../core/diagnostic.ts';
 import { checkTree, type SettleRules } from './checked-nodes.ts';
+import { splitJsonStream } from './json-stream.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -311,22 +312,29 @@ export interface YamlPart {
   readonly line: number;
 }
 
-/** The documents of a file, split at lines of three dashes as Kubernetes' tools do; not those with nothing but comments. */
+/**
+ * The documents of a file, split at lines of three dashes as Kubernetes' tools do, and those of JSON also without such lines; not
+ * those with nothing but comments.
+ */
 export function splitYaml(text: string): readonly YamlPart[] {
   const parts: YamlPart[] = [];
   const separator = /(?<![^\n])---[ \t]*(?:#[^\n]*|\r?)(?=\n|$)/g;
   let from = 0;
   let line = 1;
-  const add = (to: number): void => {
-    const part = text.slice(from, to);
+  const add = (part: string): void => {
     if (/^[ \t]*[^\s#]/m.test(part)) parts.push({ text: part, line });
     for (let at = part.indexOf('\n'); at !== -1; at = part.indexOf('\n', at + 1)) line += 1;
   };
+  const stream = splitJsonStream(text);
+  if (stream !== undefined) {
+    for (const part of stream) add(part);
+    return parts;
+  }
   for (let end = separator.exec(text); end !== null; end = separator.exec(text)) {
-    add(end.index);
+    add(text.slice(from, end.index));
     from = end.index + end[0].length;
   }
-  add(text.length);
+  add(text.slice(from));
   return parts;
 }
 

@@ -23,6 +23,24 @@ test('documents end at lines of dashes, also with a comment right after these; e
   assert.is(values('\ufeff---#first', ...PAGE, '--- # none', '~', '---', '# no more').length, 1);
 });
 
+test('objects in JSON may follow each other without lines between them, as jq writes them', () => {
+  const page = (name: string): string =>
+    `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":{"a":"} {\\""}}`;
+  assert.equal(values(page('a'), page('b'), `${page('c')}${page('d')}`), ['a', 'b', 'c', 'd'].map(page));
+  assert.equal(values(page('a'), '---', page('b')), ['a', 'b'].map(page));
+  const { diagnostics } = readObjects('manifest.json', Buffer.from(`${page('a')}\n{\n"kind": 1}\n`));
+  assert.equal(
+    diagnostics.map(({ message, place }) => [message, place.line]),
+    [['kind is missing', 2]],
+  );
+});
+
+test('a map of YAML with braces in a text is one object', () => {
+  assert.equal(values("{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {a: '} {'}}"), [
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"page"},"data":{"a":"} {"}}',
+  ]);
+});
+
 test('items of a list without apiVersion and kind have those of the list', () => {
   const list = (kind: string): readonly string[] =>
     values(
