@@ -362,11 +362,21 @@ export function fileError(doing: string, error: unknown): CurlewError {
   return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${asError(error).message}`, { hint, cause: error });
 }
 
+/** Rethrows an error of a call on an open file with the file's path, which Node leaves out: `file.stat().catch(atPath(path))`. */
+export function atPath(path: string): (error: unknown) => never {
+  return (error) => {
+    throw errnoOf(error) === undefined ? error : Object.assign(asError(error), { path });
+  };
+}
+
 /**
  * A system call that failed by the state of the machine, such as a full disk, as {@link fileError}; any other value unchanged. For errors
- * of calls that no message describes: with `ENOENT` or `EEXIST` they may well be mistakes of the code.
+ * of calls that no message describes: with `ENOENT` or `EEXIST` they may well be mistakes of the code. If what an error left behind
+ * could not be closed or removed, the error itself counts.
  */
 export function machineError(error: unknown): unknown {
+  if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
+    return machineError(error.suppressed);
   const errno = errnoOf(error);
   if (errno === undefined || !(error instanceof Error) || !('syscall' in error)) return error;
   if (!FILE_HINTS.has(errno) && errno !== 'ENOSPC' && errno !== 'EDQUOT') return error;

@@ -1,4 +1,4 @@
-import { fileError, maskSecrets, redact } from '../../src/core/errors.ts';
+import { atPath, CurlewError, fileError, machineError, maskSecrets, redact } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -46,6 +46,25 @@ test('a file operation that is not permitted is answered with what to check', ()
     const error = fileError('write /etc/x', Object.assign(new Error(`${code}: permission denied`), { code }));
     assert.is(error.code, 'FILE_UNUSABLE');
     assert.match(error.hint ?? '', 'check its owner and permissions');
+  }
+});
+
+/** As Node throws it for a call on an open file. */
+function failed(code: string, syscall: string): Error {
+  return Object.assign(new Error(`${code}: i/o error, ${syscall}`), { code, syscall });
+}
+
+test('an error of an open file names the file', async () => {
+  const error = await Promise.reject(failed('EIO', 'fsync')).catch(atPath('/srv/a')).catch(machineError);
+  assert.match(error instanceof CurlewError ? error.message : '', /^cannot fsync \/srv\/a: /);
+});
+
+test('an error after which something could not be removed is told itself', () => {
+  const removing = failed('EROFS', 'unlink');
+  const both = { name: 'SuppressedError', error: removing, suppressed: failed('EIO', 'write') };
+  for (const suppressed of [both.suppressed, Object.assign(new Error('two'), both)]) {
+    const error = machineError(Object.assign(new Error('one'), { ...both, suppressed }));
+    assert.match(error instanceof CurlewError ? error.message : '', /^cannot write: /);
   }
 });
 

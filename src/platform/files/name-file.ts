@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs';
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError, isMissing, pathHint, withAddress } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, ifExists, isMissing, pathHint, withAddress } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, force: boolean | undefined, cause?: unknown): CurlewError {
@@ -41,7 +41,7 @@ export function requireRegular(path: string, stats: Stats): void {
 /** Requires that the folder of an output file exists: a missing one may be a typo, or a medium that is not mounted. */
 export async function requireFolder(path: string): Promise<void> {
   const folder = dirname(path);
-  const stats = await stat(folder).catch(() => undefined);
+  const stats = await ifExists(`write ${withAddress(path)}`, stat(folder));
   if (stats?.isDirectory() === true) return;
   const what = stats === undefined ? 'does not exist' : 'is not a folder';
   throw new CurlewError('FILE_UNUSABLE', `cannot write ${withAddress(path)}: ${withAddress(folder)} ${what}`, {

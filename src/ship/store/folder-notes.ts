@@ -8,7 +8,7 @@ import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
+import { atPath, CurlewError, errnoOf, isMissing } from '../../core/errors.ts';
 import { digest, fits } from '../../core/schema.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
 import { nameInside, openInside, removeInside } from './folder-inside.ts';
@@ -54,8 +54,8 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
 
 async function readText(root: string, path: string): Promise<string | undefined> {
   await using file = await openInside(root, path);
-  const stats = await file.stat();
-  return stats.isFile() && stats.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
+  const stats = await file.stat().catch(atPath(path));
+  return stats.isFile() && stats.size <= NOTE_LIMIT ? await file.readFile('utf8').catch(atPath(path)) : undefined;
 }
 
 /**

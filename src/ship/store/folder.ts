@@ -188,15 +188,16 @@ async function* readRange(
   { offset, length }: ByteRange,
   { signal, allocate = (size) => Buffer.allocUnsafeSlow(size) }: GetOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  await using file = await withFileErrors(`read ${object.key} in ${root}`, () => openInside(root, path));
-  const now = await file.stat({ bigint: true });
+  const reading = `read ${object.key} in ${root}`;
+  await using file = await withFileErrors(reading, () => openInside(root, path));
+  const now = await withFileErrors(reading, () => file.stat({ bigint: true }));
   if (now.ino !== stat.ino || now.size !== stat.size || now.mtimeNs !== stat.mtimeNs) {
     requireEtag(root, object, 'changed');
   }
   for (let done = 0; done < length;) {
     signal.throwIfAborted();
     const chunk = allocate(Math.min(READ_SIZE, length - done));
-    const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
+    const { bytesRead } = await withFileErrors(reading, () => file.read(chunk, 0, chunk.byteLength, offset + done));
     if (bytesRead === 0) requireEtag(root, object, 'changed');
     done += bytesRead;
     yield chunk.subarray(0, bytesRead);

@@ -1,4 +1,5 @@
-import { refuseExisting } from '../../../src/platform/files/name-file.ts';
+import { symlink } from 'node:fs/promises';
+import { refuseExisting, requireFolder } from '../../../src/platform/files/name-file.ts';
 import * as assert from '../../support/assert.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { suite } from '../../support/suite.ts';
@@ -18,6 +19,12 @@ for (const [name, message, hint] of [
     assert.match(error.hint ?? '', hint);
   });
 }
+
+test('a folder that cannot be read is not said to be missing', async () => {
+  await using box = await tree();
+  await symlink('loop', box.at('loop'));
+  await assert.rejectsWith(requireFolder(box.at('loop/b')), 'FILE_UNUSABLE', /too many symbolic links/);
+});
 
 test('keys and new add-ons with a name that cannot be are the words of the operator, and refused as such', async () => {
   await using box = await tree();
