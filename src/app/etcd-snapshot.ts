@@ -1,5 +1,5 @@
 /** Saves the data of the etcd of this control plane, with the keys of its cluster: once, or from now on. */
-import { mkdir, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { readdir, rm, type FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
@@ -19,6 +19,7 @@ import type { Store } from '../ship/store/store.ts';
 import { ETCD_SNAPSHOT, type EtcdSnapshotRequest } from '../requests/node.ts';
 import { openStoreFor } from '../steps/open/stores.ts';
 import { folderOf } from '../steps/node/install-folder.ts';
+import { makeMissing } from '../platform/files/make-folder.ts';
 
 const KUBERNETES = '/etc/kubernetes';
 /** With `--every`. */
@@ -92,7 +93,7 @@ export async function copySnapshot(
   if (isFolder(to)) {
     // A store in a folder is for everyone to read.
     const path = resolve(context.cwd, to, key);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    await makeMissing(dirname(path), 0o700).catch((error: unknown) => {
       throw fileError(`copy the snapshot to ${to}`, error);
     });
     const write = async (copy: FileHandle): Promise<void> => {

@@ -1,6 +1,6 @@
 /** The package of an earlier build: its metadata, and its files. */
 import { createWriteStream } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
@@ -11,6 +11,7 @@ import { strangeness } from '../platform/files/state-file.ts';
 import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { AddonRef, Arch } from '../core/ref.ts';
 import { parseLock, type ManifestLock } from '../manifest/lock.ts';
+import { makeMissing } from '../platform/files/make-folder.ts';
 
 export interface FinishedPackage {
   readonly path: string;
@@ -73,7 +74,7 @@ export async function unpackFolder(
     if (entry === undefined) continue;
     const target = join(to, safePath(name.slice(prefix.length), path));
     try {
-      await mkdir(dirname(target), { recursive: true });
+      await makeMissing(dirname(target));
       await pipeline(readPayload(source, entry, { signal }), createWriteStream(target, { mode, flags: 'wx' }), {
         signal,
       });

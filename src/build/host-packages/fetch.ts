@@ -1,5 +1,4 @@
 /** Fetches the host packages of an add-on for its OS folders: one transaction per system. */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted } from '../../core/counted.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -16,6 +15,7 @@ import { filesOfFolder } from '../folder-files.ts';
 import type { BuildPorts } from '../ports.ts';
 import type { Collected } from './collector.ts';
 import { depsOf } from './deps.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 /** The result of the Manifest's package lines for one operating system. */
 export interface HostPackages {
@@ -103,7 +103,7 @@ async function collect(
   const base = join(scratch, `packages-${os}`);
   const [folder, state, known] = [join(base, 'archives'), join(base, 'state'), join(base, 'known')];
   try {
-    for (const path of [folder, state, known]) await mkdir(path, { recursive: true });
+    for (const path of [folder, state, known]) await makeMissing(path);
   } catch (error) {
     throw fileError(`create ${base}`, error);
   }

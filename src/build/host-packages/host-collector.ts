@@ -1,6 +1,6 @@
 /** Fetches packages with this machine's package manager in private state, without reading or changing that of the machine. */
 import { constants } from 'node:fs';
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { osRow, type OsId } from '../../core/os.ts';
@@ -10,6 +10,7 @@ import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readResult, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
 import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 export interface HostCollectorOptions {
   /** Folder of curlew's scripts. */
@@ -65,8 +66,8 @@ async function prepare(
 ): Promise<{ readonly [name: string]: string; readonly CURLEW_STATE: string }> {
   const [state, home, list] = [join(scratch, 'state'), join(scratch, 'home'), join(scratch, 'repositories')];
   try {
-    await mkdir(state, { recursive: true });
-    await mkdir(home, { recursive: true });
+    await makeMissing(state);
+    await makeMissing(home);
     await writeFile(list, repositoriesText(os, repositories, arch), { mode: 0o600 });
   } catch (error) {
     throw fileError(doing, error);

@@ -3,7 +3,7 @@
  * files exclusively, and limits their size and number.
  */
 import { constants } from 'node:fs';
-import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
+import { chmod, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, errorAbout, fileError } from '../../core/errors.ts';
 import { safePath } from '../../core/layout.ts';
@@ -11,6 +11,7 @@ import { syncFolder } from '../../platform/files/sync-folder.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isBomb, MAX_RATIO } from './pack.ts';
 import { readPayload } from './read.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 export interface ExtractLimits {
   /** Sum of unpacked bytes. */
@@ -124,7 +125,7 @@ function selectEntries(
 async function makeFolders(folder: string, made: Set<string>): Promise<void> {
   if (made.has(folder)) return;
   // Undefined if no folder was created: then there is no mode to set.
-  const shortest = (await mkdir(folder, { recursive: true }))?.length ?? Infinity;
+  const shortest = (await makeMissing(folder))?.length ?? Infinity;
   for (let path = folder; path.length >= shortest; path = dirname(path)) {
     await chmod(path, 0o755);
     made.add(path);

@@ -3,7 +3,7 @@
  * path that leads outside, within limits. Refuses entries before it writes them.
  */
 import { createHash } from 'node:crypto';
-import { copyFile, constants, mkdir, open, type FileHandle } from 'node:fs/promises';
+import { copyFile, constants, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf } from '../../core/errors.ts';
 import { pathProblem } from '../../core/layout.ts';
@@ -12,6 +12,7 @@ import { compareText } from '../../core/ref.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { createByteReader } from './byte-reader.ts';
 import { isFileEntry, isFolderEntry, plainPath, walkEntries, type WalkedEntry } from './walk-tar.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 export interface ReceiveOptions {
   /** The top folder of the tar, with which every path begins. The written paths do not include it. */
@@ -81,7 +82,7 @@ async function takeEntry(entry: WalkedEntry, { files, taken }: Received, options
   const mode = linked?.mode ?? ((entry.mode & 0o111) === 0 ? 0o644 : 0o755);
   const target = join(into, path);
   try {
-    await mkdir(dirname(target), { recursive: true });
+    await makeMissing(dirname(target));
     if (linked === undefined) {
       await using file = await open(target, 'wx', mode);
       files.set(path, { path, mode, size, digest: await writeEntry(entry, file) });

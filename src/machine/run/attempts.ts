@@ -1,10 +1,11 @@
 /** Work of a control plane by timers, without a person: how the last attempt has ended, for those who look later. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { jsonIn, printableJson } from '../../core/json.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 export interface Attempt {
   /** When it began, in ISO 8601. */
@@ -49,7 +50,7 @@ export async function recordAttempt<T>(folder: string, work: Work, act: () => Pr
   const own: Attempt = { time: new Date().toISOString() };
   const write = async (attempt: Attempt): Promise<void> =>
     writeStateFile(path, `${printableJson({ format: 1, ...attempt })}\n`);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeMissing(dirname(path), 0o700);
   await write({ ...own, problem: 'it was cut' });
   let result: T;
   try {

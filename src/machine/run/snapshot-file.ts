@@ -13,6 +13,7 @@ import { readFound } from '../../platform/files/state-file.ts';
 import { AGE_HEADER, decrypted, decrypterFor } from './age.ts';
 import { UNITS } from './timer.ts';
 import { refusedSnapshot, requireWhole } from './whole-snapshot.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const TOP = 'snapshot';
 const DATA = 'etcd.db';
@@ -128,7 +129,7 @@ async function extract(
   signal: AbortSignal,
 ): Promise<void> {
   const { size } = await stat(file);
-  await mkdir(dirname(into), { recursive: true });
+  await makeMissing(dirname(into));
   await sweepPartials(dirname(into), { folders: true });
   await requireSpace(dirname(into), size, `extract ${file}`);
   await mkdir(into, { mode: 0o700 });

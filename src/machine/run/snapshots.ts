@@ -1,6 +1,6 @@
 /** Files with all data of an etcd and the keys of its cluster: only their owner can read them. */
 import { writeSync } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Encrypter } from 'age-encryption';
@@ -13,6 +13,7 @@ import { requireSpace } from '../../platform/files/space.ts';
 import { encrypted } from './age.ts';
 import { packSnapshot } from './snapshot-file.ts';
 import { requireWhole } from './whole-snapshot.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const KEPT = 3;
 const NAME = /^etcd-[\dTZ-]+(-before-v[\w.-]+?)?\.(db|tar|tar\.age)$/;
@@ -46,7 +47,7 @@ export async function saveSnapshot(
   const scratch = join(directory, 'etcd');
   const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   try {
-    await mkdir(scratch, { recursive: true, mode: 0o700 });
+    await makeMissing(scratch, 0o700);
     const needed = (await etcd.size()) + SPARE_BYTES;
     await requireSpace(dirname(file), needed, doing);
     await requireSpace(scratch, needed, doing);
@@ -93,7 +94,7 @@ export async function keepSnapshot(
   const time = now.toISOString().replace(/\.\d+/, '').replaceAll(':', '-');
   const before = `-before-${upgradeTo}`;
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeMissing(folder, 0o700);
     const all = (await readdir(folder)).filter((name) => NAME.test(name)).toSorted();
     const isFirst = upgradeTo !== undefined && !all.some((name) => name.includes(`${before}.`));
     const own = `etcd-${time}${isFirst ? before : ''}.tar${options.encrypter === undefined ? '' : '.age'}`;

@@ -1,10 +1,11 @@
 /** Timers of systemd, by which a control plane saves its etcd and renews its certificates without a person. */
-import { copyFile, mkdir, rename } from 'node:fs/promises';
+import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 export const UNITS = '/etc/systemd/system';
 
@@ -82,7 +83,7 @@ async function lastingCommand(directory: string, { program }: Context): Promise<
   const path = join(directory, 'bin', 'curlew');
   if (own.executable === path) return [path];
   try {
-    await mkdir(join(directory, 'bin'), { recursive: true });
+    await makeMissing(join(directory, 'bin'));
     await copyFile(own.executable, `${path}.new`);
     await rename(`${path}.new`, path);
   } catch (error) {

@@ -6,6 +6,7 @@ import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts'
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 interface Options {
   /** Hint for `FILE_EXISTS`. */
@@ -42,7 +43,7 @@ export async function createAddonFolder(
   let first: string | undefined;
   let claimed = false;
   try {
-    first = await mkdir(dirname(target), { recursive: true });
+    first = await makeMissing(dirname(target));
     for (const [path, text] of files) {
       signal.throwIfAborted();
       await writeWhole(join(temporary, path), text, runs(path) ? 0o755 : 0o644);
@@ -64,7 +65,7 @@ export async function createAddonFolder(
 }
 
 async function writeWhole(path: string, text: string, mode: number): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeMissing(dirname(path));
   await writeNew(path, text, mode);
 }
 

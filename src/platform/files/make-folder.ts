@@ -1,7 +1,34 @@
 /** Creates folders whose paths users give. */
 import { mkdir, rmdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, unlessMissing } from '../../core/errors.ts';
+
+/**
+ * Creates a folder and its missing parents, and returns the outermost of those that it has created. Throws errors of the system: to
+ * Node's recursive mkdir, a disk that is full, read-only or fails is a missing folder.
+ */
+export async function makeMissing(path: string, mode = 0o777): Promise<string | undefined> {
+  try {
+    return await makeOne(path, mode);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+  const first = await makeMissing(dirname(path), mode);
+  const own = await makeOne(path, mode);
+  return first ?? own;
+}
+
+async function makeOne(path: string, mode: number): Promise<string | undefined> {
+  try {
+    await mkdir(path, { mode });
+    return path;
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error;
+    const there = await unlessMissing(stat(path));
+    if (there?.isDirectory() !== true) throw error;
+    return undefined;
+  }
+}
 
 /**
  * Creates a folder and its missing parents. Not with Node's recursive mkdir, which never returns for a path such as /proc,

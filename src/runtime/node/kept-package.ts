@@ -1,5 +1,5 @@
 /** Packages that are on the node: in place, or kept in `previous` after another package of the same version replaced them. */
-import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
+import { constants, copyFile, lstat, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError, requireRefusal } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
@@ -15,6 +15,7 @@ import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
 import { wrongBytes, readVerified } from './verified-file.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 interface LookOptions {
   /** Receives progress if reading takes more than a second. */
@@ -138,7 +139,7 @@ async function copyPackage(
     for (const { path, mode, digest } of files) {
       signal.throwIfAborted();
       const target = join(into, path);
-      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+      await makeMissing(dirname(target), 0o755);
       folders.add(dirname(target));
       await copyFile(join(folder, path), target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
       const file = await open(target, 'r');

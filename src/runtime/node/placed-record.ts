@@ -2,7 +2,7 @@
  * The record of a package in place: its index, and the metadata of each file when its bytes were verified. It is written
  * only after that, with access for its owner only.
  */
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
@@ -11,6 +11,7 @@ import { nodePath, pathProblem } from '../../core/layout.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const FORMAT = 1;
 /** A record of a million files fits. */
@@ -54,14 +55,14 @@ export async function writePlacedRecord(
   const rows = files.map(({ path: name, mode, size, digest: own, mark }) =>
     JSON.stringify(mark === undefined ? [name, mode, size, own] : [name, mode, size, own, mark]),
   );
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeMissing(dirname(file), 0o700);
   await writeStateFile(file, `{"format":${FORMAT},"digest":"${digest}","files":[\n${rows.join(',\n')}\n]}\n`);
 }
 
 /** Moves the record of a package that was moved. Without one, removes the record of the target. */
 export async function movePlacedRecord(directory: string, from: string, to: string): Promise<void> {
   const target = join(directory, nodePath.placed(to));
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  await makeMissing(dirname(target), 0o700);
   await rename(join(directory, nodePath.placed(from)), target).catch(async (error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error;
     await rm(target, { force: true });

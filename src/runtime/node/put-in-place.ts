@@ -1,5 +1,5 @@
 /** Moves a package into its folder on the node: it is staged completely, synced, then renamed. */
-import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { lstat, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileError, succeeds } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -7,6 +7,7 @@ import type { AddonRef } from '../../core/ref.ts';
 import { dropPlacedRecord, movePlacedRecord } from './placed-record.ts';
 import type { SourcePackage } from './source.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const STAGING = /^\.(?:new|old)-/;
 
@@ -31,7 +32,7 @@ export async function stagePackage(
   const staged = join(directory, `.new-${run}`, nodePath.addon(source.ref));
   try {
     await rm(staged, { recursive: true, force: true });
-    await mkdir(dirname(staged), { recursive: true, mode: 0o755 });
+    await makeMissing(dirname(staged), 0o755);
     await source.extract(staged, { signal });
   } catch (error) {
     signal.throwIfAborted();
@@ -48,8 +49,8 @@ export async function renameIntoPlace(
   const target = join(directory, path);
   const old = keep ? join(directory, nodePath.previous(ref)) : join(directory, `.old-${run}`, path);
   try {
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
+    await makeMissing(dirname(target), 0o755);
+    await makeMissing(dirname(old), 0o755);
     if (await isThere(target)) {
       await rm(old, { recursive: true, force: true });
       await rename(target, old);
@@ -80,7 +81,7 @@ export async function moveAside(
     // Before the folder: a run that dies in between must not leave the record behind.
     await dropPlacedRecord(directory, path);
     if (!(await isThere(target))) return;
-    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
+    await makeMissing(dirname(old), 0o755);
     await rename(target, old);
     await syncFolder(dirname(target));
   } catch (error) {

@@ -4,7 +4,7 @@
  * hooks could write through a link, and the folder is still needed.
  */
 import { createHash } from 'node:crypto';
-import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { constants, copyFile, link, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
 import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
@@ -27,6 +27,7 @@ import {
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { UNPACK_AGAIN, wrongBytes, readVerified } from './verified-file.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const TOC_LIMIT = 1 << 30;
 /** Hashing uses one processor; meanwhile other files are read and synced. */
@@ -167,7 +168,7 @@ async function takePackage(
     const folders = new Set<string>();
     const take = async ([path, file]: readonly [string, PackageFile], within: Cancellable): Promise<void> => {
       const target = join(into, path);
-      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+      await makeMissing(dirname(target), 0o755);
       for (let folder = dirname(target); folder.length > into.length; folder = dirname(folder)) folders.add(folder);
       await bring(join(from, path), target);
       if ((await settleFile(target, file, within.signal)) !== file.digest)

@@ -4,7 +4,7 @@ import { chmod, cp, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
-import { makeFolder, removeEmpty } from '../../platform/files/make-folder.ts';
+import { makeFolder, makeMissing, removeEmpty } from '../../platform/files/make-folder.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
 import { isRunId, type Records } from '../plan/records.ts';
@@ -107,7 +107,7 @@ async function fillRunFolder(
 ): Promise<void> {
   try {
     const runs = dirname(folder.path);
-    if ((await mkdir(runs, { recursive: true, mode: 0o700 })) !== undefined) made.push(runs);
+    if ((await makeMissing(runs, 0o700)) !== undefined) made.push(runs);
     await mkdir(folder.path, { mode: 0o700 });
     made.push(folder.path);
     await mkdir(folder.scripts, { mode: 0o700 });

@@ -21,10 +21,11 @@ import { drainOwnNode } from './node-steps.ts';
 import { sourceOf } from './packages.ts';
 import { survive } from './remove.ts';
 import type { Run } from './run.ts';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { type Report, reportStep } from '../../core/events.ts';
 import type { HookOutcome } from '../hooks/hook-process.ts';
 import { endOfLog } from '../hooks/log-tail.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 /** Sources every install.sh once, so that a broken one fails before any hook runs. */
 export async function sourceScripts(run: Run): Promise<void> {
@@ -230,7 +231,7 @@ async function emptyFolder(directory: string, below: string): Promise<void> {
   const folder = join(directory, below);
   try {
     await rm(folder, { recursive: true, force: true });
-    await mkdir(folder, { recursive: true, mode: 0o755 });
+    await makeMissing(folder, 0o755);
   } catch (error) {
     throw fileError(`empty ${folder}`, error);
   }

@@ -5,7 +5,7 @@ import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:f
 import { dirname, join } from 'node:path';
 import type { Cancellable } from '../../core/cancellable.ts';
 import type { Digest } from '../../core/digest.ts';
-import { errnoOf, succeeds, unlessMissing } from '../../core/errors.ts';
+import { atPath, errnoOf, succeeds, unlessMissing } from '../../core/errors.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { makeInside, nameInside, openInside, requireInside } from './folder-inside.ts';
@@ -42,7 +42,7 @@ export async function writePartial(root: string, body: Uint8Array | Upload, { si
   try {
     await using file = await open(path, 'wx', 0o644);
     const { size, digest } = await fill(file, body, signal);
-    await file.sync();
+    await file.sync().catch(atPath(path));
     return { path, size, digest };
   } catch (error) {
     await rm(path, { force: true });
@@ -96,7 +96,7 @@ export async function partialCopy(root: string, source: string, { share }: { sha
     await copyFile(source, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     const file = await open(path, 'r+');
     try {
-      await file.sync();
+      await file.sync().catch(atPath(path));
     } finally {
       await file.close();
     }

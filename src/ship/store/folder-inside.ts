@@ -1,9 +1,10 @@
 /** Prevents symbolic links in a store's folder from redirecting reads, writes and removals to places outside of it. */
-import { constants, mkdir, open, readlink, realpath, rm, rmdir, type FileHandle } from 'node:fs/promises';
+import { constants, open, readlink, realpath, rm, rmdir, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { isWithin } from '../../platform/files/is-within.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 function escapes(root: string, path: string): CurlewError {
   return new CurlewError(
@@ -47,7 +48,7 @@ export async function openInside(root: string, path: string): Promise<FileHandle
 
 /** Creates a folder of the store and its parents. */
 export async function makeInside(root: string, folder: string): Promise<void> {
-  await mkdir(await requireInside(root, folder), { recursive: true });
+  await makeMissing(await requireInside(root, folder));
 }
 
 /** Times that a folder may be removed before its first file has a name. */

@@ -1,5 +1,4 @@
 /** Extra images of a bundle, which are built into a separate package. */
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFileSource } from '../../formats/archive/read.ts';
 import { helmImages, imageOverrides } from '../../ship/bundle/image-overrides.ts';
@@ -17,6 +16,7 @@ import { buildAddons } from '../../build/build.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig, cacheFolder } from '../open/config.ts';
 import type { ImagesRequest } from '../../requests/bundle.ts';
+import { makeMissing } from '../../platform/files/make-folder.ts';
 
 const NAME = 'extra-images';
 
@@ -89,7 +89,7 @@ async function writeAddon(
   const addon = join(folder, 'packages', NAME, version);
   const lines = images.map((image, at) => `image image-${at + 1} ${image}\n`);
   try {
-    await mkdir(addon, { recursive: true });
+    await makeMissing(addon);
   } catch (error) {
     throw fileError(`write ${addon}`, error);
   }

@@ -1,5 +1,6 @@
 import { readdir, stat, symlink, writeFile } from 'node:fs/promises';
-import { makeFolder, removeEmpty } from '../../../src/platform/files/make-folder.ts';
+import { errnoOf } from '../../../src/core/errors.ts';
+import { makeFolder, makeMissing, removeEmpty } from '../../../src/platform/files/make-folder.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
@@ -12,6 +13,21 @@ test('all that is missing is made; what is there is left alone', async () => {
   assert.equal(await makeFolder(box.at('there/a/b c/d')), made);
   assert.equal(await makeFolder(box.at('there/a/b c/d')), []);
   assert.ok((await stat(box.at('there/a/b c/d'))).isDirectory());
+});
+
+test('the outermost folder that was missing is returned, with the mode of all that are made', async () => {
+  await using box = await tree({ 'there/file': 'x' });
+  assert.is(await makeMissing(box.at('there/a/b'), 0o700), box.at('there/a'));
+  assert.is((await stat(box.at('there/a'))).mode & 0o777, 0o700);
+  assert.is(await makeMissing(box.at('there/a/b')), undefined);
+  assert.is(await makeMissing(box.at('there/a/b/c')), box.at('there/a/b/c'));
+  for (const [path, code] of [
+    [box.at('there/file'), 'EEXIST'],
+    [box.at('there/file/a'), 'ENOTDIR'],
+    ['/proc/no-such-folder/a', 'ENOENT'],
+  ] as const) {
+    assert.is(await makeMissing(path).catch(errnoOf), code);
+  }
 });
 
 test('a file, or a link to nothing, in the way is told', async () => {

@@ -1,5 +1,5 @@
 /** The output of a program of the spec's choice. It runs in a temporary folder. */
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { fileNameProblem, pathProblem } from '../../../core/layout.ts';
@@ -22,6 +22,7 @@ import {
 import { matchAll } from '../pattern.ts';
 import type { Settings } from '../check-settings.ts';
 import type { AnalyzerSpec } from '../spec.ts';
+import { makeMissing } from '../../../platform/files/make-folder.ts';
 
 const schema = v.object({
   exitCode: finite,
@@ -86,13 +87,13 @@ async function runIn(folder: string, settings: Settings, host: Host): Promise<Ru
   const outputDir = settings.text('outputDir');
   const output = outputDir === undefined ? undefined : join(folder, safe(outputDir, pathProblem(outputDir)));
   if (output !== undefined) {
-    await mkdir(output, { recursive: true });
+    await makeMissing(output);
     env['TS_OUTPUT_DIR'] = output;
   }
   const input = settings.textMap('input');
   if (input !== undefined) {
     const into = join(folder, 'input');
-    await mkdir(into, { recursive: true });
+    await makeMissing(into);
     for (const [name, text] of Object.entries(input)) {
       await writeFile(join(into, safe(name, fileNameProblem(name))), text, { flag: 'wx' });
     }
