@@ -34,7 +34,7 @@ export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context):
     const { url: source, digest } = offer;
     const step = { kind: 'asset', fileName: externalFile(offer), source, local: false, digest } as const;
     const silent = { onBytes: () => undefined, onExpected: () => undefined };
-    scratch ??= makeScratch(ports.cache, 'external');
+    scratch ??= makeScratch(ports.cache);
     return fetchAsset(
       step,
       { root: cwd, scratch: await scratch, ...silent },

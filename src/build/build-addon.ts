@@ -116,7 +116,7 @@ async function takeUnchanged(
 
 async function make(
   {
-    addon: { ref, steps },
+    addon: { steps },
     source,
     plan,
     target,
@@ -130,12 +130,12 @@ async function make(
   ports: BuildPorts,
   { signal }: Cancellable,
 ): Promise<Awaited<ReturnType<typeof makePackage>>> {
-  const scratch = await makeScratch(ports.cache, formatRef(ref));
+  const scratch = await makeScratch(ports.cache);
   try {
     const request = { source, steps, plan, target, scratch, earlier: finished, required: committed };
     return await makePackage(request, ports, { signal });
   } finally {
-    // Pruning the cache removes anything that cannot be removed here.
+    // What cannot be removed here, the next build sweeps.
     await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
 }

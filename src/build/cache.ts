@@ -1,18 +1,19 @@
 /** The cache folder: its layout and expiry. It contains no packages and may be removed at any time. */
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { LayerMemory } from '../formats/oci/check-layers.ts';
+import { partialName, sweepPartials } from '../platform/files/partial.ts';
 import { isStranger } from '../platform/files/state-file.ts';
 import type { PartialPaths } from '../ship/transfer/partial-file.ts';
+import { makeMissing } from '../platform/files/make-folder.ts';
 
 const DAY_MS = 86_400_000;
 /** Files that no build has read or written for this long are removed. */
 const KEPT_MS = 30 * DAY_MS;
 /** Names of files in the cache: the folder may also contain other files. */
 const ASSET_FILE = /^\.?[0-9a-f]{64}\./;
-const SCRATCH = /-[A-Za-z0-9]{6}$/;
 
 /** Stores assets until their package is laid out. */
 export function assetFolder(cache: string): string {
@@ -52,7 +53,7 @@ export function layerMemory(cache: string): LayerMemory {
  * that everyone may write to: files there could be redirected or belong to others.
  */
 export async function makeOwn(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await makeMissing(folder, 0o755);
   if (await isOwn(folder)) return;
   throw new CurlewError(
     'FILE_UNUSABLE',
@@ -66,12 +67,15 @@ async function isOwn(folder: string): Promise<boolean> {
   return stats?.isDirectory() === true && !isStranger(stats.uid) && (stats.mode & 0o002) === 0;
 }
 
-/** A new temporary folder for the build of the add-on `id`; the caller removes it. */
-export async function makeScratch(cache: string, id: string): Promise<string> {
+/** A new temporary folder for a build, after a sweep of those that killed builds have left; the caller removes it. */
+export async function makeScratch(cache: string): Promise<string> {
   const folder = scratchFolder(cache);
   try {
     await makeOwn(folder);
-    return await mkdtemp(join(folder, `${id}-`));
+    await sweepPartials(folder, { folders: true });
+    const path = join(folder, partialName());
+    await mkdir(path, { mode: 0o700 });
+    return path;
   } catch (error) {
     throw fileError(`create a folder in ${folder}`, error);
   }
@@ -90,19 +94,13 @@ export function isWorthKeeping(error: unknown, signal: AbortSignal): boolean {
 
 /** Removes files that no build has used for 30 days. `now` in milliseconds. Never fails. */
 export async function pruneCache(cache: string, now: number): Promise<void> {
-  await Promise.all([
-    pruneFolder(assetFolder(cache), ASSET_FILE, now - KEPT_MS),
-    pruneFolder(scratchFolder(cache), SCRATCH, now - KEPT_MS),
-  ]);
-}
-
-async function pruneFolder(folder: string, ours: RegExp, before: number): Promise<void> {
+  const folder = assetFolder(cache);
   // A finished build must not fail because its cache cannot be pruned.
   const names = (await isOwn(folder)) ? await readdir(folder).catch(() => []) : [];
-  for (const name of names.filter((one) => ours.test(one))) {
+  for (const name of names.filter((one) => ASSET_FILE.test(one))) {
     const path = join(folder, name);
     try {
-      if ((await lstat(path)).mtimeMs < before) await rm(path, { recursive: true, force: true });
+      if ((await lstat(path)).mtimeMs < now - KEPT_MS) await rm(path, { recursive: true, force: true });
     } catch {
       continue;
     }

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { mapLimited } from '../platform/limit/each.ts';
 import { requireRefusal, type CurlewError } from '../core/errors.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
-import { formatRef, type AddonRef } from '../core/ref.ts';
+import type { AddonRef } from '../core/ref.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
 import type { ImageStep } from '../manifest/step.ts';
 import { removeBodies } from './assets.ts';
@@ -61,7 +61,7 @@ async function outdatedAddon(
   const lock = committed ?? earlier?.lock;
   if (lock === undefined) return { ref, lockedBy: undefined, changes: [] };
   const source = await readSource(addon, { signal });
-  const scratch = await makeScratch(ports.cache, formatRef(ref));
+  const scratch = await makeScratch(ports.cache);
   try {
     const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, { root, arch, scratch, signal });
     const silent = { onBytes: () => undefined, onExpected: () => undefined };
