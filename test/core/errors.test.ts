@@ -49,7 +49,7 @@ test('a file operation that is not permitted is answered with what to check', ()
   }
 });
 
-/** As Node throws it for a call on an open file. */
+/** An error of a call on an open file, as Node throws it. */
 function failed(code: string, syscall: string): Error {
   return Object.assign(new Error(`${code}: i/o error, ${syscall}`), { code, syscall });
 }

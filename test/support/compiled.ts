@@ -27,6 +27,7 @@ export const MODULES: readonly string[] = [
   'src/ship/store/folder.ts',
   HOST_MODULE,
   LENDER_MODULE,
+  'test/components/support/faults/host.ts',
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',
   'test/support/preflight.ts',
