@@ -19,13 +19,13 @@ import { startMemoryApiServer, type MemoryApiServer } from './api-server/server.
 import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
 import { hubCluster, hubClusterAddon } from './hub-objects.ts';
 import { eventually } from './hub-scene.ts';
-import { makeCertificate } from './tls.ts';
+import { usualCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 import { startServer, type WebServer } from './web-server.ts';
 
 const HUB = '0b9b6ae2-5a35-4e9a-9d4b-8e5f7a1c2d3e';
 const ROOT = '/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-oslo';
-const certificate = await makeCertificate();
+const certificate = await usualCertificate();
 const key = readPrivateKey(makeKeyPair(undefined).privateKey, 'pinned', undefined);
 const stranger = readPrivateKey(makeKeyPair(undefined).privateKey, 'other', undefined);
 

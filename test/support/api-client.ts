@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { createSecureContext } from 'node:tls';
 import { isMap, type Json, type JsonObject } from './api-server/fields.ts';
 
 export interface ApiReply {
@@ -35,7 +36,7 @@ export function apiClient(kubeconfig: string): ApiClient {
   const ca = Buffer.from(authority, 'base64');
   const own = certificate && { cert: Buffer.from(certificate, 'base64'), key: Buffer.from(key, 'base64') };
   // Most of what a request costs is a connection of its own.
-  const agent = new Agent({ keepAlive: true, ca, ...own });
+  const agent = new Agent({ keepAlive: true, secureContext: createSecureContext({ ca, ...own }) });
   const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const open = async (
     method: string,

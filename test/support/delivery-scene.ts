@@ -8,7 +8,7 @@ import type { JsonObject } from './api-server/fields.ts';
 import { startMemoryApiServer } from './api-server/server.ts';
 import { noReport } from './context.ts';
 import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
-import { makeCertificate } from './tls.ts';
+import { usualCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 import type { ChannelApplyRequest, ChannelRemoveRequest } from '../../src/requests/channel.ts';
 
@@ -32,7 +32,7 @@ export interface Scene extends AsyncDisposable {
   readonly record: (addon: string) => Promise<JsonObject | undefined>;
 }
 
-const certificate = await makeCertificate();
+const certificate = await usualCertificate();
 const HEADER = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name: 'stable' } };
 
 export async function openScene(): Promise<Scene> {

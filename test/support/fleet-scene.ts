@@ -9,7 +9,7 @@ import { apiClient, textAt, type ApiClient } from './api-client.ts';
 import { startMemoryApiServer, type MemoryApiServer } from './api-server/server.ts';
 import { noReport } from './context.ts';
 import { addon, cluster, documents } from './fleet-files.ts';
-import { makeCertificate } from './tls.ts';
+import { usualCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 
 type BeforeRequest = (name: string, request: string) => unknown;
@@ -32,7 +32,7 @@ export interface FleetScene extends AsyncDisposable {
   readonly versions: () => Promise<string>;
 }
 
-const certificate = await makeCertificate();
+const certificate = await usualCertificate();
 const MAP = '/api/v1/namespaces/default/configmaps/page';
 
 /** A release of the add-on `web`, in `web.yaml`. */
@@ -47,16 +47,22 @@ export async function openFleetScene(names: readonly string[]): Promise<FleetSce
   const box = await tree();
   let before: BeforeRequest | undefined;
   const servers = new Map<string, MemoryApiServer>();
+  const clients = new Map<string, ApiClient>();
   for (const name of names) {
     const server = await startMemoryApiServer({ certificate, before: (request) => before?.(name, request) });
     servers.set(name, server);
+    clients.set(name, apiClient(server.kubeconfig));
     await writeFile(box.at(`${name}.conf`), server.kubeconfig);
   }
   const { signal } = new AbortController();
   setMaxListeners(0, signal);
   const context: Context = { signal, report: noReport, env: {}, cwd: box.path };
   const request = { files: ['fleet.yaml'], timeout: 15_000 };
-  const api = (name: string): ApiClient => apiClient(servers.get(name)?.kubeconfig ?? '');
+  const api = (name: string): ApiClient => {
+    const client = clients.get(name);
+    if (client === undefined) throw new Error(`the fleet has no cluster ${name}`);
+    return client;
+  };
   return {
     box,
     context,

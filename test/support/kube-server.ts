@@ -1,5 +1,5 @@
 /** API servers made by tests: over TLS, with answers by path, and kubeconfigs that lead to them. */
-import { makeCertificate, type TestCertificate } from './tls.ts';
+import { usualCertificate, type TestCertificate } from './tls.ts';
 import { startServer, type Asked, type Reply, type WebServer } from './web-server.ts';
 
 export interface KubeServer extends WebServer {
@@ -14,7 +14,7 @@ export async function startKubeServer(
   answer: (asked: Asked) => Reply | { readonly json: unknown },
   certificate?: TestCertificate,
 ): Promise<KubeServer> {
-  const { key, cert, ca } = certificate ?? (await makeCertificate());
+  const { key, cert, ca } = certificate ?? (await usualCertificate());
   const regular = (asked: Asked): Reply => {
     const reply = answer(asked);
     return 'json' in reply ? { status: 200, body: JSON.stringify(reply.json) } : reply;

@@ -40,6 +40,14 @@ export async function makeCertificate(
   return { key: server.private, cert: server.cert, ca: authority.cert };
 }
 
+let usual: Promise<TestCertificate> | undefined;
+
+/** The certificate of servers in whose tests any will do: making one takes longer than most of these tests. */
+export async function usualCertificate(): Promise<TestCertificate> {
+  usual ??= makeCertificate();
+  return usual;
+}
+
 /** Leads clients that begin with a TLS handshake to one port, all others to the other. Servers in Go answer like this. */
 export async function startBoth(
   tlsPort: number,

@@ -213,6 +213,14 @@ export function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return a === b;
 }
 
+/** The paths that other paths of the set begin with. */
+export function parentsOf(fields: FieldSet): FieldSet {
+  const out = new Set<string>();
+  for (const path of fields)
+    for (let end = path.lastIndexOf('\n'); end > 0; end = path.lastIndexOf('\n', end - 1)) out.add(path.slice(0, end));
+  return out;
+}
+
 /** Fields that the second document adds or changes, and those that it no longer has. */
 export function compare(
   before: JsonObject,
@@ -220,11 +228,9 @@ export function compare(
 ): { readonly changed: FieldSet; readonly removed: FieldSet } {
   const [old, now] = [fieldsOf(before, true), fieldsOf(after, true)];
   // Items of keyed lists and open maps are the same while their fields differ.
-  const isChanged = (path: string): boolean => {
-    if (!old.has(path)) return true;
-    const isInner = [...now].some((other) => other.startsWith(`${path}\n`));
-    return !isInner && !isSame(valueAt(before, path), valueAt(after, path));
-  };
+  const parents = parentsOf(now);
+  const isChanged = (path: string): boolean =>
+    !old.has(path) || (!parents.has(path) && !isSame(valueAt(before, path), valueAt(after, path)));
   return {
     changed: new Set([...now].filter(isChanged)),
     removed: new Set([...old].filter((path) => !now.has(path))),

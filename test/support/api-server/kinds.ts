@@ -103,12 +103,17 @@ export function customKinds(definition: JsonObject): readonly ServedKind[] {
 const ajv = new Ajv({ allErrors: true, removeAdditional: true, strict: false, validateFormats: false });
 /** By the text of its schema: a compilation costs more than all requests of most tests, and every server has the same kinds. */
 const checks = new Map<string, ValidateFunction>();
+/** By the schema itself, whose text is long. */
+const checksOf = new WeakMap<JsonObject, ValidateFunction>();
 
 function checkOf(schema: JsonObject): ValidateFunction {
+  const known = checksOf.get(schema);
+  if (known !== undefined) return known;
   const key = JSON.stringify(schema);
-  const known = checks.get(key) ?? ajv.compile(knownFields(schema));
-  checks.set(key, known);
-  return known;
+  const made = checks.get(key) ?? ajv.compile(knownFields(schema));
+  checks.set(key, made);
+  checksOf.set(schema, made);
+  return made;
 }
 
 /** The document without fields that its schema does not have, as the server stores it, these fields, and what is wrong with the rest. */

@@ -8,6 +8,7 @@ import {
   isMap,
   isSame,
   merge,
+  parentsOf,
   textOf,
   valueAt,
   without,
@@ -90,7 +91,8 @@ export function applied(
   const fields = fieldsOf(config);
   const laid = merge(live.document, config) as JsonObject;
   const isChanged = (path: string): boolean => !isSame(valueAt(live.document, path), valueAt(laid, path));
-  const taken = new Set([...fields].filter((path) => !isInner(fields, path) && isChanged(path)));
+  const parents = parentsOf(fields);
+  const taken = new Set([...fields].filter((path) => !parents.has(path) && isChanged(path)));
   const others = live.managers.filter((one) => !isBy(one, by));
   const conflicts = others.flatMap((manager) =>
     [...manager.fields].filter((path) => taken.has(path)).map((path) => ({ field: fieldTitle(path), manager })),
@@ -99,14 +101,10 @@ export function applied(
   const remaining = others.map((one) => ({ ...one, fields: minus(one.fields, taken) }));
   const own = live.managers.filter((one) => isBy(one, by));
   const before = own[0]?.fields ?? new Set<string>();
-  const isOwned = (path: string): boolean =>
-    remaining.some((one) => one.fields.has(path) || isInner(one.fields, path)) || isInner(fields, path);
+  const sets = [...remaining.flatMap((one) => [one.fields, parentsOf(one.fields)]), parents];
+  const isOwned = (path: string): boolean => sets.some((set) => set.has(path));
   const dropped = new Set([...before].filter((path) => !fields.has(path) && !isOwned(path)));
   return { document: without(laid, dropped), managers: withFields([...remaining, ...own], by, fields) };
-}
-
-function isInner(fields: FieldSet, path: string): boolean {
-  return [...fields].some((other) => other.startsWith(`${path}\n`));
 }
 
 /** A create, update or patch: what it changes becomes its own, and is lost to others. */

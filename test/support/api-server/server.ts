@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { kubeconfigText } from '../kube-server.ts';
-import { makeCertificate, type TestCertificate } from '../tls.ts';
+import { usualCertificate, type TestCertificate } from '../tls.ts';
 import { isMap, textOf, type JsonObject } from './fields.ts';
 import { apiVersionOf, BUILT_IN, customKinds, DEFINITIONS, discoveryOf, type ServedKind } from './kinds.ts';
 import {
@@ -63,7 +63,7 @@ const BUDGETS = BUILT_IN.find(({ kind }) => kind === 'PodDisruptionBudget') as S
 const ADMIN: User = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
 export async function startMemoryApiServer(options: MemoryApiOptions = {}): Promise<MemoryApiServer> {
-  const { key, cert, ca } = options.certificate ?? (await makeCertificate());
+  const { key, cert, ca } = options.certificate ?? (await usualCertificate());
   const api = new Api(options);
   const clients = { requestCert: true, rejectUnauthorized: false };
   const server = createServer(
@@ -158,12 +158,13 @@ class Api {
     return { username: `system:bootstrap:${id}`, groups: [...extra, 'system:bootstrappers', 'system:authenticated'] };
   }
 
-  #kinds(): readonly ServedKind[] {
-    return [...BUILT_IN, ...this.store.list(DEFINITIONS, '').flatMap(({ value }) => customKinds(value))];
+  #customKinds(): readonly ServedKind[] {
+    return this.store.list(DEFINITIONS, '').flatMap(({ value }) => customKinds(value));
   }
 
   #kind(group: string, version: string, plural: string): ServedKind {
-    const kind = this.#kinds().find((one) => one.group === group && one.version === version && one.plural === plural);
+    const isIt = (one: ServedKind): boolean => one.group === group && one.version === version && one.plural === plural;
+    const kind = BUILT_IN.find(isIt) ?? this.#customKinds().find(isIt);
     if (kind === undefined) throw new StatusError(404, 'NotFound', 'the server could not find the requested resource');
     return kind;
   }
@@ -172,7 +173,7 @@ class Api {
     const version = this.#options.version ?? 'v1.34.4';
     const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
     if (path === '/version') return { major, minor, gitVersion: version, platform: 'linux/amd64' };
-    if (path === '/api' || path === '/apis') return discoveryOf(this.#kinds(), path === '/api');
+    if (path === '/api' || path === '/apis') return discoveryOf([...BUILT_IN, ...this.#customKinds()], path === '/api');
     return undefined;
   }
 
