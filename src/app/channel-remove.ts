@@ -15,10 +15,14 @@ export interface ChannelRemoval extends AddonRemoval {
 }
 
 /** The removal that {@link removeFromCluster} would do; changes nothing. */
-export const planRemoval = useCase(REMOVAL, async (request, context) => removeAddon(request, context, false));
+export const planRemoval = useCase(REMOVAL, async (request, context): Promise<ChannelRemoval> =>
+  removeAddon(request, context, false),
+);
 
 /** Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded. */
-export const removeFromCluster = useCase(REMOVAL, async (request, context) => removeAddon(request, context, true));
+export const removeFromCluster = useCase(REMOVAL, async (request, context): Promise<ChannelRemoval> =>
+  removeAddon(request, context, true),
+);
 
 async function removeAddon(request: ChannelRemoveRequest, context: Context, isReal: boolean): Promise<ChannelRemoval> {
   const { addon } = request;

@@ -26,7 +26,7 @@ export interface Developed {
  * Builds the newest of the matching versions of each add-on, and installs them in a sandbox, also those that are installed already.
  * Without a spec, only these add-ons are in it.
  */
-export const dev = useCase(DEV, async (request, context) =>
+export const dev = useCase(DEV, async (request, context): Promise<Developed> =>
   tryOnce(request, await newestOf(request, context), context),
 );
 

@@ -187,7 +187,7 @@ const CHECKS: readonly Check[] = [
 ];
 
 /** The findings of its checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
-export const doctor = useCase(DOCTOR, async (request, context) =>
+export const doctor = useCase(DOCTOR, async (request, context): Promise<readonly DoctorFinding[]> =>
   Promise.all(checksFor(request).map(async (check) => findingOf(check, request, context))),
 );
 

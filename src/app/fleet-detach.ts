@@ -27,10 +27,14 @@ export interface Detachment {
 }
 
 /** What would be taken. `NOT_FOUND` if the cluster has nothing. */
-export const planDetachment = useCase(FLEET_DETACH, async (request, context) => detach(request, context, false));
+export const planDetachment = useCase(FLEET_DETACH, async (request, context): Promise<Detachment> =>
+  detach(request, context, false),
+);
 
 /** Certificates are valid until they expire, but of nobody: the next agent of the name is another user. */
-export const detachCluster = useCase(FLEET_DETACH, async (request, context) => detach(request, context, true));
+export const detachCluster = useCase(FLEET_DETACH, async (request, context): Promise<Detachment> =>
+  detach(request, context, true),
+);
 
 /** What add-ons on the cluster may do at the hub. */
 async function addonBindings(call: Call, cluster: string): Promise<readonly LiveObject[]> {

@@ -22,7 +22,9 @@ import { resolveRequest, runRequest } from './install-request.ts';
 import { extrasOf, type NodeResult } from './install-result.ts';
 
 /** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
-export const install = useCase(RUN, async (input, context) => changing(context, async () => perform(input, context)));
+export const install = useCase(RUN, async (input, context): Promise<NodeResult> =>
+  changing(context, async () => perform(input, context)),
+);
 
 async function perform(input: InstallRequest, context: Context): Promise<NodeResult> {
   const { request, flags, saved } = await resolveRequest(input, context);

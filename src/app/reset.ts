@@ -12,6 +12,7 @@ import { kindOf, requireFolders } from '../steps/node/install-folder.ts';
 import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../steps/node/installed-run.ts';
 import { placesOf } from '../steps/node/target.ts';
 import { RESET, type ResetRequest } from '../requests/node.ts';
+import type { DryRun } from '../runtime/run/dry-run.ts';
 import { useCase } from '../core/request.ts';
 
 export interface ResetResult extends RunResult {
@@ -85,6 +86,6 @@ export const reset = useCase(RESET, async (request, context): Promise<ResetResul
 });
 
 /** Plans {@link reset}; changes nothing. */
-export const planReset = useCase(RESET, async (request, context) =>
+export const planReset = useCase(RESET, async (request, context): Promise<DryRun> =>
   planInstalled(installedRun(request, context), request, context),
 );

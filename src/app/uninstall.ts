@@ -6,6 +6,8 @@ import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '
 import { usage } from '../steps/node/target.ts';
 import { UNINSTALL, type UninstallRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
+import type { DryRun } from '../runtime/run/dry-run.ts';
+import type { RunResult } from '../runtime/run/run-result.ts';
 
 function installedRun(request: UninstallRequest, context: Context): InstalledRun {
   if (request.pruneImages === true && request.root !== undefined)
@@ -18,11 +20,11 @@ function installedRun(request: UninstallRequest, context: Context): InstalledRun
 }
 
 /** Removes the add-ons from this node, and from the cluster if they were installed from it. */
-export const uninstall = useCase(UNINSTALL, async (request, context) =>
+export const uninstall = useCase(UNINSTALL, async (request, context): Promise<RunResult> =>
   runInstalled(installedRun(request, context), request, context, (result) => result),
 );
 
 /** Plans {@link uninstall}; changes nothing. */
-export const planUninstall = useCase(UNINSTALL, async (request, context) =>
+export const planUninstall = useCase(UNINSTALL, async (request, context): Promise<DryRun> =>
   planInstalled(installedRun(request, context), request, context),
 );

@@ -8,7 +8,7 @@ import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { isUnpacked } from '../runtime/node/source-folder.ts';
-import { verifyPlaced } from '../runtime/history/verify-placed.ts';
+import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
 import { openArchive } from '../ship/bundle/open-archive.ts';
 import { verifyLayers } from '../steps/archives/verify-layers.ts';
 import { verifyWhole, requireSignedFile } from '../steps/archives/verify-whole.ts';
@@ -71,7 +71,7 @@ export const verify = useCase(VERIFY_FILES, async (request, context): Promise<re
 });
 
 /** Compares installed files with their packages. */
-export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context) =>
+export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context): Promise<VerifiedNode> =>
   verifyPlaced(await installedFolder(request, context), context),
 );
 
