@@ -14,6 +14,8 @@ const DAY_MS = 86_400_000;
 const KEPT_MS = 30 * DAY_MS;
 /** Names of files in the cache: the folder may also contain other files. */
 const ASSET_FILE = /^\.?[0-9a-f]{64}\./;
+/** Temporary folders of builds by versions whose names for them have no owner. */
+const SCRATCH = /-[A-Za-z0-9]{6}$/;
 
 /** Stores assets until their package is laid out. */
 export function assetFolder(cache: string): string {
@@ -94,13 +96,19 @@ export function isWorthKeeping(error: unknown, signal: AbortSignal): boolean {
 
 /** Removes files that no build has used for 30 days. `now` in milliseconds. Never fails. */
 export async function pruneCache(cache: string, now: number): Promise<void> {
-  const folder = assetFolder(cache);
+  await Promise.all([
+    pruneFolder(assetFolder(cache), ASSET_FILE, now - KEPT_MS),
+    pruneFolder(scratchFolder(cache), SCRATCH, now - KEPT_MS),
+  ]);
+}
+
+async function pruneFolder(folder: string, ours: RegExp, before: number): Promise<void> {
   // A finished build must not fail because its cache cannot be pruned.
   const names = (await isOwn(folder)) ? await readdir(folder).catch(() => []) : [];
-  for (const name of names.filter((one) => ASSET_FILE.test(one))) {
+  for (const name of names.filter((one) => ours.test(one))) {
     const path = join(folder, name);
     try {
-      if ((await lstat(path)).mtimeMs < now - KEPT_MS) await rm(path, { recursive: true, force: true });
+      if ((await lstat(path)).mtimeMs < before) await rm(path, { recursive: true, force: true });
     } catch {
       continue;
     }
