@@ -40,7 +40,7 @@ const ATTACKS: readonly Attack[] = [
   { name: 'slow reading', words: ['-X', '-l', '20', '-n', '5', '-z', '32'], path: BIG, isEnded: false },
   {
     name: 'slow reading at all places',
-    words: ['-X', '-c', String(CONNECTIONS), '-l', '90', '-n', '5', '-z', '32'],
+    words: ['-X', '-c', String(CONNECTIONS), '-l', '150', '-n', '5', '-z', '32'],
     path: BIG,
     isEnded: false,
     isFull: true,
