@@ -15,6 +15,7 @@ import type { ListedObject, Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous-release.ts';
+import { writeUnversionedCopies } from './unversioned-copies.ts';
 import {
   choosePruned,
   pruneMarkerKey,
@@ -212,6 +213,12 @@ async function removeRelease(
     width: jobs,
     signal,
   });
+  const then = await requireCurrent(store, signal);
+  // A release that became current meanwhile has these copies too, and whoever published it may have written them before they went.
+  if (marked || then !== now) {
+    const present = await findCatalog(store, then, { signal });
+    if (present !== undefined) await writeUnversionedCopies(store, present, { before: undefined, jobs, signal });
+  }
   await store.delete(mark, { signal });
   return undefined;
 }

@@ -5,7 +5,7 @@
  */
 import { formatPublished } from '../../cluster/channel/published-channels.ts';
 import { CATALOG_LIMIT, type Catalog } from '../../core/catalog.ts';
-import { canceledOr } from '../../core/errors.ts';
+import { CurlewError, canceledOr } from '../../core/errors.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../store/read-catalog.ts';
@@ -92,11 +92,17 @@ async function copyUnversioned(
   }
   const from = storeKey.package(release, file);
   const source = objects?.get(file) ?? (await store.head(from, { signal }));
-  await store.copy(from, key, {
-    metadata: { ...packageMetadata(listed, undefined), ...source?.metadata },
-    sourceIfMatch: source?.etag,
-    sourceSize: source?.size,
-    signal,
-  });
+  try {
+    await store.copy(from, key, {
+      metadata: { ...packageMetadata(listed, undefined), ...source?.metadata },
+      sourceIfMatch: source?.etag,
+      sourceSize: source?.size,
+      signal,
+    });
+  } catch (error) {
+    // A prune that has removed the copy at once writes it again.
+    const isCopied = error instanceof CurlewError && error.code === 'NOT_FOUND';
+    if (!isCopied || (await store.head(from, { signal })) === undefined) throw error;
+  }
   return true;
 }

@@ -235,6 +235,33 @@ test('releases published meanwhile are whole, with their unversioned copies', as
   assert.is(await readableRelease(store, signal), 'r4');
 });
 
+test('copies that a publish has written just before they are removed are there again, also after a cut', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  for (const isCut of [false, true]) {
+    const store = await stored(box, signal);
+    const again = await madePackage(box, 'b', '1', 'b');
+    let isPublished = false;
+    const racing: Store = {
+      ...store,
+      delete: async (key, options) => {
+        if (key === 'b-1.tar.gz') await publishAs(createFolderStore(box.at('store')), 'r4', [again], signal);
+        await store.delete(key, options);
+        if (key !== 'b-1.tar.gz') return;
+        isPublished = true;
+        if (isCut) throw new Error('cut');
+      },
+    };
+    const error = await thrownBy(run(racing, signal, { keep: 1, jobs: 1 }));
+    assert.equal([isPublished, error instanceof Error], [true, isCut]);
+    if (isCut) await run(store, signal, { keep: 1 });
+    assert.ok((await keysOf(store, signal)).includes('b-1.tar.gz'));
+    assert.is(await readableRelease(store, signal), 'r4');
+    await rm(box.at('store'), { recursive: true });
+  }
+});
+
 for (const when of ['before', 'after'] as const) {
   test(`cut off ${when} any call, the current release is whole and the next run completes`, async ({ signal }) => {
     await using box = await tree();

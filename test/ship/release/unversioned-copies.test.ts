@@ -1,4 +1,5 @@
 /** Unversioned copies: what is looked at, what is written, and what stops and overtakes do to them. */
+import { CurlewError } from '../../../src/core/errors.ts';
 import { createFolderStore } from '../../../src/ship/store/folder.ts';
 import { reindex } from '../../../src/ship/release/reindex.ts';
 import type { Store } from '../../../src/ship/store/store.ts';
@@ -55,6 +56,24 @@ test('only what differs from the release before is looked at and copied', async 
   assert.is((await publishAs(store, 'r2', [b], signal)).latest, 1);
   assert.equal([looks, copies], [[], ['b-1.tar.gz']]);
   assert.is(await digestIn(store, 'b-1.tar.gz', signal), b.addon.digest);
+});
+
+test('a copy that a prune removes at once fails no publish, and a package that is gone does', async ({ signal }) => {
+  await using box = await tree();
+  const inner = await stored(box, signal);
+  const b = await madePackage(box, 'b', '1', 'new b');
+  const removing = (...more: readonly string[]): Store => ({
+    ...inner,
+    copy: async (from, key, options) => {
+      const copied = await inner.copy(from, key, options);
+      if (key !== 'b-1.tar.gz') return copied;
+      for (const one of [key, ...more]) await inner.delete(one, { signal });
+      throw new CurlewError('NOT_FOUND', `${key} does not exist`);
+    },
+  });
+  assert.is((await publishAs(removing(), 'r2', [b], signal)).release, 'r2');
+  const c = await madePackage(box, 'b', '1', 'newer b');
+  await assert.rejectsWith(publishAs(removing('r3/b-1.tar.gz'), 'r3', [c], signal), 'NOT_FOUND', /b-1\.tar\.gz/);
 });
 
 test('what a publisher that was stopped has left out, the next one finds', async ({ signal }) => {
