@@ -84,7 +84,7 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
       : await reportStep(
           report,
           { id: release, title: release },
-          () => removeRelease(store, one, { ...options, survey, orphans }),
+          () => removeRelease(store, one, { ...options, survey, orphans, current }),
           (reason) => reason ?? 'removed',
         );
     if (why === undefined) pruned.push(row);
@@ -180,13 +180,15 @@ async function removalProblem(
 interface RemoveOptions extends PruneOptions {
   readonly survey: Usage;
   readonly orphans: ReadonlySet<string>;
+  /** The current release at the survey. */
+  readonly current: string;
 }
 
 /** Removes a release. Returns the reason if that is not possible. */
 async function removeRelease(
   store: Store,
   one: Removable,
-  { jobs, signal, survey, orphans }: RemoveOptions,
+  { jobs, signal, survey, orphans, current }: RemoveOptions,
 ): Promise<string | undefined> {
   const { release, marked } = one;
   const problem = await removalProblem(store, one, signal);
@@ -203,9 +205,8 @@ async function removeRelease(
     await store.delete(mark, { signal });
     return 'it has become the current release';
   }
-  const needed = survey.releases.has(now)
-    ? new Set<string>()
-    : new Set((await keysBelow(store, `${now}/`, signal)).keys());
+  // The survey may have seen another one before it was whole.
+  const needed = now === current ? new Set<string>() : new Set((await keysBelow(store, `${now}/`, signal)).keys());
   const copies = filesOf(survey, release).filter((file) => orphans.has(file) && !needed.has(`${now}/${file}`));
   const rest = [...(await keysBelow(store, `${release}/`, signal)).values()].filter((object) => object.key !== mark);
   const all = [...copies, ...rest.map((object: ListedObject) => object.key)];

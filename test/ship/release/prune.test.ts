@@ -235,6 +235,23 @@ test('releases published meanwhile are whole, with their unversioned copies', as
   assert.is(await readableRelease(store, signal), 'r4');
 });
 
+test('copies stay of a release that was half there when the store was listed', async ({ signal }) => {
+  await using box = await tree();
+  const store = await stored(box, signal);
+  const again = await madePackage(box, 'b', '1', 'b');
+  const racing: Store = {
+    ...store,
+    list: async function* (prefix, options) {
+      const before = await keysOf(store, signal);
+      if (prefix === '') await publishAs(createFolderStore(box.at('store')), 'r4', [again], signal);
+      for await (const one of store.list(prefix, options))
+        if (prefix !== '' || before.includes(one.key) || one.key === 'r4/a-2.tar.gz') yield one;
+    },
+  };
+  await run(racing, signal, { keep: 1 });
+  assert.ok((await keysOf(store, signal)).includes('b-1.tar.gz'));
+});
+
 test('copies that a publish has written just before they are removed are there again, also after a cut', async ({
   signal,
 }) => {
