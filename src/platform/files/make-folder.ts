@@ -1,7 +1,7 @@
 /** Creates folders whose paths users give. */
 import { mkdir, rmdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError, unlessMissing } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 /**
  * Creates a folder and its missing parents, and returns the outermost of those that it has created. Throws errors of the system: to
@@ -24,8 +24,8 @@ async function makeOne(path: string, mode: number): Promise<string | undefined> 
     return path;
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error;
-    const there = await unlessMissing(stat(path));
-    if (there?.isDirectory() !== true) throw error;
+    // Missing again: another process has removed it, and callers that try again look for that.
+    if (!(await stat(path)).isDirectory()) throw error;
     return undefined;
   }
 }

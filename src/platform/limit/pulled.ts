@@ -16,9 +16,11 @@ export async function* pulled(
   const stopped = new AbortController();
   let taken: () => void = () => undefined;
   let offer: (chunk: Uint8Array | undefined) => void = () => undefined;
+  let over = false;
   const next = async (): Promise<Uint8Array | undefined> =>
     new Promise((resolve) => {
       offer = resolve;
+      if (over) resolve(undefined);
     });
   let waiting = next();
   const write: Write = async (chunk) =>
@@ -27,7 +29,10 @@ export async function* pulled(
       offer(chunk);
     });
   const sending = send(write, { signal: AbortSignal.any([signal, stopped.signal]) });
-  const ended = (): void => offer(undefined);
+  const ended = (): void => {
+    over = true;
+    offer(undefined);
+  };
   sending.then(ended, ended);
   try {
     for (let chunk = await waiting; chunk !== undefined; chunk = await waiting) {

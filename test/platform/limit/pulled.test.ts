@@ -39,6 +39,22 @@ test("the sender's failure comes after what it sent", async () => {
   assert.equal([seen, message], [[1], 'Error: broken']);
 });
 
+test('a sender that ends before its chunk is taken ends the reader', async () => {
+  const chunks = pulled(
+    async (write) => {
+      void write(Buffer.of(1));
+      return Promise.resolve();
+    },
+    { signal },
+  );
+  const seen: number[] = [];
+  for await (const chunk of chunks) {
+    await new Promise(setImmediate);
+    seen.push(chunk[0] ?? -1);
+  }
+  assert.equal(seen, [1]);
+});
+
 test('a reader that stops aborts the sender, and lets it end', async () => {
   let ended: unknown;
   const chunks = pulled(
