@@ -44,10 +44,10 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['-h', 'help'],
 ]);
 
-/** Only options before a name need the requests, which tell their values from it. */
+/** Only options before a name need the requests, which tell their values from it: `--version` may be that of `new`. */
 async function split(argv: readonly string[]): Promise<Split> {
-  const [first = ''] = argv;
-  const isName = !first.startsWith('-') || ALIASES.has(first);
+  const [first = '', ...rest] = argv;
+  const isName = !first.startsWith('-') || (rest.length === 0 && ALIASES.has(first));
   return isName ? splitFirst(argv) : (await import('./split-name.ts')).splitName(argv);
 }
 

@@ -45,6 +45,17 @@ test('the help of every command fits into eighty columns and names each option',
   }
 });
 
+test('options that are commands stay options in front of the name of a command', async () => {
+  const run = async (...words: readonly string[]) => execa(process.execPath, [MAIN, ...words], { reject: false });
+  const expected = await run('fleet', 'plan', '--help');
+  for (const option of ['--help', '-h']) {
+    const { exitCode, stdout } = await run(option, 'fleet', 'plan');
+    assert.equal([exitCode, stdout], [0, expected.stdout]);
+  }
+  const { stderr } = await run('--version', '1.2.0', 'new', '../a');
+  assert.match(stderr, /\.\.\/a/);
+});
+
 function wide(text: string): readonly string[] {
   return text.split('\n').filter((line) => line.length > 80);
 }
