@@ -59,9 +59,10 @@ const MIN_MINOR = 17;
 
 /** Bytes of charts that are kept; one is kept in any case. */
 const MAX_ARCHIVES = 8 << 20;
-const FRESH_MS = 60_000;
+/** How long answers count where nothing else ends their use, in milliseconds. */
+export const ANSWERS_MS = 60_000;
 
-/** What helm has answered within a minute, for all clusters that get the same charts. */
+/** What helm has answered, for all clusters that get the same charts. */
 export interface HelmAnswers {
   /** Charts that were downloaded. */
   readonly archives: SingleFlightCache<Uint8Array>;
@@ -69,8 +70,9 @@ export interface HelmAnswers {
   readonly majors: SingleFlightCache<3 | 4>;
 }
 
-export function helmAnswers(): HelmAnswers {
-  const options = { failures: 'own', freshMs: FRESH_MS } as const;
+/** For one pass, or for as long as `freshMs` each. */
+export function helmAnswers(freshMs: number = Infinity): HelmAnswers {
+  const options = { failures: 'own', freshMs } as const;
   return {
     archives: createSingleFlightCache({ ...options, most: MAX_ARCHIVES, weigh: (archive) => archive.byteLength }),
     majors: createSingleFlightCache(options),

@@ -182,10 +182,13 @@ async function downloaded(addon: Addon, helm: Helm, { trust, archives }: Release
   const chosen = version === undefined ? [] : ['--version', version];
   const chart = [...chartPlace(place, { channel: addon.origin, allowHttp }), ...chosen];
   const { logins, authorities, trustsAll } = addon.access ?? {};
-  const key = JSON.stringify([chart, logins, authorities, trustsAll]);
+  // Logins are in memory no longer than they are needed.
+  const key = digestOf(JSON.stringify([chart, caFile, logins, authorities, trustsAll]));
   const archive = await archives.get(key, async () => helm.pull(chart, { caFile, ...addon.access }));
   const actual = hexOf(digestOf(archive));
   if (addon.hash === '' || actual === addon.hash) return archive;
+  // The next try downloads it again.
+  archives.drop(key);
   const title = entryTitle(addon);
   throw new CurlewError(
     'DIGEST_MISMATCH',

@@ -24,7 +24,7 @@ import { hubClusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts'
 import { contentOf, type HubPackage } from '../../hub/content.ts';
 import { agentMetrics, PassCounts } from '../../hub/metrics.ts';
 import { namespaceOf } from '../../hub/observe.ts';
-import { helmAnswers } from '../../../cluster/deliver/helm.ts';
+import { ANSWERS_MS, helmAnswers } from '../../../cluster/deliver/helm.ts';
 import type { KubeApi } from '../../../cluster/kube/api.ts';
 import { Watch } from '../../../cluster/kube/watch.ts';
 import type { TrustedKey } from '../../../formats/signing/keys.ts';
@@ -117,7 +117,7 @@ class Loop {
   readonly #hub: AgentHub;
   readonly #look: OwnCluster;
   readonly #backoff = new Backoff();
-  readonly #answers = helmAnswers();
+  readonly #answers = helmAnswers(ANSWERS_MS);
   #record: AgentRecord;
   #text: string;
   #seen: Omit<ClusterSeen, 'ahead'> | undefined;

@@ -2,7 +2,7 @@
 import { asError, CurlewError, requireRefusal } from '../../../core/errors.ts';
 import type { Context } from '../../../core/context.ts';
 import { holdCluster, openClusterApi } from '../../../cluster/deliver/channel-cluster.ts';
-import { helmAnswers } from '../../../cluster/deliver/helm.ts';
+import { ANSWERS_MS, helmAnswers } from '../../../cluster/deliver/helm.ts';
 import type { ChartAccess } from '../../../cluster/channel/channel.ts';
 import type { Call } from '../../../cluster/kube/call.ts';
 import type { Reply, Look } from '../../fleet.ts';
@@ -86,7 +86,7 @@ export class Pushes {
   readonly #looks = createSemaphore(CLUSTERS_AT_ONCE);
   readonly #slots = createSemaphore(CLUSTERS_AT_ONCE);
   readonly #backoff = new Backoff();
-  readonly #answers = helmAnswers();
+  readonly #answers = helmAnswers(ANSWERS_MS);
   #failure: unknown;
 
   constructor(hub: Hub, parts: Parts) {
