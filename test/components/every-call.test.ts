@@ -3,12 +3,12 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tryVerb } from './support/faults/trial.ts';
 import { VERBS } from './support/faults/verbs.ts';
-import { cannotRun } from './support/programs.ts';
+import { missing } from '../support/needs.ts';
 
 // soak: every fault at every call
 const test = suite('a fault at a call', { timeoutMs: 1_200_000 });
 
-const reason = cannotRun('cc');
+const reason = missing('cc');
 if (reason === undefined) {
   for (const verb of VERBS) {
     test(`of ${verb.title} is told, and the same command comes to the same end`, async ({ signal }) => {

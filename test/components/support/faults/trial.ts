@@ -204,6 +204,7 @@ export async function tryVerb(verb: Verb, { signal }: { readonly signal: AbortSi
   });
   const sampled = sampleOf(points, Math.ceil(points.length / SAMPLE));
   const sample = [...always, ...(verb.isClean === true || sampled.length === points.length ? sampled : [])];
+  assert.ok(sample.length > 0, `${verb.title} has no fault to try`);
   const ends: Record<string, number> = {};
   const problems: string[] = [];
   for (const fault of sample) {

@@ -101,5 +101,9 @@ export const VERBS: readonly Verb[] = [
     before: [['build'], ['keygen', 'own']],
     words: ['sign', 'out/aaa-1.0.0.tar.gz', '--key', 'own.key', '--number', '7'],
     settle: whenWhole,
+    always: [
+      { kind: 'ENOSPC+', at: 'write out/.curlew-partial-*#1' },
+      { kind: 'EIO', at: 'rename out/aaa-1.0.0.tar.gz.sig#1' },
+    ],
   },
 ];
